@@ -198,8 +198,8 @@ spec: {replicas: 2}
 		cluster.Error(err)
 	}
 	for line := range strings.Lines(kanon.Log()) {
-		refused := strings.Contains(line, "not in force as written") // this test breaks a rule
-		cutOff := strings.Contains(line, "context canceled")         // the answer about the record, by the end
+		refused := strings.Contains(line, "not in force as written")                                             // this test breaks a rule
+		cutOff := strings.Contains(line, "context canceled")                                                     // the answer about the record, by the end
 		forbidden := strings.Contains(line, "forbidden") && !strings.Contains(line, "customresourcedefinitions") // which an administrator applies
 		if (strings.Contains(line, `"level":"ERROR"`) && !refused && !cutOff) || forbidden {
 			cluster.Errorf("kanon complains: %s", line)

@@ -65,7 +65,7 @@ func (k *Kind) Definition() *unstructured.Unstructured {
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata,
-		"spec":     map[string]any{"group": k.Group, "names": names, "scope": scope, "versions": versions},
+		"spec": map[string]any{"group": k.Group, "names": names, "scope": scope, "versions": versions},
 	}}
 }
 
