@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/cmd/kanon/internal/connection"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
@@ -110,7 +111,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return exit.OfCluster(config.Host, err)
 	}
-	program, err := o.program(cmd, args[0], files, kinds)
+	program, err := o.program(cmd, args[0], files, kinds, config)
 	if err != nil {
 		return err
 	}
@@ -126,13 +127,20 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 }
 
 // program is the one rule in the files.
-func (o *diffOptions) program(cmd *cobra.Command, where string, files []manifests.File, kinds *manifests.Kinds) (*program.Program, error) {
+func (o *diffOptions) program(cmd *cobra.Command, where string, files []manifests.File, kinds *manifests.Kinds, config *rest.Config) (*program.Program, error) {
 	checked, err := rulefiles.Check(cmd, where, files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
 	if err != nil {
 		return nil, err
 	}
 	if len(checked.Programs) != 1 {
 		return nil, fmt.Errorf("%s has %d rules: name a file with one", where, len(checked.Programs))
+	}
+	held, err := heldDefinitions(cmd.Context(), config, checked.Decoded, o.kanonNamespace)
+	switch {
+	case err != nil:
+		return nil, exit.OfCluster(config.Host, err)
+	case held.HasErrors(): // the rule would not run
+		return nil, rulefiles.Refused(cmd, held)
 	}
 	return checked.Programs[0], nil
 }

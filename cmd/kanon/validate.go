@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 	"kanon.dev/kanon/cmd/kanon/internal/connection"
@@ -16,12 +19,15 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/cmd/kanon/internal/version"
+	"kanon.dev/kanon/definitions/keeper"
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/report"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/textdiff"
 )
 
@@ -58,7 +64,8 @@ No cluster is needed: known are the kinds of Kubernetes itself and those of the
 CustomResourceDefinitions in the files, beside them and in --schemas, with their fields. --schemas
 also takes what an API server publishes: the output of kubectl get --raw
 /openapi/v3/apis/GROUP/VERSION. With --cluster the kinds and their fields are those
-of your cluster.
+of your cluster, and it is checked whether Kanon would apply the definitions that the
+schemas of rules make, or objects would lose something.
 
 For other programs there is -o: json is a list of all findings, sarif the format of
 code scanners (SARIF 2.1.0), and github what a GitHub workflow shows beside the lines
@@ -291,7 +298,18 @@ func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.
 	if err != nil {
 		return nil, exit.OfCluster(config.Host, err)
 	}
-	return checked, nil
+	held, err := heldDefinitions(cmd.Context(), config, checked.Decoded, o.namespace)
+	checked.Findings = append(checked.Findings, held...).Sorted().Shortened()
+	return checked, exit.OfCluster(config.Host, err)
+}
+
+// heldDefinitions says which of the definitions that schemas make Kanon would not apply to a cluster.
+func heldDefinitions(ctx context.Context, config *rest.Config, decoded []*syntax.Rule, namespace string) (diagnostic.Findings, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
+	}
+	return manifests.HeldDefinitions(ctx, keeper.Client{Interface: client}, decoded, namespace, plan.IsStatusManager)
 }
 
 func completeFormats() []cobra.Completion {

@@ -2,9 +2,9 @@
 // (spec.parent.schema), and what it writes:
 //
 //	plan, err := keeper.Prepare(ctx, keeper.Client{Interface: client}, keeper.Wanted{
-//		Definition: definition, Rule: "kanon-system/webapp", Installation: "kanon-system",
-//	})
-//	// err: DefinitionHeld: CustomResourceDefinition webapps.shop.example.com is not changed, because 2 of 120 objects would lose something …
+//		Definition: definition, Hash: hash, Keeper: keeper.NameOf("kanon-system", "kanon-system", "webapp"),
+//	}, plan.IsStatusManager)
+//	// err: DefinitionHeld: CustomResourceDefinition webapps.shop.example.com stays as it is, because 2 of 120 objects would lose …
 //	if plan.Body != nil { … } // apply it, as Manager
 //
 // What there is decides:

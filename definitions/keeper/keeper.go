@@ -72,10 +72,12 @@ type Cluster interface {
 // itself. recomputes is true for the field managers whose fields in a status are no loss, as rules set them again.
 func Prepare(ctx context.Context, cluster Cluster, w Wanted, recomputes func(manager string) bool) (*Plan, error) {
 	live, err := cluster.Definition(ctx, w.Definition.GetName())
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return &Plan{Body: w.body(nil)}, nil
-	}
-	if err != nil {
+	case apierrors.IsForbidden(err):
+		return nil, &Refusal{Reason: ReasonForbidden, Summary: fmt.Sprintf("%s cannot be compared with the one of the cluster: %v", w.name(), err)}
+	case err != nil:
 		return nil, err
 	}
 	plan, err := decide(live, w)

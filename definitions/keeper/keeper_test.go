@@ -43,9 +43,14 @@ type cluster struct {
 	objects    []*unstructured.Unstructured
 	err        error
 	listed     bool
+	// hidden is true if nobody may read the definition.
+	hidden bool
 }
 
 func (c *cluster) Definition(_ context.Context, name string) (*unstructured.Unstructured, error) {
+	if c.hidden {
+		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, name, nil)
+	}
 	if c.definition == nil {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "customresourcedefinitions"}, name)
 	}
@@ -79,8 +84,9 @@ func TestPrepare(t *testing.T) {
 	}{
 		"none":                               {wanted: color, want: "create"},
 		"being deleted":                      {metadata: ", deletionTimestamp: '2026-01-01T00:00:00Z'" + managed, fields: color, wanted: color, want: "it is being deleted"},
+		"one that nobody may read":           {wanted: color, change: func(_ *keeper.Wanted, c *cluster) { c.hidden = true }, want: "Forbidden: CustomResourceDefinition walls.example.com cannot be compared with the one of the cluster: "},
 		"somebody's, the same":               {fields: color, wanted: "color: {type: string, description: what people see}", want: "nothing"},
-		"somebody's, another":                {fields: both, wanted: color, want: "DefinitionTaken: CustomResourceDefinition walls.example.com exists already, differs from spec.parent.schema, and Kanon did not create it"},
+		"somebody's, another":                {fields: both, wanted: color, want: "DefinitionTaken: CustomResourceDefinition walls.example.com stays as it is: it differs from spec.parent.schema, and Kanon did not create it"},
 		"somebody's, the same, adopted":      {fields: color, wanted: color, change: adopt, want: "force optional"},
 		"somebody's, another, adopted":       {fields: color, wanted: both, change: adopt, want: "force"},
 		"somebody's, with copied marks":      {metadata: strings.TrimSuffix(ours, managed), fields: color, wanted: both, want: "DefinitionTaken"},

@@ -29,16 +29,45 @@ const maxLines = 10
 type Refusal struct {
 	// Reason is one word for it.
 	Reason string
-	// Message begins with the reason, and says what to do. It may have several lines, the important one first.
-	Message string
+	// Summary says what is refused and why, in one line. Items list the details.
+	Summary string
+	Items   []string
+	// Advice says how to go on, each line another way.
+	Advice []string
 }
+
+// Message is the refusal in several lines, the important ones first. It begins with the reason.
+func (r *Refusal) Message() string {
+	lines := []string{r.Reason + ": " + r.Summary}
+	if len(r.Items) > 0 {
+		lines[0] += ":"
+	}
+	for _, item := range r.Items[:min(len(r.Items), maxLines)] {
+		lines = append(lines, "- "+item)
+	}
+	if more := len(r.Items) - maxLines; more > 0 {
+		lines = append(lines, fmt.Sprintf("- and %d more", more))
+	}
+	return strings.Join(append(lines, r.Advice...), "\n")
+}
+
+// Line is the refusal without reason and advice, in one line.
+func (r *Refusal) Line() string {
+	if len(r.Items) == 0 {
+		return r.Summary
+	}
+	text := r.Summary + ": " + strings.Join(r.Items[:min(len(r.Items), maxLines)], "; ")
+	if more := len(r.Items) - maxLines; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// Hint is the advice in one line.
+func (r *Refusal) Hint() string { return strings.Join(r.Advice, "; ") }
 
 // Error is the message.
-func (r *Refusal) Error() string { return r.Message }
-
-func refuse(reason, format string, args ...any) *Refusal {
-	return &Refusal{Reason: reason, Message: reason + ": " + fmt.Sprintf(format, args...)}
-}
+func (r *Refusal) Error() string { return r.Message() }
 
 // taken refuses to take over a definition; keeper is the rule of another Kanon that keeps it.
 func taken(w Wanted, keeper string, changes *change.Comparison) *Refusal {
@@ -46,30 +75,43 @@ func taken(w Wanted, keeper string, changes *change.Comparison) *Refusal {
 	if keeper != "" {
 		who = fmt.Sprintf("rule %s of another Kanon keeps it", keeper)
 	}
-	return refuse(ReasonTaken, "%s exists already, differs from spec.parent.schema, and %s: it stays as it is\n"+
-		"to take it over, write adopt: true in spec.parent.schema; it would change so:\n%s", w.name(), who, list(changes.Changes))
+	return &Refusal{
+		Reason:  ReasonTaken,
+		Summary: fmt.Sprintf("%s stays as it is: it differs from spec.parent.schema, and %s", w.name(), who),
+		Items:   texts(changes.Changes),
+		Advice:  []string{"to take it over, and change it so, write adopt: true in spec.parent.schema"},
+	}
 }
 
 // impossible refuses what the API server does.
 func impossible(w Wanted, never []change.Change) *Refusal {
-	return refuse(ReasonHeld, "%s stays as it is, because the API server does not allow this change:\n%s\n"+
-		"undo it in spec.parent.schema, or give the new kind another name", w.name(), list(never))
+	return &Refusal{
+		Reason:  ReasonHeld,
+		Summary: w.name() + " stays as it is, because the API server does not allow this change",
+		Items:   texts(never),
+		Advice:  []string{"undo the change of spec.parent.schema, or give the new kind another name"},
+	}
 }
 
 // held refuses a change by which objects lose something.
 func held(w Wanted, survey *change.Survey, token string) *Refusal {
 	objects, damaged := survey.Counts()
-	return refuse(ReasonHeld, "%s stays as it is, because %d of %d objects would lose something:\n%s\n"+
-		"to go on, change these objects, or undo the change of spec.parent.schema, or add a version there\n"+
-		"to lose that, annotate the rule, or the ConfigMap that contains it, with %s: %q",
-		w.name(), damaged, objects, list(survey.Losses()), syntax.AnnotationConfirmDefinition, token)
+	return &Refusal{
+		Reason:  ReasonHeld,
+		Summary: fmt.Sprintf("%s stays as it is, because %d of %d objects would lose something", w.name(), damaged, objects),
+		Items:   texts(survey.Losses()),
+		Advice: []string{
+			"to go on, change these objects, or undo the change of spec.parent.schema, or add a version there",
+			fmt.Sprintf("to lose that, annotate the rule, or the ConfigMap that contains it, with %s: %q", syntax.AnnotationConfirmDefinition, token),
+		},
+	}
 }
 
 // unread is why it is not known what objects would lose.
 func unread(w Wanted, changes *change.Comparison, err error) error {
 	err = fmt.Errorf("%s stays as it is, because it is not known what objects would lose: list %s: %w", w.name(), changes.Objects.GroupResource(), err)
 	if apierrors.IsForbidden(err) {
-		return refuse(ReasonForbidden, "%v", err)
+		return &Refusal{Reason: ReasonForbidden, Summary: err.Error()}
 	}
 	return err
 }
@@ -82,23 +124,25 @@ func Refused(w Wanted, create bool, err error) error {
 		if create {
 			verb = "create"
 		}
-		return refuse(ReasonForbidden, "Kanon may not %s %s; the rule runs as soon as the cluster has it\n"+
-			"an administrator can apply it: kanon crd RULE.yaml | kubectl apply -f -\n"+
-			"or give Kanon the right: kanon rbac --definitions\n%v", verb, w.name(), err)
+		return &Refusal{
+			Reason:  ReasonForbidden,
+			Summary: fmt.Sprintf("Kanon may not %s %s; the rule runs as soon as the cluster has it", verb, w.name()),
+			Items:   []string{err.Error()},
+			Advice: []string{
+				"an administrator can apply it: kanon crd RULE.yaml | kubectl apply -f -",
+				"or give Kanon the right: kanon rbac --definitions",
+			},
+		}
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return refuse(ReasonRefused, "the API server refuses %s: %v", w.name(), err)
+		return &Refusal{Reason: ReasonRefused, Summary: fmt.Sprintf("the API server refuses %s", w.name()), Items: []string{err.Error()}}
 	}
 	return err
 }
 
-// list is a line for each item.
-func list[T fmt.Stringer](items []T) string {
-	lines := make([]string, 0, len(items))
-	for _, item := range items[:min(len(items), maxLines)] {
-		lines = append(lines, "- "+item.String())
+func texts[T fmt.Stringer](items []T) []string {
+	lines := make([]string, len(items))
+	for i, item := range items {
+		lines[i] = item.String()
 	}
-	if more := len(items) - len(lines); more > 0 {
-		lines = append(lines, fmt.Sprintf("- and %d more", more))
-	}
-	return strings.Join(lines, "\n")
+	return lines
 }

@@ -144,7 +144,7 @@ func (w *DefinitionWriter) applyOne(ctx context.Context, name string) (done bool
 	}
 	applied := catalog.AppliedDefinition{Hash: wanted.Hash, Err: err, At: time.Now()}
 	if refused, ok := errors.AsType[*keeper.Refusal](err); ok {
-		applied.Refused = &catalog.Failure{Reason: refused.Reason, Message: refused.Message}
+		applied.Refused = &catalog.Failure{Reason: refused.Reason, Message: refused.Message()}
 	}
 	if live != nil {
 		applied.UID, applied.Generation = live.GetUID(), live.GetGeneration()

@@ -161,6 +161,7 @@ var (
 	CodeKindSchema  = mistake("KN0803", "An invalid schema of a kind")
 	CodeStatusType  = mistake("KN0804", "A status field whose type is not known")
 	CodeVersions    = mistake("KN0805", "Versions that need a conversion")
+	CodeHeldCRD     = mistake("KN0806", "A definition that Kanon would not apply")
 )
 
 // CodeInfo describes a code.

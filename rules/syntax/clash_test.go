@@ -47,6 +47,12 @@ func TestClashes(t *testing.T) {
 			[2]string{status, status},
 			"",
 		},
+		"two schemas": {
+			[2]string{webapp + ", schema: {spec: {a: string}}", webapp + ", namespaces: [b], schema: {spec: {b: string}}"},
+			[2]string{"  conditionPrefix: A\n", "  conditionPrefix: B\n"},
+			"rule b has a schema for kind WebApp too: the kind gets that of the older rule",
+		},
+		"one schema": {[2]string{webapp + ", schema: {spec: {a: string}}", webapp}, [2]string{"  conditionPrefix: A\n", "  conditionPrefix: B\n"}, ""},
 		"one object": {
 			[2]string{webapp, webapp},
 			[2]string{named("One", "", `name: "${parent.metadata.name}"`), named("Two", "", `name: "${parent.metadata.name}", namespace: "${parent.metadata.namespace}"`)},

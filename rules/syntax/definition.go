@@ -48,6 +48,15 @@ var (
 	ofField   = regexp.MustCompile(`\bproperties\[([^\]]+)\]`)
 )
 
+// AboutDefinition makes a finding about the definition that the schema of the rule makes.
+func (r *Rule) AboutDefinition(message, hint string) diagnostic.Finding {
+	f := diagnostic.New(r.Source.At(r.Parent.schema), diagnostic.CodeHeldCRD, "%s", message)
+	if hint != "" {
+		f.WithHint("%s", hint)
+	}
+	return *f.WithLines(r.Source)
+}
+
 // shortPath is a path of the API server as whoever wrote the schema in the rule calls it: spec.replicas.default.
 func shortPath(path string) string {
 	return cmp.Or(ofField.ReplaceAllString(ofVersion.ReplaceAllString(path, ""), "$1"), "the schema")
