@@ -30,7 +30,7 @@ func TestPairs(t *testing.T) {
 			}
 		}
 	}
-	if taken < 800 {
+	if taken < 700 {
 		t.Errorf("%d pairs are taken", taken)
 	}
 }

@@ -181,35 +181,52 @@ func numberOf(value string) (any, bool) {
 
 // setValue writes a value of the field's type.
 func (f *made) setValue(name, value string) error {
-	switch kind, _ := f.schema["type"].(string); {
-	case kind == "string":
-		f.schema[name] = value
-	case f.schema["x-kubernetes-int-or-string"] == true:
-		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
-			f.schema[name] = n
-		} else {
-			f.schema[name] = value
-		}
-	default:
-		var parsed any
-		if err := yaml.Unmarshal([]byte(value), &parsed); err != nil {
-			return fmt.Errorf("%s must be a value of the field, and is %s", name, value)
-		}
-		if text, ok := parsed.(float64); ok {
-			f.schema[name] = wholeIfItIs(text, value)
-		} else {
-			f.schema[name] = parsed
+	kind, _ := f.schema["type"].(string)
+	parsed, err := valueOf(kind, value)
+	if f.schema["x-kubernetes-int-or-string"] == true {
+		if parsed, err = valueOf("integer", value); err != nil {
+			parsed, err = value, nil
 		}
 	}
+	if err != nil {
+		return fmt.Errorf("%s must be %w, and is %s", name, err, value)
+	}
+	f.schema[name] = parsed
 	return nil
 }
 
-// wholeIfItIs is a number as the text has it.
-func wholeIfItIs(n float64, text string) any {
-	if number, ok := numberOf(text); ok {
-		return number
+// valueOf reads a value of a type of OpenAPI. The error says what it must be.
+func valueOf(kind, text string) (any, error) {
+	switch kind {
+	case "string":
+		return text, nil
+	case "integer":
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n, nil
+		}
+		return nil, errors.New("a whole number")
+	case "number":
+		if n, ok := numberOf(text); ok {
+			return n, nil
+		}
+		return nil, errors.New("a number")
+	case "boolean":
+		if text == "true" || text == "false" {
+			return text == "true", nil
+		}
+		return nil, errors.New("true or false")
 	}
-	return n
+	var parsed any
+	if err := yaml.Unmarshal([]byte(text), &parsed); err != nil {
+		return nil, errors.New("JSON")
+	}
+	if _, isList := parsed.([]any); kind == "array" && !isList {
+		return nil, errors.New(`a list in JSON, such as ["a"]`)
+	}
+	if _, isMap := parsed.(map[string]any); kind == "object" && !isMap {
+		return nil, errors.New(`an object in JSON, such as {"a": "b"}`)
+	}
+	return parsed, nil
 }
 
 func setDefault(f *made, value string) error { return f.setValue("default", value) }

@@ -26,7 +26,7 @@ type Reader struct {
 	// cyclic are those that contain themselves, which was reported.
 	cyclic map[string]bool
 	// places has where the rule says what is at a path of the definition.
-	places map[string]diagnostic.Position
+	places map[string]place
 	// columns are the fields that have one, and repeated counts the lists and maps around what is read, whose fields have none.
 	columns  []Column
 	repeated int
@@ -46,7 +46,7 @@ type Column struct {
 
 // NewReader makes a Reader. types is the mapping of the kind's own types, and may be nil. report takes in each finding.
 func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) *Reader {
-	r := &Reader{source: source, report: report, types: map[string]*yamltree.Node{}, cyclic: map[string]bool{}, places: map[string]diagnostic.Position{}}
+	r := &Reader{source: source, report: report, types: map[string]*yamltree.Node{}, cyclic: map[string]bool{}, places: map[string]place{}}
 	if types == nil {
 		return r
 	}
@@ -76,12 +76,26 @@ func (r *Reader) CheckTypes() {
 // Columns are the columns of the fields that were read.
 func (r *Reader) Columns() []Column { return r.columns }
 
-// Place is where the rule says what is at a path of the definition, or at the beginning of that path; false if nothing is known of it.
-func (r *Reader) Place(path []string) (diagnostic.Position, bool) {
+// place is where the rule says something.
+type place struct {
+	at diagnostic.Position
+	// node is the scalar with an expression, which begins at the byte offset of its value; nil for everything else.
+	node   *yamltree.Node
+	offset int
+}
+
+// Place is where the rule says what is at a path of the definition, or at the beginning of that path; false if nothing is known of it. offset
+// is the byte within an expression there.
+func (r *Reader) Place(path []string, offset int) (diagnostic.Position, bool) {
 	for n := len(path); n > 0; n-- {
-		if at, ok := r.places[placeKey(path[:n])]; ok {
-			return at, true
+		found, ok := r.places[placeKey(path[:n])]
+		switch {
+		case !ok:
+			continue
+		case found.node != nil && n == len(path) && offset > 0:
+			return r.source.Within(found.node, found.offset+offset), true
 		}
+		return found.at, true
 	}
 	return diagnostic.Position{}, false
 }
@@ -89,7 +103,14 @@ func (r *Reader) Place(path []string) (diagnostic.Position, bool) {
 func placeKey(path []string) string { return strings.Join(path, "\x00") }
 
 // Mark notes where the rule says what is at a path of the definition.
-func (r *Reader) Mark(at diagnostic.Position, path ...string) { r.places[placeKey(path)] = at }
+func (r *Reader) Mark(at diagnostic.Position, path ...string) {
+	r.places[placeKey(path)] = place{at: at}
+}
+
+// MarkText is Mark for an expression, which begins at the byte offset of a scalar's value.
+func (r *Reader) MarkText(n *yamltree.Node, offset int, path ...string) {
+	r.places[placeKey(path)] = place{at: r.source.Within(n, offset), node: n, offset: offset}
+}
 
 // Object makes the schema of an object with the fields of a mapping. path is where it will be in the definition.
 func (r *Reader) Object(n *yamltree.Node, path ...string) map[string]any {
@@ -392,7 +413,12 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 		r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "%s", err.Error())
 		return
 	}
-	for _, name := range []string{m.name, "x-kubernetes-" + m.name} {
-		r.Mark(r.source.Within(n, m.valueAt), append(slices.Clone(path), name)...)
+	r.Mark(r.source.Within(n, m.valueAt), append(slices.Clone(path), m.name)...)
+	if rules, _ := f.schema["x-kubernetes-validations"].([]any); m.name == "validation" {
+		start := m.valueAt
+		if m.quoted {
+			start++
+		}
+		r.MarkText(n, start, append(slices.Clone(path), "x-kubernetes-validations", strconv.Itoa(len(rules)-1), "rule")...)
 	}
 }

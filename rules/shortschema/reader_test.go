@@ -241,6 +241,12 @@ func TestMistakes(t *testing.T) {
 		"a set of objects":     {"f: \"[]P | uniqueItems\"\ntypes: {P: {a: string}}", "2:24: error: uniqueItems is for a list of text, numbers or booleans: write uniqueBy=NAME for objects [KN0802]"},
 		"any value, immutable": {"f: any | immutable", "immutable is not for any value, which the API server cannot compare"},
 		"any value, validated": {"f: '[]any | validation=\"true\"'", "validation is not for any value, which the API server cannot compare"},
+		"a default":            {"f: integer | default=1.5", `2:24: error: default must be a whole number, and is 1.5 [KN0802]`},
+		"a default of numbers": {"f: number | default=a", `default must be a number, and is a`},
+		"a default of truth":   {"f: boolean | default=yes", `default must be true or false, and is yes`},
+		"a default of a list":  {`f: "[]string | default=a"`, `default must be a list in JSON, such as ["a"], and is a`},
+		"a default of a map":   {`f: "map[string]string | default=a"`, `default must be an object in JSON, such as {"a": "b"}, and is a`},
+		"an example":           {"f: integer | example=a", `example must be a whole number, and is a`},
 		"message alone":        {"f: string | message=a", `message belongs behind the validation that it is about`},
 	} {
 		t.Run(name, func(t *testing.T) {

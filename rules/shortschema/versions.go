@@ -59,7 +59,7 @@ func (c *comparison) compare(a, b map[string]any, field, path []string) {
 	kind, other := typeOfSchema(a), typeOfSchema(b)
 	switch {
 	case kind == "" || other == "":
-		return // any value
+		return // one does not say
 	case kind != other:
 		if c.version < c.other { // else it was reported
 			c.report(field, path, kind, other)
@@ -79,10 +79,9 @@ func (c *comparison) compare(a, b map[string]any, field, path []string) {
 		x, _ := fields[name].(map[string]any)
 		y, has := others[name].(map[string]any)
 		at, in := append(slices.Clone(field), name), append(slices.Clone(path), "properties", name)
-		switch {
-		case has:
+		if has {
 			c.compare(x, y, at, in)
-		case b["x-kubernetes-preserve-unknown-fields"] != true:
+		} else if b["x-kubernetes-preserve-unknown-fields"] != true {
 			c.report(at, in, "", "")
 		}
 	}
@@ -92,10 +91,15 @@ func (c *comparison) report(field, path []string, kind, other string) {
 	c.found = append(c.found, Conflict{Version: c.version, Other: c.other, Field: field, Path: path, Type: kind, OtherType: other})
 }
 
-// typeOfSchema is the type of values in words; empty for any value.
+// typeOfSchema is the type of values in words; empty if the schema does not say.
 func typeOfSchema(schema map[string]any) string {
 	kind, _ := schema["type"].(string)
+	isOpen := schema["x-kubernetes-preserve-unknown-fields"] == true
 	switch {
+	case isOpen && kind == "":
+		return "any value"
+	case isOpen && kind == "object":
+		return "an object with any fields"
 	case schema["x-kubernetes-int-or-string"] == true:
 		return "a number or text"
 	case kind == "object" && schema["additionalProperties"] != nil:

@@ -1,6 +1,8 @@
 package syntax
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,31 +36,21 @@ type DefinitionPlace struct {
 // the API server.
 func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message string) diagnostic.Finding {
 	d := docs.definitions[i]
-	if _, reason, ok := strings.Cut(message, ": "); ok && d.readers != nil {
-		message = shortPath(at.Path) + ": " + reason
+	if path, reason, ok := strings.Cut(message, ": "); ok && d.readers != nil {
+		message = shortPath(path) + ": " + reason
 	}
 	f := diagnostic.New(d.place(at), diagnostic.CodeRefusedCRD, "%s", message)
 	return *f.WithLines(d.src)
 }
 
-// shortPath is a path in a definition as whoever wrote the schema in the rule calls it: spec.replicas.default.
-func shortPath(path []string) string {
-	if len(path) > 5 && path[1] == "versions" && path[3] == "schema" {
-		path = path[5:]
-	}
-	var b strings.Builder
-	for i := 0; i < len(path); i++ {
-		switch step := path[i]; {
-		case step == "properties" && i+1 < len(path):
-			i++ // the name of a field, which can be any word
-			b.WriteString("." + path[i])
-		case step == "items" || step == "additionalProperties":
-			b.WriteString("[]")
-		default:
-			b.WriteString("." + step)
-		}
-	}
-	return strings.TrimPrefix(b.String(), ".")
+var (
+	ofVersion = regexp.MustCompile(`^spec\.versions\[\d+\]\.(schema\.openAPIV3Schema(\.|$))?`)
+	ofField   = regexp.MustCompile(`\bproperties\[([^\]]+)\]`)
+)
+
+// shortPath is a path of the API server as whoever wrote the schema in the rule calls it: spec.replicas.default.
+func shortPath(path string) string {
+	return cmp.Or(ofField.ReplaceAllString(ofVersion.ReplaceAllString(path, ""), "$1"), "the schema")
 }
 
 // WholeCRDs are CRDs without those that rules with an error make: to mend the rule may change its definition.
@@ -84,7 +76,7 @@ func (docs *Documents) DefinitionsOf(src *yamltree.Source) []*unstructured.Unstr
 func (d definition) place(at DefinitionPlace) diagnostic.Position {
 	if d.readers != nil {
 		for _, reader := range d.readers {
-			if position, ok := reader.Place(at.Path); ok {
+			if position, ok := reader.Place(at.Path, at.Offset); ok {
 				return position
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/rules/diagnostic"
@@ -60,7 +61,7 @@ func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
 		return
 	}
 	r.Parent.kind, r.Parent.readers = &kind, readers
-	complete := r.withStatus(anyValue, true)
+	complete := r.withStatus(untyped, true)
 	for _, found := range complete.Conflicts() {
 		d.conflict(found, &r.Parent)
 	}
@@ -68,7 +69,8 @@ func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
 		return
 	}
 	d.markNames(n, readers[0])
-	r.Parent.Definition = complete.Definition()
+	r.Parent.Definition = &unstructured.Unstructured{}
+	r.DefineStatus(anyValue, true)
 	d.docs.CRDs = append(d.docs.CRDs, r.Parent.Definition)
 	d.docs.definitions = append(d.docs.definitions, definition{src: d.src, root: n, readers: readers})
 }
@@ -106,7 +108,7 @@ func (d *decoder) markNames(n *yamltree.Node, reader *shortschema.Reader) {
 
 // conflict reports that objects cannot be served in two versions without a conversion.
 func (d *decoder) conflict(found shortschema.Conflict, p *Parent) {
-	at, _ := p.readers[found.Version].Place(found.Path)
+	at, _ := p.readers[found.Version].Place(found.Path, 0)
 	field := strings.Join(found.Field, ".")
 	name, other := p.kind.Versions[found.Version].Name, p.kind.Versions[found.Other].Name
 	if found.Type == "" {
@@ -122,6 +124,9 @@ func (d *decoder) conflict(found shortschema.Conflict, p *Parent) {
 func anyValue(*yamltree.Node, []string) map[string]any {
 	return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
 }
+
+// untyped is the schema of what has a type that is not known yet.
+func untyped(*yamltree.Node, []string) map[string]any { return map[string]any{} }
 
 // DefineStatus makes Parent.Definition anew. In the status, it has the fields that spec.status sets: those that spec.parent.schema does not
 // type are as leaf says. open lets the status have other fields, too.
@@ -281,7 +286,7 @@ func (d *decoder) validation(n *yamltree.Node, path string, reader *shortschema.
 	text := func(name, as string) func(*yamltree.Node) {
 		return func(n *yamltree.Node) {
 			made[as], _ = d.plainString(n, path+"."+name)
-			reader.Mark(d.src.At(n), append(slices.Clone(in), as)...)
+			reader.MarkText(n, 0, append(slices.Clone(in), as)...)
 		}
 	}
 	d.object(n, path, language.Validation(), decoders{
