@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -142,6 +144,8 @@ func (w *DefinitionWriter) bringUpToDate(ctx context.Context, d catalog.Definiti
 		return nil, errors.New("it is being deleted; Kanon creates it again after that")
 	case live.GetAnnotations()[annotationDefinition] == d.Hash:
 		return live, nil
+	case live.GetAnnotations()[annotationDefinition] == "" && has(live.Object["spec"], d.Object.Object["spec"]):
+		return live, nil // somebody else has applied it
 	}
 	if !w.mayWrite() {
 		return nil, errors.New("the Kanon that leads has yet to apply it")
@@ -167,4 +171,24 @@ func (w *DefinitionWriter) bringUpToDate(ctx context.Context, d catalog.Definiti
 	}
 	logr.FromContextOrDiscard(ctx).Info("Applied a CustomResourceDefinition", "name", name, "source", d.Text)
 	return live, nil
+}
+
+// has tells whether a part of a live definition has all that is wanted there, apart from descriptions: those that a short schema
+// takes from comments are lost when its rule is a Rule object.
+func has(live, wanted any) bool {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		live, ok := live.(map[string]any)
+		for key, value := range wanted {
+			if _, isText := value.(string); key == "description" && isText {
+				continue
+			}
+			ok = ok && has(live[key], value)
+		}
+		return ok
+	case []any:
+		live, ok := live.([]any)
+		return ok && slices.EqualFunc(live, wanted, has)
+	}
+	return equality.Semantic.DeepEqual(live, wanted)
 }
