@@ -176,6 +176,36 @@ func TestDefinitionBesideItsRule(t *testing.T) {
 	}
 }
 
+// A definition that an admin has applied, such as from kanon crd, is taken as it is if it differs in descriptions alone: those that
+// come from comments are lost in a Rule object. Kanon need not be allowed to write definitions then.
+func TestDefinitionThatAnAdminApplied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	definition := w.definition("Note")
+	w.install(definition)
+	other := definition.DeepCopy()
+	versions, _, _ := unstructured.NestedSlice(other.Object, "spec", "versions")
+	schema := versions[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+	schema["description"] = "a note"
+	if err := unstructured.SetNestedSlice(other.Object, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	data, err := other.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.rule("note", string(data)+"\n---\n"+note("x"))
+	w.run()
+	w.verdict("note", `"ready":true`)
+	w.parent("Note", "n", "{}")
+	w.await(configMaps, w.home, "n", "is made", exists)
+	for _, request := range w.requests.since(0) {
+		if strings.HasPrefix(request, "PATCH") && strings.Contains(request, "customresourcedefinitions") {
+			t.Errorf("the definition was written: %s", request)
+		}
+	}
+}
+
 // A kind of parents goes away and comes back: nothing is deleted by mistake, and
 // the rule goes on by itself.
 func TestKindThatGoesAndComesBack(t *testing.T) {

@@ -20,8 +20,10 @@ func (s *Scenario) Play(cluster *kanontest.Cluster) {
 	for i := range s.Steps {
 		p.step = &s.Steps[i]
 		p.play()
+		if p.Failed() {
+			return
+		}
 	}
-	p.step = nil
 }
 
 // play is one run of a scenario.
@@ -29,7 +31,7 @@ type play struct {
 	*kanontest.Cluster
 
 	scenario *Scenario
-	step     *Step // the one that is played; nil after the last one
+	step     *Step // the one that is played
 	// applied are the objects that the scenario applied, in order.
 	applied []*unstructured.Unstructured
 	// seen are the objects as they were last awaited.

@@ -122,7 +122,9 @@ func (r *Reader) Object(n *yamltree.Node, path ...string) map[string]any {
 	}
 	properties, required := map[string]any{}, []any{}
 	var immutable []string
-	for _, f := range n.Fields {
+	// By name, so that the schema of a Rule object, whose fields have no order, is that of the text that it was made of.
+	fields := slices.SortedFunc(slices.Values(n.Fields), func(a, b yamltree.Field) int { return strings.Compare(a.Name, b.Name) })
+	for _, f := range fields {
 		at := append(slices.Clone(path), "properties", f.Name)
 		field := r.field(f.Value, at)
 		if field == nil {

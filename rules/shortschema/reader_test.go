@@ -309,3 +309,21 @@ func TestEveryRowHasACase(t *testing.T) {
 		}
 	}
 }
+
+// The API server keeps the fields of a Rule object in another order than its text has them. The definition is the same.
+func TestOrderOfFields(t *testing.T) {
+	t.Parallel()
+	const one, other = `
+spec: {b: string | required, a: integer | required, d: integer | immutable, c: string | immutable}
+`, `
+spec: {a: integer | required, b: string | required, c: string | immutable, d: integer | immutable}
+`
+	first, _ := read(t, one)
+	second, _ := read(t, other)
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]any{"a", "b"}, first["required"]); diff != "" {
+		t.Error(diff)
+	}
+}
