@@ -36,11 +36,11 @@ func rightsOf(t *testing.T, files []manifests.File, o access.Options) *access.Ri
 	return rights
 }
 
-// The roles that deploy/ has for the examples are those that are computed. deploy's tests hold that the examples work with them,
+// The roles that deploy/ has for three examples are those that are computed. deploy's tests hold that these examples work with them,
 // and that nothing of them is too much.
 func TestRolesOfTheExamples(t *testing.T) {
 	t.Parallel()
-	files, err := manifests.Read([]string{"../examples"}, nil)
+	files, err := manifests.Read([]string{"../examples/foo", "../examples/namespace-baseline", "../examples/webapp"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,12 +162,8 @@ func checkMetadata(object *unstructured.Unstructured, namespaced bool) (reasons 
 
 // check says what the schema forbids in an object.
 func (k *kind) check(ctx context.Context, object, old *unstructured.Unstructured) (reasons []string, err error) {
-	k.once.Do(func() {
-		k.schema, _, k.err = validation.NewSchemaValidator(k.props)
-		k.rules = cel.NewValidator(k.structural, true, celconfig.PerCallLimit)
-	})
-	if k.err != nil {
-		return nil, k.err
+	if err := k.prepare(); err != nil {
+		return nil, err
 	}
 	if k.hasStatus {
 		delete(object.Object, "status")
@@ -176,6 +172,7 @@ func (k *kind) check(ctx context.Context, object, old *unstructured.Unstructured
 		reasons = append(reasons, k.unknownField(name))
 	}
 	wrong := validation.ValidateCustomResource(nil, object.Object, k.schema)
+	wrong = append(wrong, objectmeta.Validate(ctx, nil, object.Object, k.structural, false)...)
 	wrong = append(wrong, listtype.ValidateListSetsAndMaps(nil, k.structural, object.Object)...)
 	if len(wrong) == 0 {
 		var before any
@@ -185,6 +182,15 @@ func (k *kind) check(ctx context.Context, object, old *unstructured.Unstructured
 		wrong, _ = k.rules.Validate(ctx, nil, k.structural, object.Object, before, celconfig.RuntimeCELCostBudget)
 	}
 	return append(reasons, texts(wrong)...), nil
+}
+
+// prepare makes the validators, unless they exist.
+func (k *kind) prepare() error {
+	k.once.Do(func() {
+		k.schema, _, k.err = validation.NewSchemaValidator(k.props)
+		k.rules = cel.NewValidator(k.structural, true, celconfig.PerCallLimit)
+	})
+	return k.err
 }
 
 // unknownField names a field that the schema does not have, and the one that may be meant.

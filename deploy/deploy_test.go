@@ -1,5 +1,5 @@
 // Package deploy_test installs the kustomize base into a cluster, runs the
-// program as the base's ServiceAccount with every example, and holds the roles
+// program as the base's ServiceAccount with three examples, and holds the roles
 // against what was requested.
 package deploy_test
 
@@ -26,6 +26,7 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
+	"kanon.dev/kanon/internal/scenariotest"
 )
 
 func TestMain(m *testing.M) { os.Exit(kanontest.Main(m)) }
@@ -76,7 +77,7 @@ status: {observedGeneration: 1, replicas: 2, readyReplicas: 2, availableReplicas
 	t.Run("requests about the Lease have a priority of their own", func(t *testing.T) {
 		checkPriority(t, client, kubeconfigOf(t, client, plane.Config))
 	})
-	t.Run("every example runs with the rights that are granted", func(t *testing.T) {
+	t.Run("examples run with the rights that are granted", func(t *testing.T) {
 		runExamples(cluster.For(t), client, kubeconfigOf(t, client, plane.Config))
 	})
 	t.Run("kubectl shows Rule objects", func(t *testing.T) {
@@ -120,15 +121,16 @@ func kubeconfigOf(t *testing.T, client kubernetes.Interface, admin *rest.Config)
 	return path
 }
 
-// runExamples runs the program as the Deployment would, with every example, from
-// the first object to the last: made, changed, put right and pruned.
+// runExamples runs the program as the Deployment would, with the examples that
+// rbac-examples.yaml is for, from the first object to the last: made, changed, put
+// right and pruned.
 func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeconfig string) {
 	cluster.Helper()
 	deployment, err := client.AppsV1().Deployments(namespace).Get(cluster.Context(), "kanon", metav1.GetOptions{})
 	if err != nil {
 		cluster.Fatal(err)
 	}
-	args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--kubeconfig", kubeconfig, "--metrics-bind-address=127.0.0.1:0")
+	args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--kubeconfig", kubeconfig, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
 	kanon := kanontest.Start(cluster, args...)
 	readMetrics(cluster, client, kanon)
 	all := loadExamples(cluster)
@@ -156,6 +158,14 @@ func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeco
 	}
 	cluster.Patch(storefront, `{"spec": {"autoscaling": {"maxReplicas": 5}}}`)
 	cluster.Await(autoscaler, func(*unstructured.Unstructured) error { return nil })
+	// A change of values is an update, as long as nobody else has written to the child.
+	cluster.Patch(kanontest.Ref("samplecontroller.k8s.io/v1alpha1", "Foo", "example-foo"), `{"spec": {"replicas": 2}}`)
+	cluster.AwaitMatch(kanontest.Object(cluster, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: example-foo}
+spec: {replicas: 2}
+`))
 
 	for _, child := range children {
 		putRight(cluster, child)
@@ -263,7 +273,8 @@ func withdraw(cluster *kanontest.Cluster, e example) {
 	cluster.AwaitVerdict(namespace, e.name, true, "")
 }
 
-// example is one of those in examples/.
+// example is one of those in examples/. want is what the first step of its scenario
+// awaits.
 type example struct {
 	name, rule string
 	kinds      []*unstructured.Unstructured
@@ -273,21 +284,21 @@ type example struct {
 
 func loadExamples(tb testing.TB) []example {
 	tb.Helper()
-	rules, err := filepath.Glob("../examples/*/rule.yaml")
-	if err != nil || len(rules) < 3 {
-		tb.Fatalf("found the examples %q: %v", rules, err)
-	}
 	var all []example
-	for _, path := range rules {
-		dir := filepath.Dir(path)
-		rule, err := os.ReadFile(path)
+	for _, name := range []string{"foo", "namespace-baseline", "webapp"} {
+		dir := filepath.Join("..", "examples", name)
+		rule, err1 := os.ReadFile(filepath.Join(dir, "rule.yaml"))
+		scenario, err2 := scenariotest.Read(dir)
+		if err := errors.Join(err1, err2); err != nil {
+			tb.Fatal(err)
+		}
+		want, err := scenario.Objects(scenario.Steps[0].Await, metav1.NamespaceDefault)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		e := example{
-			name: filepath.Base(dir), rule: string(rule),
+			name: name, rule: string(rule), want: want,
 			parent: kanontest.ReadManifest(tb, filepath.Join(dir, "parent.yaml"))[0],
-			want:   kanontest.ReadManifest(tb, filepath.Join(dir, "want.yaml")),
 		}
 		if crd := filepath.Join(dir, "crd.yaml"); isFile(crd) {
 			e.kinds = kanontest.ReadManifest(tb, crd)

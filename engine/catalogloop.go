@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/background"
 	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/restmapping"
 )
 
@@ -42,7 +43,10 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 	defer cancel()
 
 	schemas := background.NewSchemaReader(e.activity, mapper, e.options.Schemas, e.options.Client, e.inbox.Notify)
-	definitions := background.NewDefinitionWriter(e.activity, e.options.Client, e.leads, e.inbox.Notify)
+	definitions := background.NewDefinitionWriter(background.DefinitionWriterOptions{
+		Counter: e.activity, Client: e.options.Client, Namespace: e.options.Namespace, Recomputes: plan.IsStatusManager,
+		MayWrite: e.leads, Arrived: e.inbox.Notify,
+	})
 	l := &catalogLoop{
 		inbox: e.inbox,
 		catalog: catalog.New(catalog.Options{

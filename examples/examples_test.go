@@ -1,99 +1,124 @@
-// Package examples_test runs every example as its reader would: it installs the
-// kind that the example brings along, runs kanon with the rule, creates the
-// parent, and looks whether all that want.yaml says comes out. Beyond that, each
-// example has stories about what happens next.
+// Package examples_test plays the scenario of each example against a real API server, with one Kanon that runs the rules of all of
+// them, and holds that each folder has what its reader needs.
 package examples_test
 
 import (
-	"errors"
-	"io/fs"
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
+	"kanon.dev/kanon/internal/scenariotest"
+	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/rules"
 )
 
-func TestMain(m *testing.M) { os.Exit(kanontest.Main(m)) }
-
-// story is what happens after an example's objects came out. cluster has the
-// namespace of the example's parent.
-type story func(cluster *kanontest.Cluster)
-
-// stories are told by example and name. An example acts cluster-wide, so its
-// stories are told one after the other; different examples do not meet.
-var stories = map[string]map[string]story{
-	"foo": {
-		"a Deployment of somebody else": fooMeetsStranger,
-	},
-	"namespace-baseline": {
-		"a label comes and goes":     namespaceIsRelabelled,
-		"a namespace can be deleted": namespaceIsDeleted,
-	},
-	"webapp": {
-		"where it is served":       webAppSaysWhereItIs,
-		"scaling is asked for":     webAppIsScaled,
-		"settings that are edited": webAppFollowsSettings,
-	},
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := manyAtOnce(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	os.Exit(kanontest.Main(m))
 }
 
-func TestExamples(t *testing.T) {
+var (
+	update   = flag.Bool("update", false, "rewrite the graphs in the README.md of each example")
+	patience = flag.Duration("patience", time.Minute, "how long a scenario waits for a state")
+)
+
+// manyAtOnce has many scenarios played at the same time, unless it was said how many: most of the time one waits for something.
+func manyAtOnce() error {
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if said {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(max(8, 4*runtime.GOMAXPROCS(0))))
+}
+
+func TestScenarios(t *testing.T) {
 	dirs := directories(t)
-	for name := range stories {
-		if !slices.Contains(dirs, name) {
-			t.Errorf("there are stories for %s, but no such example", name)
-		}
+	args := []string{"run", "--kubeconfig", controlplanetest.Kubeconfig(t)}
+	var files []string
+	for _, dir := range dirs {
+		path := filepath.Join(dir, "rule.yaml")
+		args = append(args, "--rules", path)
+		files = append(files, path)
 	}
 	shared := kanontest.NewCluster(t, controlplanetest.Config(t))
 	for _, dir := range dirs {
-		t.Run(dir, func(t *testing.T) {
-			t.Parallel()
-			want := kanontest.ReadManifest(t, filepath.Join(dir, "want.yaml"))
-			cluster := shared.In(t, controlplanetest.Namespace(t, controlplanetest.Config(t)))
-			if crd := filepath.Join(dir, "crd.yaml"); exists(t, crd) {
-				cluster.Apply(kanontest.ReadManifest(t, crd)...)
+		if path := filepath.Join(dir, "crd.yaml"); exists(t, path) {
+			shared.Apply(kanontest.ReadManifest(t, path)...)
+		}
+	}
+	kanon := kanontest.Start(t, args...)
+	for _, crd := range check(t, files...).CRDs { // those of schemas, which Kanon applies
+		shared.Await(crd, func(live *unstructured.Unstructured) error {
+			if kanontest.ConditionStatus(live, "Established") != "True" {
+				return fmt.Errorf("it is not established")
 			}
-			kanon := kanontest.Start(t, "run", "--kubeconfig", controlplanetest.Kubeconfig(t), "--rules", filepath.Join(dir, "rule.yaml"))
-			cluster.Apply(kanontest.ReadManifest(t, filepath.Join(dir, "parent.yaml"))...)
-			for _, obj := range want {
-				cluster.AwaitMatch(obj)
-			}
-			for name, tell := range stories[dir] {
-				t.Run(name, func(t *testing.T) { tell(cluster.For(t)) })
-			}
-			for line := range strings.Lines(kanon.Log()) {
-				if strings.Contains(line, "level=ERROR") {
-					t.Errorf("kanon complains: %s", line)
-				}
-			}
+			return nil
 		})
 	}
+	t.Cleanup(func() { // once all are played
+		for line := range strings.Lines(kanon.Log()) {
+			conflict := strings.Contains(line, "Operation cannot be fulfilled") // somebody else wrote at the same time, and it is tried again
+			if strings.Contains(line, "level=ERROR") && !conflict {
+				t.Errorf("kanon complains: %s", line)
+			}
+		}
+	})
+	for _, dir := range dirs {
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			scenario, err := scenariotest.Read(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scenario.Play(shared.In(t, controlplanetest.Namespace(t, controlplanetest.Config(t))).Within(*patience))
+		})
+	}
+}
+
+// check compiles the rules in files or folders, with the kinds in them, as kanon validate does.
+func check(t *testing.T, paths ...string) *manifests.Checked {
+	t.Helper()
+	files, err := manifests.Read(paths, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := manifests.BuiltinKinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := manifests.Check(t.Context(), files, nil, kinds, rules.Options{Namespace: engine.DefaultNamespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checked
 }
 
 // directories are the examples.
 func directories(t *testing.T) []string {
 	t.Helper()
-	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
+	paths, err := filepath.Glob("*/rule.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("found the rules %q: %v", paths, err)
 	}
 	var dirs []string
-	for _, entry := range entries {
-		if entry.IsDir() {
-			dirs = append(dirs, entry.Name())
-		}
+	for _, path := range paths {
+		dirs = append(dirs, filepath.Dir(path))
 	}
 	return dirs
-}
-
-func exists(t *testing.T, path string) bool {
-	t.Helper()
-	_, err := os.Stat(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	return err == nil
 }

@@ -33,9 +33,12 @@ func (s *server) candidates(ctx context.Context, c *cursor) []candidate {
 		return s.inTemplate(ctx, c, at)
 	}
 	t := language.Document()
-	for _, name := range c.path {
+	for i, name := range c.path {
 		if t = t.Below(name); t == nil {
 			return nil
+		}
+		if t.Form == language.ShortSchema {
+			return c.inShortSchema(i)
 		}
 	}
 	if c.isName {
@@ -79,7 +82,7 @@ func (c *cursor) fieldNames(t *language.Type) []candidate {
 // behind is what stands behind the name of a field.
 func behind(t *language.Type) string {
 	switch t.Form {
-	case language.Mapping, language.Texts, language.List, language.Object:
+	case language.Mapping, language.Texts, language.List, language.Object, language.ShortSchema:
 		return ":"
 	}
 	return ": "
@@ -91,7 +94,7 @@ func typeWords(t *language.Type) string {
 	for _, form := range t.Forms() {
 		word := map[language.Form]string{
 			language.Text: "string", language.Boolean: "boolean", language.Number: "integer", language.Mapping: "object",
-			language.Texts: "map of string", language.Object: "object", language.Anything: "any",
+			language.Texts: "map of string", language.Object: "object", language.Anything: "any", language.ShortSchema: "object",
 		}[form.Form]
 		switch {
 		case form.Form == language.List:

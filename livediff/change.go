@@ -7,12 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/livepreview"
-	"kanon.dev/kanon/overlay"
-	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/textdiff"
 )
 
@@ -63,34 +60,6 @@ func (c Change) Unified() string {
 	name := strings.ReplaceAll(identity.Of(c.Object).String(), " ", "/")
 	before, after := c.shown()
 	return textdiff.Unified("live/"+name, before, "rule/"+name, after)
-}
-
-// statusChange is what would change in the parent's status, but for Kanon's own conditions.
-func (d *Differ) statusChange(parent *unstructured.Unstructured, out program.Outcome) []Change {
-	if out.StatusHeld || len(out.Status) == 0 {
-		return nil
-	}
-	before := map[string]any{}
-	if status, _ := parent.Object["status"].(map[string]any); status != nil {
-		before["status"] = status
-	}
-	after := runtime.DeepCopyJSON(before)
-	overlay.Apply(d.options.Kinds.Schema(parent.GroupVersionKind()), after, nil, map[string]any{"status": out.Status})
-	if equality.Semantic.DeepEqual(before, after) {
-		return nil
-	}
-	return []Change{{Action: Status, Object: parent, before: bare(parent, before["status"]), after: bare(parent, after["status"])}}
-}
-
-// bare is an object that has nothing but a name and one field. The field is called status in the diff.
-func bare(of *unstructured.Unstructured, status any) *unstructured.Unstructured {
-	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": of.GetAPIVersion(), "kind": of.GetKind()}}
-	out.SetName(of.GetName())
-	out.SetNamespace(of.GetNamespace())
-	if status != nil {
-		out.Object["status of "+strings.ToLower(of.GetKind())] = status
-	}
-	return out
 }
 
 // patches are what patches of this parent would set.

@@ -114,7 +114,11 @@ func (d *Differ) rendered(ctx context.Context, p *livepreview.Preview, out *Chan
 		}
 	}
 	patches, err := d.patches(ctx, p)
-	out.All = append(append(out.All, patches...), d.statusChange(p.Parent, p.Outcome)...)
+	if err != nil {
+		return err
+	}
+	status, err := d.statusChange(ctx, p, out.Parent.GetResourceVersion() != "")
+	out.All = append(append(out.All, patches...), status...)
 	return err
 }
 

@@ -16,9 +16,9 @@ import (
 // A dry run needs the rights of whoever asks, which are not those of Kanon. Both a right that is missing and admission, such as a
 // quota, answer Forbidden; which of them it is, the API server says itself.
 
-// requestError is an error with the verb of the request.
+// requestError is an error with the verb of the request, and the subresource that it was for.
 type requestError struct {
-	verb string
+	verb, subresource string
 	error
 }
 
@@ -29,7 +29,7 @@ func asking(verb string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &requestError{verb, err}
+	return &requestError{verb: verb, error: err}
 }
 
 // checkRight gives an error if Forbidden means that who asks lacks a right, and nil if admission refuses the object.
@@ -40,7 +40,7 @@ func (d *Differ) checkRight(ctx context.Context, object *unstructured.Unstructur
 		return nil
 	}
 	attributes := map[string]any{
-		"verb": request.verb, "group": gvr.Group, "version": gvr.Version, "resource": gvr.Resource, "namespace": object.GetNamespace(), "name": object.GetName(),
+		"verb": request.verb, "group": gvr.Group, "version": gvr.Version, "resource": gvr.Resource, "subresource": request.subresource, "namespace": object.GetNamespace(), "name": object.GetName(),
 	}
 	review := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": map[string]any{"resourceAttributes": attributes},
@@ -56,10 +56,13 @@ func (d *Differ) checkRight(ctx context.Context, object *unstructured.Unstructur
 	if allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); allowed {
 		return nil
 	}
-	where := ""
+	where, resource := "", gvr.GroupResource().String()
+	if request.subresource != "" {
+		resource = gvr.Resource + "/" + request.subresource
+	}
 	if namespace := object.GetNamespace(); namespace != "" {
 		where = fmt.Sprintf(" in namespace %q", namespace)
 	}
 	return fmt.Errorf("dry run of %s: you have no right to %s %s%s, which a dry run needs as the write does",
-		identity.Of(object), request.verb, gvr.GroupResource(), where)
+		identity.Of(object), request.verb, resource, where)
 }

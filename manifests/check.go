@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/definitions"
+	builtinschemas "kanon.dev/kanon/openapi/builtin"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
@@ -38,6 +39,7 @@ func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Opt
 	decoded := make([]syntax.Documents, len(files))
 	for i, in := range files {
 		docs, findings := syntax.DecodeManifest(in.Name, in.Data)
+		findings = append(findings, rules.InferStatus(&docs, builtinschemas.Schemas{})...)
 		kinds.define(docs.CRDs)
 		c.CRDs = append(c.CRDs, docs.CRDs...)
 		decoded[i] = docs
@@ -117,8 +119,13 @@ func (c *Checked) readSchema(in File, kinds *Kinds) error {
 		return nil
 	}
 	docs, findings := syntax.Decode(in.Name, in.Data)
-	kinds.define(docs.CRDs)
-	c.CRDs = append(c.CRDs, docs.CRDs...)
+	rules.InferStatus(&docs, builtinschemas.Schemas{})
+	// A rule that is checked knows better than one beside it what a kind is.
+	others := slices.DeleteFunc(docs.CRDs, func(crd *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(c.CRDs, func(own *unstructured.Unstructured) bool { return own.GetName() == crd.GetName() })
+	})
+	kinds.define(others)
+	c.CRDs = append(c.CRDs, others...)
 	// What else may stand there was not asked about.
 	c.Findings = append(c.Findings, slices.DeleteFunc(findings, func(f diagnostic.Finding) bool {
 		return !in.Named || f.Code != diagnostic.CodeNotYAML && f.Code != diagnostic.CodeBrokenCRD

@@ -25,7 +25,7 @@ func TestExamplesAreInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Rules < 3 || c.Files != c.Rules {
+	if c.Files < 3 || c.Rules < c.Files {
 		t.Errorf("%d rules in %d files", c.Rules, c.Files)
 	}
 	for _, f := range c.Findings {

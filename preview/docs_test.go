@@ -15,14 +15,23 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-const rulesPage = "../docs/rules.md"
+var update = flag.Bool("update", false, "rewrite the results in docs")
 
-var update = flag.Bool("update", false, "rewrite the results in docs/rules.md")
-
-// The examples of the reference give what it shows.
-func TestRuleReference(t *testing.T) {
+// The examples of the documents give what they show.
+func TestDocuments(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(rulesPage)
+	for name, examples := range map[string]int{"rules.md": 25, "cookbook.md": 40, "migrating.md": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkPage(t, "../docs/"+name, examples)
+		})
+	}
+}
+
+// checkPage checks the examples of a page, which has so many of them at least.
+func checkPage(t *testing.T, path string, least int) {
+	t.Helper()
+	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +50,7 @@ func TestRuleReference(t *testing.T) {
 			checkExample(t, blocks, i, parent)
 		}
 	}
-	if examples < 25 {
+	if examples < least {
 		t.Fatalf("found %d examples; the page has changed its form", examples)
 	}
 	if !*update {
@@ -51,7 +60,7 @@ func TestRuleReference(t *testing.T) {
 	for _, block := range blocks {
 		rewritten.WriteString(block.String())
 	}
-	if err := os.WriteFile(rulesPage, []byte(rewritten.String()), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(rewritten.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

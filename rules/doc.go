@@ -38,6 +38,9 @@
 // duration, and that something is computed with, is read as one. And base64 in a field with
 // format: byte is bytes, wherever it is read, and is base64 again where it is written.
 //
+// Where a rule says which fields its parent has, [InferStatus] completes the definition between Decode and Compile: the types of
+// the status are those of the expressions that set it. It compiles the rule for that, as often as one field depends on another.
+//
 // # The time
 //
 // now is part of the input. Package flow follows what is computed from it and refuses what
@@ -57,6 +60,6 @@
 //
 // Their types belong to them: callers import the room that they need. Here, compile.go is the
 // order of things, compile_*.go compile one part of a rule each, and graph.go, family.go,
-// identity.go, immutable.go, kinds.go and random.go check what concerns several parts. testdata
+// identity.go, immutable.go, kinds.go and random.go check what concerns several parts, and infer.go finds the types of the status. testdata
 // has a case for each behaviour; go test -update rewrites what is wanted.
 package rules

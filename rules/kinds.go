@@ -118,6 +118,9 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, us
 		place, known, complete = lister.Place(gvk.Group), lister.Known(), lister.Complete(gvk.GroupKind())
 	}
 	elsewhere := slices.ContainsFunc(known, func(k schema.GroupVersionKind) bool { return k.GroupKind() == gvk.GroupKind() })
+	if use.node == "" && c.rule.Parent.HasBrokenSchema() {
+		return // which was reported
+	}
 	if use.optional && (!c.opts.AwaitKinds || complete && !elsewhere) {
 		return // the author knows that some clusters lack it
 	}

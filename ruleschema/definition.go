@@ -124,7 +124,7 @@ func structuralForm(t *language.Type) object {
 		return object{{"type", "object"}, {"additionalProperties", object{{"type", "string"}}}}
 	case language.List:
 		return object{{"type", "array"}, {"items", structural(t.Items.Forms())}}
-	case language.Object:
+	case language.Object, language.ShortSchema:
 		return object{{"type", "object"}, {preserve, true}}
 	case language.Anything:
 		return object{{preserve, true}}

@@ -58,7 +58,7 @@ func editorForm(t *language.Type) []object {
 		return []object{{{"type", "object"}, {"additionalProperties", object{{"type", "string"}}}}}
 	case language.List:
 		return []object{{{"type", "array"}, {"items", editorType(t.Items)}}}
-	case language.Object:
+	case language.Object, language.ShortSchema:
 		return []object{{{"type", "object"}}}
 	case language.Anything:
 		return []object{{}}

@@ -1,5 +1,5 @@
-// Package scaffold makes the files of a new rule: a rule, a parent, tests that pass, and the definition of the parent's kind if it
-// is a new one.
+// Package scaffold makes the files of a new rule: a rule, which has the fields of the parent's kind if that is a new one, a parent, and
+// tests that pass.
 //
 //	files, err := scaffold.Files(scaffold.ShapeKind, scaffold.Names{Name: "cache", Group: "example.com"})
 //	os.WriteFile("cache/"+files[0].Name, files[0].Data, 0o644)
@@ -72,7 +72,7 @@ func Files(shape string, n Names) ([]File, error) {
 	if wrong := validation.IsDNS1035Label(singular); len(wrong) > 0 || n.Kind[0] < 'A' || n.Kind[0] > 'Z' {
 		return nil, fmt.Errorf("%q cannot be a kind: write letters and digits, with a capital first, such as WebApp", n.Kind)
 	}
-	fill := strings.NewReplacer("GROUP", n.Group, "PLURAL", plural(singular), "SINGULAR", singular, "KIND", n.Kind, "NAME", n.Name)
+	fill := strings.NewReplacer("GROUP", n.Group, "SINGULAR", singular, "KIND", n.Kind, "NAME", n.Name)
 	entries, err := templates.ReadDir("template/" + shape)
 	if err != nil {
 		return nil, fmt.Errorf("read the templates: %w", err)
@@ -97,15 +97,4 @@ func camel(name string) string {
 		}
 	}
 	return out.String()
-}
-
-// plural is the plural of a noun as code generators form it.
-func plural(noun string) string {
-	switch {
-	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ay") && !strings.HasSuffix(noun, "ey") && !strings.HasSuffix(noun, "oy"):
-		return strings.TrimSuffix(noun, "y") + "ies"
-	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "sh"):
-		return noun + "es"
-	}
-	return noun + "s"
 }

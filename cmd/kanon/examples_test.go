@@ -31,6 +31,7 @@ var exampleFiles = map[string]string{
 	"rules/parent.yaml":      "examples/webapp/parent.yaml",
 	"rules/crd.yaml":         "examples/webapp/crd.yaml",
 	"rules/webapp_test.yaml": "examples/webapp/rule_test.yaml",
+	"kiosk.yaml":             "cmd/kanon/testdata/kiosk.yaml",
 	"kustomization.yaml":     "cmd/kanon/testdata/kustomization.yaml",
 }
 

@@ -30,7 +30,7 @@ explain each part. Change it to what you need. The hidden folder .kanon has the 
 with which editors complete and check rules; see 'kanon schema'.
 
 The shapes are:
-  kind        the definition of a kind of your own, each object of which becomes a
+  kind        a kind of your own, whose fields the rule has, too: each object becomes a
               Deployment, a Service and a ConfigMap
   namespace   what every Namespace with a label gets: a ResourceQuota and a NetworkPolicy
   decorator   what is added to every Deployment with a label: a PodDisruptionBudget and

@@ -45,6 +45,7 @@ templates, which children each parent has and what its status says.`,
 		newRunCommand(),
 	)
 	commandline.AddCommands(root, "Write rules, without a cluster",
+		newCRDCommand(),
 		newEvalCommand(),
 		newExplainCommand(),
 		newFmtCommand(),

@@ -93,8 +93,8 @@ is called wrongly or no cluster is configured.`,
 
 // declareServing declares the flags of what is served. They have the names that they have in Kubernetes' controllers.
 func (o *runOptions) declareServing(flags *pflag.FlagSet) {
-	flags.StringVar(&o.serving.Health, "health-probe-bind-address", ":8081", "address that serves /livez and /readyz; 0: none")
-	flags.StringVar(&o.serving.Metrics, "metrics-bind-address", ":8443", "address that serves /metrics, /debug/pprof/ and /debug/flags/v; 0: none")
+	flags.StringVar(&o.serving.Health, "health-probe-bind-address", manager.Off, "address that serves /livez and /readyz, such as :8081; 0: none")
+	flags.StringVar(&o.serving.Metrics, "metrics-bind-address", manager.Off, "address that serves /metrics, /debug/pprof/ and /debug/flags/v, such as :8443; 0: none")
 	flags.BoolVar(&o.secure, "metrics-secure", true, "serve metrics by HTTPS to those who may get that path in the cluster; false: by HTTP to all, on loopback")
 	flags.StringVar(&o.serving.CertificateFile, "tls-cert-file", "", "file with the certificate for metrics, followed when it changes; default: a self-signed one")
 	flags.StringVar(&o.serving.KeyFile, "tls-private-key-file", "", "file with the key of that certificate")

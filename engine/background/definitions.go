@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,51 +15,64 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/definitions/change"
+	"kanon.dev/kanon/definitions/keeper"
 	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/catalog"
 )
 
 const (
-	// definitionsManager is the field manager of CustomResourceDefinitions that are beside
-	// rules in a text.
-	definitionsManager = "kanon-definitions"
-	// annotationDefinition records the hash of a definition as it was written.
-	annotationDefinition = "kanon.dev/definition"
 	// definitionWorkers is how many definitions are applied at the same time.
 	definitionWorkers = 4
 	// definitionRetry is the first pause before a definition that was refused is applied
 	// again. The pause grows up to definitionRetryMax.
 	definitionRetry    = 2500 * time.Millisecond
 	definitionRetryMax = 5 * time.Minute
+	// definitionPeace is how long a definition that others have changed stays as Kanon restored it before that counts as a fight.
+	definitionPeace = time.Minute
 )
 
 // DefinitionWriter applies CustomResourceDefinitions. It implements
 // catalog.DefinitionWriter.
 type DefinitionWriter struct {
-	client dynamic.ResourceInterface
-	queue  *Queue[string]
-	// mayWrite tells whether definitions are applied, and not only compared. Retry says that they are from now on.
-	mayWrite func() bool
-	// arrived is called when something was applied, or refused.
-	arrived func()
+	options DefinitionWriterOptions
+	client  dynamic.ResourceInterface
+	cluster keeper.Client
+	queue   *Queue[string]
 
 	mu sync.Mutex
 	// wanted has the definitions by their names. Guarded by mu, as is applied.
 	wanted  map[string]catalog.Definition
 	applied map[string]catalog.AppliedDefinition
+	// restored has when Kanon undid the changes of others.
+	restored map[string]time.Time
 }
 
-// NewDefinitionWriter starts goroutines, which end when Run returns. arrived is called when
-// something was applied or refused. While mayWrite is false, definitions are compared with
-// those of the cluster and not applied.
-func NewDefinitionWriter(counter *activity.Counter, client dynamic.Interface, mayWrite func() bool, arrived func()) *DefinitionWriter {
+// DefinitionWriterOptions are what a DefinitionWriter needs. All are required.
+type DefinitionWriterOptions struct {
+	Counter *activity.Counter
+	Client  dynamic.Interface
+	// Namespace is Kanon's own.
+	Namespace string
+	// Recomputes is true for the field managers of rules, whose fields in a status are no loss.
+	Recomputes func(manager string) bool
+	// MayWrite tells whether definitions are applied, and not only compared with those of the cluster. Retry says that they
+	// are from now on.
+	MayWrite func() bool
+	// Arrived is called when something was applied or refused.
+	Arrived func()
+}
+
+// NewDefinitionWriter starts goroutines, which end when Run returns.
+func NewDefinitionWriter(o DefinitionWriterOptions) *DefinitionWriter {
 	return &DefinitionWriter{
-		client:   definitionsOf(client),
-		queue:    NewQueue[string](counter, definitionRetry, definitionRetryMax, nil),
-		mayWrite: mayWrite,
-		arrived:  arrived,
+		options:  o,
+		client:   definitionsOf(o.Client),
+		cluster:  keeper.Client{Interface: o.Client, Timeout: requestTimeout},
+		queue:    NewQueue[string](o.Counter, definitionRetry, definitionRetryMax, nil),
 		wanted:   make(map[string]catalog.Definition),
 		applied:  make(map[string]catalog.AppliedDefinition),
+		restored: make(map[string]time.Time),
 	}
 }
 
@@ -89,6 +103,7 @@ func (w *DefinitionWriter) Drop(name string) {
 	defer w.mu.Unlock()
 	delete(w.wanted, name)
 	delete(w.applied, name)
+	delete(w.restored, name)
 }
 
 // Take implements catalog.DefinitionWriter.
@@ -100,6 +115,17 @@ func (w *DefinitionWriter) Take() map[string]catalog.AppliedDefinition {
 	return taken
 }
 
+// errStandby says that another process is to write.
+var errStandby = errors.New("the Kanon that leads has yet to apply it")
+
+// standby is a cluster for a process that does not write: it reads no objects to find what they would lose.
+type standby struct{ keeper.Client }
+
+// Objects implements keeper.Cluster.
+func (standby) Objects(context.Context, *change.Comparison, func(*unstructured.Unstructured) error) error {
+	return errStandby
+}
+
 // applyOne applies the definition of a name.
 func (w *DefinitionWriter) applyOne(ctx context.Context, name string) (done bool) {
 	w.mu.Lock()
@@ -108,11 +134,18 @@ func (w *DefinitionWriter) applyOne(ctx context.Context, name string) (done bool
 	if !ok {
 		return true
 	}
-	live, err := w.bringUpToDate(ctx, wanted)
+	bringUpToDate := w.bringUpToDate
+	if wanted.Rule.Name != "" {
+		bringUpToDate = w.keep
+	}
+	live, err := bringUpToDate(ctx, wanted)
 	if ctx.Err() != nil {
 		return true
 	}
 	applied := catalog.AppliedDefinition{Hash: wanted.Hash, Err: err, At: time.Now()}
+	if refused, ok := errors.AsType[*keeper.Refusal](err); ok {
+		applied.Refused = &catalog.Failure{Reason: refused.Reason, Message: refused.Message}
+	}
 	if live != nil {
 		applied.UID, applied.Generation = live.GetUID(), live.GetGeneration()
 	}
@@ -121,11 +154,11 @@ func (w *DefinitionWriter) applyOne(ctx context.Context, name string) (done bool
 		w.applied[name] = applied
 	}
 	w.mu.Unlock()
-	w.arrived()
+	w.options.Arrived()
 	return err == nil
 }
 
-// bringUpToDate applies a definition unless the cluster has it already, and returns it as
+// bringUpToDate applies a definition that is beside rules unless the cluster has it already, and returns it as
 // it is then. It does not force: a field that another manager has with another value is a
 // conflict, which it returns.
 func (w *DefinitionWriter) bringUpToDate(ctx context.Context, d catalog.Definition) (live *unstructured.Unstructured, err error) {
@@ -140,31 +173,82 @@ func (w *DefinitionWriter) bringUpToDate(ctx context.Context, d catalog.Definiti
 		return nil, err
 	case live.GetDeletionTimestamp() != nil:
 		return nil, errors.New("it is being deleted; Kanon creates it again after that")
-	case live.GetAnnotations()[annotationDefinition] == d.Hash:
+	case live.GetAnnotations()[keeper.AnnotationHash] == d.Hash:
 		return live, nil
 	}
-	if !w.mayWrite() {
-		return nil, errors.New("the Kanon that leads has yet to apply it")
+	if !w.options.MayWrite() {
+		return nil, errStandby
 	}
 	desired := d.Object.DeepCopy()
 	annotations := desired.GetAnnotations()
 	if annotations == nil {
 		annotations = make(map[string]string, 1)
 	}
-	annotations[annotationDefinition] = d.Hash
+	annotations[keeper.AnnotationHash] = d.Hash
 	desired.SetAnnotations(annotations)
+	return w.apply(ctx, d, desired, false)
+}
+
+// apply sends a definition.
+func (w *DefinitionWriter) apply(ctx context.Context, d catalog.Definition, desired *unstructured.Unstructured, force bool) (live *unstructured.Unstructured, err error) {
 	body, err := json.Marshal(desired.Object)
 	if err != nil {
 		return nil, err
 	}
 	err = withTimeout(ctx, func(ctx context.Context) error {
-		live, err = w.client.Patch(ctx, name, types.ApplyPatchType, body,
-			metav1.PatchOptions{FieldManager: definitionsManager, FieldValidation: metav1.FieldValidationStrict})
+		live, err = w.client.Patch(ctx, d.Object.GetName(), types.ApplyPatchType, body,
+			metav1.PatchOptions{FieldManager: keeper.Manager, FieldValidation: metav1.FieldValidationStrict, Force: &force})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	logr.FromContextOrDiscard(ctx).Info("Applied a CustomResourceDefinition", "name", name, "source", d.Text)
+	logr.FromContextOrDiscard(ctx).Info("Applied a CustomResourceDefinition", "name", d.Object.GetName(), "source", d.Text)
 	return live, nil
+}
+
+// keep applies the definition that a rule's schema makes, if package keeper finds that it may be. It returns the definition as it is
+// then.
+func (w *DefinitionWriter) keep(ctx context.Context, d catalog.Definition) (*unstructured.Unstructured, error) {
+	wanted := keeper.Wanted{
+		Definition: d.Object, Hash: d.Hash, Adopt: d.Adopt, Confirmed: d.Confirmed,
+		Keeper: keeper.NameOf(w.options.Namespace, d.Rule.Namespace, d.Rule.Name),
+	}
+	cluster, mayWrite := keeper.Cluster(w.cluster), w.options.MayWrite()
+	if !mayWrite {
+		cluster = standby{w.cluster}
+	}
+	planned, err := keeper.Prepare(ctx, cluster, wanted, w.options.Recomputes)
+	switch {
+	case err != nil:
+		return nil, err
+	case planned.Body == nil, planned.Optional && !mayWrite:
+		return planned.Live, nil
+	case !mayWrite:
+		return nil, errStandby
+	}
+	if planned.Restores {
+		if err := w.restore(d.Object.GetName(), planned); err != nil {
+			return nil, err
+		}
+	}
+	live, err := w.apply(ctx, d, planned.Body, planned.Force)
+	if err != nil && planned.Optional && apierrors.IsForbidden(err) {
+		return planned.Live, nil
+	}
+	if err != nil {
+		return nil, keeper.Refused(wanted, planned.Live == nil, err)
+	}
+	return live, nil
+}
+
+// restore notes that Kanon undoes what others have changed. The error says that they do it again and again.
+func (w *DefinitionWriter) restore(name string, planned *keeper.Plan) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if since := time.Since(w.restored[name]); since < definitionPeace {
+		return fmt.Errorf("others changed it within %s after Kanon had restored it:\n%s", definitionPeace, planned.Changes)
+	}
+	w.restored[name] = time.Now()
+	return nil
 }

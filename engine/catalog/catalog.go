@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Options are what a Catalog needs. All are required, except Limits.
@@ -39,9 +40,9 @@ type Catalog struct {
 	clashes     clashes
 	grace       *grace
 
-	// origins has everything that the sources have, also what holds no text, with the
-	// revisions that its annotation confirms.
-	origins map[source.Origin]string
+	// origins has everything that the sources have, also what holds no text, with what its
+	// annotations confirm.
+	origins map[source.Origin]confirmed
 	texts   map[string]*text
 	byName  map[types.NamespacedName]*revisions
 	// complete is true if every source was read whole and every text could be decoded:
@@ -78,7 +79,7 @@ func (c *Catalog) Update(changes Changes, now time.Time) {
 			changed.Insert(gvk)
 		}
 	}
-	c.definitions.update(c.allDefinitions(), changed, now)
+	c.definitions.update(c.allDefinitions(), c.brokenTexts(), changed, now)
 	changed = changed.Union(c.schemas.update(used, changed, newText, now))
 	c.updateRevisions(changed)
 }
@@ -118,11 +119,13 @@ func (c *Catalog) updateRevisions(changed KindSet) {
 	}
 }
 
-// waitsFor is what a revision with these kinds has to wait for; empty: nothing. text is the
-// text of the newest revision, whose definitions come before its rules; empty for the last
-// good revision.
-func (c *Catalog) waitsFor(text string, kinds []schema.GroupVersionKind) string {
-	if text != "" {
+// waitsFor is what a revision with these kinds has to wait for; empty: nothing. newest is the newest revision in the text, whose
+// definitions come before it; nil for the last good revision.
+func (c *Catalog) waitsFor(text string, newest *syntax.Rule, kinds []schema.GroupVersionKind) string {
+	if newest != nil {
+		if failure := c.definitions.failure(newest); failure != nil {
+			return failure.Message
+		}
 		if definition := c.definitions.waitsFor(text); definition != "" {
 			return definition
 		}
@@ -167,11 +170,35 @@ func (c *Catalog) HasOrigin(origin source.Origin) bool {
 	return ok
 }
 
+// confirmed is what the annotations of an origin confirm.
+type confirmed struct{ prunes, definitions string }
+
 // allDefinitions lists the CustomResourceDefinitions of all texts.
 func (c *Catalog) allDefinitions() []Definition {
 	var all []Definition
 	for _, name := range slices.Sorted(maps.Keys(c.texts)) {
-		all = append(all, c.texts[name].definitions...)
+		t := c.texts[name]
+		for _, d := range t.definitions {
+			d.created = t.created
+			if d.rule != nil {
+				d.Rule = types.NamespacedName{Namespace: cmp.Or(d.rule.Namespace, c.compiling.Namespace), Name: d.rule.Name}
+				d.Adopt = d.rule.Parent.AdoptDefinition
+				d.Confirmed = slices.Concat(d.rule.ConfirmedDefinitions(), syntax.ConfirmedRevisions(c.origins[t.origin].definitions))
+			}
+			all = append(all, d)
+		}
 	}
 	return all
+}
+
+// brokenTexts are those that cannot be decoded whole: they may have what they had before.
+func (c *Catalog) brokenTexts() sets.Set[string] {
+	broken := make(sets.Set[string])
+	for name, t := range c.texts {
+		untyped := func(rule *syntax.Rule) bool { return rule.Parent.Untyped }
+		if t.findings.HasErrors() || slices.ContainsFunc(t.docs.Rules, untyped) {
+			broken.Insert(name)
+		}
+	}
+	return broken
 }

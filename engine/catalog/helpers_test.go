@@ -165,7 +165,7 @@ func (c *cluster) define(gvk schema.GroupVersionKind, scope string, fields ...st
 	c.schemas[gvk] = kinds.Schema(gvk)
 	before := c.kinds[gvk].Definition
 	c.kinds[gvk] = restmapping.Kind{
-		GVK: gvk, Namespaced: scope == "Namespaced",
+		GVK: gvk, GVR: gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), Namespaced: scope == "Namespaced",
 		Definition: restmapping.Definition{UID: types.UID("uid-" + gvk.Kind), Generation: before.Generation + 1},
 	}
 }

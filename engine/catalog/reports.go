@@ -62,7 +62,7 @@ func (c *Catalog) waiting(starting map[string]bool) map[source.Origin]bool {
 		}
 	}
 	for _, r := range c.byName {
-		if t := c.texts[r.text]; t != nil && (r.due || starting[r.id] || r.lacksKinds() && r.reportedMissing != r.newest) {
+		if t := c.texts[r.text]; t != nil && (r.due && c.definitions.failure(r.newest) == nil || starting[r.id] || r.lacksKinds() && r.reportedMissing != r.newest) {
 			waiting[t.origin] = true
 		}
 	}
@@ -116,9 +116,15 @@ func (c *Catalog) problems() map[source.Origin][]string {
 // reportRule is the report on one rule.
 func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.RuleReport {
 	report := source.RuleReport{Name: r.name.Name, ID: r.id, Waiting: r.lacksKinds()}
+	lines := slices.Concat(c.clashes.lines(r.id, c.schemas), c.definitions.clashes[r.newest])
+	slices.Sort(lines)
+	lines = slices.Compact(lines)
+	blocked := c.definitions.failure(r.newest)
 	switch {
 	case !slices.Contains(t.docs.Rules, r.newest):
 		report.Message = "its document cannot be read, because of the mistakes that the message names" + c.keepsRunning(r)
+	case blocked != nil:
+		report.Reason, report.Message = blocked.Reason, strings.Join(append([]string{blocked.Message}, lines...), "\n")+c.keepsRunning(r)
 	case r.compiled != r.newest:
 		report.Message = "waiting for " + r.waits + c.keepsRunning(r)
 	case r.findings.HasErrors():
@@ -134,7 +140,7 @@ func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.Rule
 		report.Reason, report.Message = failure.Reason, failure.Message
 	default:
 		report.Ready = true
-		report.Message = cmp.Or(strings.Join(append(linesOf(r.findings), c.clashes.lines(r.id, c.schemas)...), "\n"), "running")
+		report.Message = cmp.Or(strings.Join(append(linesOf(r.findings), lines...), "\n"), "running")
 		if r.due {
 			report.Message = "to be checked again: waiting for " + r.waits + "\n" + report.Message
 		}

@@ -90,7 +90,7 @@ func (c *Catalog) recompile(r *revisions, changed KindSet) {
 	if !r.due {
 		return
 	}
-	if r.waits = c.waitsFor(r.text, r.newest.Kinds()); r.waits == "" {
+	if r.waits = c.waitsFor(r.text, r.newest, r.newest.Kinds()); r.waits == "" {
 		r.due = false
 		c.compileNewest(r)
 	}
@@ -103,7 +103,7 @@ func (c *Catalog) recompileGood(r *revisions) {
 	case !r.goodDue:
 	case r.program == nil || r.good == r.newest:
 		r.goodDue = false
-	case c.waitsFor("", r.good.Kinds()) == "":
+	case c.waitsFor("", nil, r.good.Kinds()) == "":
 		r.goodDue = false
 		if program, _ := rules.Compile(r.good, c.compiling); program != nil {
 			r.program = program
@@ -140,7 +140,7 @@ func (c *Catalog) rule(r *revisions) Rule {
 	rule := Rule{ID: r.id, Name: r.name, Program: c.runnable(r), Newest: r.newest, isGood: r.newest == r.good}
 	if t := c.texts[r.text]; t != nil {
 		rule.Origin = t.origin
-		rule.Confirmed = syntax.ConfirmedRevisions(c.origins[t.origin])
+		rule.Confirmed = syntax.ConfirmedRevisions(c.origins[t.origin].prunes)
 	}
 	if r.good != nil {
 		rule.Confirmed = slices.Concat(rule.Confirmed, r.good.Confirmed())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/openapi/builtin"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"
@@ -33,17 +34,17 @@ type text struct {
 // It tells whether there was a new one.
 func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 	before := c.texts
-	c.texts, c.origins = make(map[string]*text), make(map[source.Origin]string)
+	c.texts, c.origins = make(map[string]*text), make(map[source.Origin]confirmed)
 	for _, snapshot := range snapshots {
 		for _, bundle := range snapshot.Bundles {
-			c.origins[bundle.Origin] = bundle.Confirmed
+			c.origins[bundle.Origin] = confirmed{bundle.Confirmed, bundle.ConfirmedDefinitions}
 			for _, from := range bundle.Texts {
 				sum := sha256.Sum256(from.Data)
 				t := before[from.Name]
 				if t == nil || t.sum != sum || t.origin != bundle.Origin {
 					t = &text{origin: bundle.Origin, created: bundle.Created, sum: sum}
 					t.docs, t.findings = c.decode(from)
-					t.definitions, t.err = definitionsOf(from.Name, t.docs.CRDs)
+					t.definitions, t.err = definitionsOf(from.Name, &t.docs)
 					newText = true
 				}
 				t.conflicts = nil
@@ -66,6 +67,7 @@ func (c *Catalog) decode(from source.Text) (syntax.Documents, diagnostic.Finding
 		decode = syntax.DecodeObject
 	}
 	docs, findings := decode(from.Name, from.Data)
+	findings = append(findings, rules.InferStatus(&docs, builtin.Schemas{})...)
 	for _, partial := range docs.Partial {
 		_, more := rules.Compile(partial, rules.Options{Namespace: c.compiling.Namespace, Limits: c.compiling.Limits})
 		findings = append(findings, more...)

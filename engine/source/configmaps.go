@@ -24,6 +24,8 @@ const (
 	AnnotationStatus = "kanon.dev/status"
 	// AnnotationConfirmPrune is as in package rules, for all rules of a ConfigMap.
 	AnnotationConfirmPrune = "kanon.dev/confirm-prune"
+	// AnnotationConfirmDefinition is as in package rules, for all rules of a ConfigMap.
+	AnnotationConfirmDefinition = "kanon.dev/confirm-definition"
 	// statusManager is the field manager of AnnotationStatus.
 	statusManager = "kanon-rules"
 )
@@ -97,6 +99,7 @@ func bundleOf(obj *unstructured.Unstructured) Bundle {
 		},
 		Created: obj.GetCreationTimestamp().Time,
 		Verdict: obj.GetAnnotations()[AnnotationStatus], Confirmed: obj.GetAnnotations()[AnnotationConfirmPrune],
+		ConfirmedDefinitions: obj.GetAnnotations()[AnnotationConfirmDefinition],
 	}
 	data, _, _ := unstructured.NestedStringMap(obj.Object, "data") // the API server holds data to strings
 	for key, text := range data {

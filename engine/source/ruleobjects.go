@@ -269,8 +269,8 @@ func bundleOfRule(object *unstructured.Unstructured) (Bundle, error) {
 	}
 	return Bundle{
 		Origin: origin, Created: object.GetCreationTimestamp().Time, Verdict: string(status),
-		Confirmed: object.GetAnnotations()[AnnotationConfirmPrune],
-		Texts:     []Text{{Name: origin.String(), Data: text, Object: true}},
+		Confirmed: object.GetAnnotations()[AnnotationConfirmPrune], ConfirmedDefinitions: object.GetAnnotations()[AnnotationConfirmDefinition],
+		Texts: []Text{{Name: origin.String(), Data: text, Object: true}},
 	}, nil
 }
 

@@ -52,7 +52,9 @@ type Bundle struct {
 	Verdict string
 	// Confirmed is the value of AnnotationConfirmPrune that the origin carries; empty for a file.
 	Confirmed string
-	Texts     []Text
+	// ConfirmedDefinitions is the value of AnnotationConfirmDefinition that the origin carries; empty for a file.
+	ConfirmedDefinitions string
+	Texts                []Text
 }
 
 // Snapshot is everything that one source holds at one moment, in the order of
@@ -102,7 +104,8 @@ func isDocument(name string) bool {
 // with the same verdicts.
 func (s Snapshot) equal(other Snapshot) bool {
 	return s.Complete == other.Complete && slices.EqualFunc(s.Bundles, other.Bundles, func(a, b Bundle) bool {
-		return a.Origin == b.Origin && a.Verdict == b.Verdict && a.Confirmed == b.Confirmed && slices.EqualFunc(a.Texts, b.Texts, func(x, y Text) bool {
+		return a.Origin == b.Origin && a.Verdict == b.Verdict && a.Confirmed == b.Confirmed &&
+			a.ConfirmedDefinitions == b.ConfirmedDefinitions && slices.EqualFunc(a.Texts, b.Texts, func(x, y Text) bool {
 			return x.Name == y.Name && bytes.Equal(x.Data, y.Data)
 		})
 	})

@@ -3,6 +3,7 @@ package kanontest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -60,6 +61,13 @@ func (c *Cluster) AwaitGone(ref *unstructured.Unstructured) {
 // and returns its message.
 func (c *Cluster) AwaitEvent(name, reason string) string {
 	c.Helper()
+	return c.AwaitMessage(name, reason, "")
+}
+
+// AwaitMessage waits for an Event with that reason about an object of that name
+// whose message contains text, and returns the message.
+func (c *Cluster) AwaitMessage(name, reason, text string) string {
+	c.Helper()
 	event := Ref("v1", "Event", "")
 	selector := fields.SelectorFromSet(fields.Set{"involvedObject.name": name, "reason": reason})
 	found := c.await(c.of(event), selector, "an Event "+reason+" about "+name,
@@ -67,17 +75,20 @@ func (c *Cluster) AwaitEvent(name, reason string) string {
 			if live == nil {
 				return errAbsent
 			}
+			if message, _, _ := unstructured.NestedString(live.Object, "message"); !strings.Contains(message, text) {
+				return fmt.Errorf("want %q in its message, which is %q", text, message)
+			}
 			return nil
 		})
 	message, _, _ := unstructured.NestedString(found.Object, "message")
 	return message
 }
 
-// await lists and watches the one object that a selector selects until nothing
-// is wrong; nil stands for its absence.
+// await lists and watches what a selector selects until nothing is wrong with one
+// object; nil stands for the absence of any.
 func (c *Cluster) await(where dynamic.ResourceInterface, selector fields.Selector, what string, holds func(*unstructured.Unstructured) error) *unstructured.Unstructured {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.Context(), c.patience)
 	defer cancel()
 	w := &wait{where: where, selector: selector.String(), holds: holds}
 	for ctx.Err() == nil {
@@ -92,7 +103,7 @@ func (c *Cluster) await(where dynamic.ResourceInterface, selector fields.Selecto
 			text = string(data)
 		}
 	}
-	c.Fatalf("gave up on %s after %s: %v\nthere is now:\n%s", what, patience, w.wrong, text)
+	c.Fatalf("gave up on %s after %s: %v\nthere is now:\n%s", what, c.patience, w.wrong, text)
 	return nil
 }
 
@@ -123,12 +134,13 @@ func (w *wait) look(ctx context.Context) bool {
 		}
 		return false
 	}
-	var live *unstructured.Unstructured
-	if len(list.Items) > 0 {
-		live = &list.Items[0]
-	}
-	if w.is(live) {
+	if len(list.Items) == 0 && w.is(nil) {
 		return true
+	}
+	for i := range list.Items {
+		if w.is(&list.Items[i]) {
+			return true
+		}
 	}
 	watcher, err := w.where.Watch(ctx, metav1.ListOptions{FieldSelector: w.selector, ResourceVersion: list.GetResourceVersion()})
 	if err != nil {

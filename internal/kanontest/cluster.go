@@ -37,6 +37,7 @@ type Cluster struct {
 	kinds  meta.ResettableRESTMapper
 	// namespace is where objects are that name none.
 	namespace string
+	patience  time.Duration // how long a wait for a state may take
 }
 
 // NewCluster makes a Cluster whose namespace is default.
@@ -48,7 +49,7 @@ func NewCluster(tb testing.TB, config *rest.Config) *Cluster {
 		tb.Fatalf("make client: %v", err)
 	}
 	return &Cluster{
-		TB: tb, client: client, namespace: metav1.NamespaceDefault,
+		TB: tb, client: client, namespace: metav1.NamespaceDefault, patience: patience,
 		kinds: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)),
 	}
 }
@@ -57,8 +58,18 @@ func NewCluster(tb testing.TB, config *rest.Config) *Cluster {
 // are that name none.
 func (c *Cluster) In(tb testing.TB, namespace string) *Cluster {
 	tb.Helper()
-	return &Cluster{TB: tb, client: c.client, kinds: c.kinds, namespace: namespace}
+	return &Cluster{TB: tb, client: c.client, kinds: c.kinds, namespace: namespace, patience: c.patience}
 }
+
+// Within is the same cluster, with another bound on each wait for a state.
+func (c *Cluster) Within(bound time.Duration) *Cluster {
+	within := *c
+	within.patience = bound
+	return &within
+}
+
+// Namespace is where objects are that name none.
+func (c *Cluster) Namespace() string { return c.namespace }
 
 // For is the same cluster for another test.
 func (c *Cluster) For(tb testing.TB) *Cluster {
@@ -143,18 +154,48 @@ func (c *Cluster) Get(ref *unstructured.Unstructured) *unstructured.Unstructured
 // Patch merges a change, as JSON, into an object.
 func (c *Cluster) Patch(ref *unstructured.Unstructured, change string) {
 	c.Helper()
-	_, err := c.of(ref).Patch(c.Context(), ref.GetName(), types.MergePatchType, []byte(change), metav1.PatchOptions{FieldManager: manager})
+	c.patch(ref, change)
+}
+
+// PatchStatus merges a change, as JSON, into the status of an object, as its
+// controller does.
+func (c *Cluster) PatchStatus(ref *unstructured.Unstructured, change string) {
+	c.Helper()
+	c.patch(ref, change, "status")
+}
+
+func (c *Cluster) patch(ref *unstructured.Unstructured, change string, subresources ...string) {
+	c.Helper()
+	_, err := c.of(ref).Patch(c.Context(), ref.GetName(), types.MergePatchType, []byte(change), metav1.PatchOptions{FieldManager: manager}, subresources...)
 	if err != nil {
 		c.Fatalf("patch %s with %s: %v", describe(ref), change, err)
 	}
 }
 
-// Delete deletes an object and does not wait for its end.
+// Delete deletes an object, as kubectl does, and does not wait for its end.
 func (c *Cluster) Delete(ref *unstructured.Unstructured) {
 	c.Helper()
-	if err := c.of(ref).Delete(c.Context(), ref.GetName(), metav1.DeleteOptions{}); err != nil {
+	background := metav1.DeletePropagationBackground // a Job would orphan its Pods
+	err := c.of(ref).Delete(c.Context(), ref.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})
+	if err != nil {
 		c.Fatalf("delete %s: %v", describe(ref), err)
 	}
+}
+
+// IsNamespaced tells whether objects of a kind are in namespaces.
+func (c *Cluster) IsNamespaced(ref *unstructured.Unstructured) bool {
+	c.Helper()
+	return c.find(ref.GroupVersionKind()).Scope.Name() == meta.RESTScopeNameNamespace
+}
+
+// List lists the objects of a kind in a namespace.
+func (c *Cluster) List(apiVersion, kind, namespace string) []unstructured.Unstructured {
+	c.Helper()
+	list, err := c.at(schema.FromAPIVersionAndKind(apiVersion, kind), namespace).List(c.Context(), metav1.ListOptions{})
+	if err != nil {
+		c.Fatalf("list %s: %v", kind, err)
+	}
+	return list.Items
 }
 
 // IsThere tells whether there is an object now.

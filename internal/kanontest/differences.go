@@ -12,8 +12,9 @@ import (
 
 // Differences says in what live is not as want says, one difference a line, each
 // with its path. Every field of want must be in live with that value; live may
-// have further fields. A list must have as many items as in want, each as want
-// says in the same place.
+// have further fields. A field that is null in want must not be in live. A list
+// must have as many items as in want, each as want says in the same place; the
+// conditions of a status may have further items, in any order.
 func Differences(want, live *unstructured.Unstructured) []string {
 	return compare("", want.Object, live.Object)
 }
@@ -25,7 +26,11 @@ func compare(path string, want, live any) []string {
 			return compareMaps(path, want, live)
 		}
 	case []any:
-		if live, ok := live.([]any); ok && len(live) == len(want) {
+		live, ok := live.([]any)
+		if ok && path == ".status.conditions" {
+			return compareConditions(path, want, live)
+		}
+		if ok && len(live) == len(want) {
 			return compareLists(path, want, live)
 		}
 	}
@@ -39,6 +44,12 @@ func compareMaps(path string, want, live map[string]any) []string {
 	var differences []string
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		value, ok := live[key]
+		if want[key] == nil {
+			if value != nil {
+				differences = append(differences, fmt.Sprintf("%s.%s: want none, is %s", path, key, asJSON(value)))
+			}
+			continue
+		}
 		if !ok {
 			differences = append(differences, fmt.Sprintf("%s.%s: want %s, is not there", path, key, asJSON(want[key])))
 			continue
@@ -52,6 +63,24 @@ func compareLists(path string, want, live []any) []string {
 	var differences []string
 	for i := range want {
 		differences = append(differences, compare(fmt.Sprintf("%s[%d]", path, i), want[i], live[i])...)
+	}
+	return differences
+}
+
+// compareConditions compares conditions by their types.
+func compareConditions(path string, want, live []any) []string {
+	var differences []string
+	for _, item := range want {
+		wanted, _ := item.(map[string]any)
+		i := slices.IndexFunc(live, func(item any) bool {
+			condition, ok := item.(map[string]any)
+			return ok && condition["type"] == wanted["type"]
+		})
+		if i < 0 {
+			differences = append(differences, fmt.Sprintf("%s: want %s, is not there", path, asJSON(item)))
+			continue
+		}
+		differences = append(differences, compare(fmt.Sprintf("%s[%v]", path, wanted["type"]), item, live[i])...)
 	}
 	return differences
 }

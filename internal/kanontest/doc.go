@@ -16,7 +16,7 @@
 //		cluster.Apply(kanontest.ReadManifest(t, "crd.yaml")...)
 //		kanontest.Start(t, "run", "--kubeconfig", controlplanetest.Kubeconfig(t), "--rules", "rule.yaml")
 //		cluster.Apply(kanontest.ReadManifest(t, "parent.yaml")...)
-//		for _, want := range kanontest.ReadManifest(t, "want.yaml") {
+//		for _, want := range kanontest.ReadManifest(t, "children.yaml") {
 //			cluster.AwaitMatch(want)
 //		}
 //	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"kanon.dev/kanon/openapi"
 )
 
@@ -22,6 +24,15 @@ var kinds = sync.OnceValues(load) //nolint:gochecknoglobals // decoded once, and
 // Kinds returns the schemas of all kinds that are built in, which are read at the
 // first call. The error says that the embedded file is broken.
 func Kinds() (openapi.Kinds, error) { return kinds() }
+
+// Schemas gives the schemas of Kinds one by one. They are read when the first is asked for.
+type Schemas struct{}
+
+// Schema is the schema of a kind; nil if it is not built in.
+func (Schemas) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
+	loaded, _ := Kinds() // a test reads the embedded file
+	return loaded.Schema(gvk)
+}
 
 func load() (openapi.Kinds, error) {
 	document, err := decompress(compressed)

@@ -154,6 +154,13 @@ var (
 	CodePatchIdentity    = mistake("KN0762", "A patch that sets the identity of its target")
 	CodePatchReadsItself = mistake("KN0763", "A patch that reads what it writes")
 	CodePatchSecret      = warning("KN0764", "Values of a Secret that cannot be restored")
+
+	// What can be found in the schema of the parent's kind.
+	CodeShortType   = mistake("KN0801", "An unknown type in the schema of a kind")
+	CodeShortMarker = mistake("KN0802", "An invalid marker in the schema of a kind")
+	CodeKindSchema  = mistake("KN0803", "An invalid schema of a kind")
+	CodeStatusType  = mistake("KN0804", "A status field whose type is not known")
+	CodeVersions    = mistake("KN0805", "Versions that need a conversion")
 )
 
 // CodeInfo describes a code.

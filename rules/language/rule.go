@@ -67,6 +67,7 @@ func parent() Fields {
 	return Fields{
 		{Name: "apiVersion", Required: true, Type: text(), Doc: "Group and version of the kind, such as `shop.example.com/v1`."},
 		{Name: "kind", Required: true, Type: text(), Doc: "The kind of the objects that the rule is for: any that the API server has."},
+		{Name: "schema", Type: mapping(kindSchema()), Doc: "The schema of the kind, in a short form. Kanon makes the kind's CustomResourceDefinition of it."},
 		{Name: "selector", Type: mapping(Selector()), Doc: "The labels that a parent must have. The API server evaluates it."},
 		{Name: "namespaces", Type: list(text()), Doc: "Names of the parents' namespaces. Default: all."},
 		{Name: "namespaceSelector", Type: mapping(Selector()), Doc: "The labels that a parent's Namespace must have. A change of its labels takes effect."},

@@ -20,6 +20,8 @@ const (
 	Object
 	// Anything is any YAML, expressions included.
 	Anything
+	// ShortSchema is a mapping of fields, or of types, in the short form of a schema: each a type with markers, or a mapping.
+	ShortSchema
 )
 
 // Expressions says whether a value may be, or contain, ${…}.
@@ -130,6 +132,7 @@ func number(least int) Type      { return Type{Form: Number, Least: least} }
 func mapping(f Fields) Type      { return Type{Form: Mapping, Fields: f} }
 func list(items Type) Type       { return Type{Form: List, Items: &items} }
 func template() Type             { return Type{Form: Object} }
+func shortSchema() Type          { return Type{Form: ShortSchema} }
 func anything() Type             { return Type{Form: Anything, Expressions: Allowed} }
 func textOrExpression() Type     { return Type{Expressions: Allowed, Gives: "string"} }
 func condition() Type            { return Type{Expressions: Required, Gives: "bool"} }

@@ -28,7 +28,7 @@ type Clash struct {
 }
 
 // Clashes finds, for each of the rules that run at the same time, its conflicts with the
-// others: the same conditions on the same parents, and children that are the same object.
+// others: schemas for the same kind, the same conditions on the same parents, and children that are the same object.
 // Rules whose selectors or namespaces exclude each other have no conflict.
 func Clashes(all []*Rule) [][]Clash {
 	type spokesman struct {
@@ -38,7 +38,16 @@ func Clashes(all []*Rule) [][]Clash {
 	type maker struct{ rule, child int }
 	speaking, making := make(map[spokesman][]int), make(map[childIdentity][]maker)
 	found := make([][]Clash, len(all))
+	defining := make(map[schema.GroupKind][]int)
 	for i, r := range all {
+		if r.Parent.Definition != nil {
+			kind := r.Parent.GVK.GroupKind()
+			for _, j := range defining[kind] {
+				found[i] = append(found[i], r.ClashOfSchemas(all[j]))
+				found[j] = append(found[j], all[j].ClashOfSchemas(r))
+			}
+			defining[kind] = append(defining[kind], i)
+		}
 		as := spokesman{r.Parent.GVK.GroupKind(), r.ConditionPrefix}
 		for _, j := range speaking[as] {
 			if !IsBuiltIn(as.Group) && r.Parent.overlaps(&all[j].Parent) {
@@ -62,6 +71,12 @@ func Clashes(all []*Rule) [][]Clash {
 		}
 	}
 	return found
+}
+
+// ClashOfSchemas is the conflict of a rule with another one that has a schema for the same kind.
+func (r *Rule) ClashOfSchemas(other *Rule) Clash {
+	return Clash{With: other, Position: r.Parent.Pos, Other: other.Parent.Pos, Message: fmt.Sprintf(
+		"rule %s has a schema for kind %s too: the kind gets that of the older rule; remove schema from one of them", other.Name, r.Parent.GVK.Kind)}
 }
 
 func (r *Rule) clashOfConditions(other *Rule) Clash {

@@ -239,6 +239,9 @@ func (d *decoder) spec(n *yamltree.Node, r *Rule) {
 		"pruneLimit":      func(n *yamltree.Node) { r.PruneLimit = d.pruneLimit(n) },
 		"minInterval":     func(n *yamltree.Node) { r.MinInterval = d.duration(n, "minInterval", minPause) },
 	})
+	if r.Parent.schema != nil {
+		d.kindSchema(r.Parent.schema, r)
+	}
 	r.OpenVariables = r.OpenVariables || slices.Contains(n.Lost, "variables")
 	r.OpenLookups = r.OpenLookups || slices.Contains(n.Lost, "lookups")
 	r.OpenChildren = r.OpenChildren || slices.Contains(n.Lost, "children")
@@ -289,7 +292,8 @@ func (d *decoder) parent(n *yamltree.Node, p *Parent) {
 				d.report(n, diagnostic.CodeEmpty, "spec.parent.namespaces is empty, so no parent could match").WithHint("leave it out to mean all")
 			}
 		},
-		"when": func(n *yamltree.Node) { p.When = d.expression(n, "spec.parent.when") },
+		"when":   func(n *yamltree.Node) { p.When = d.expression(n, "spec.parent.when") },
+		"schema": func(n *yamltree.Node) { p.schema = n },
 	})
 	p.GVK = d.gvk(n, "spec.parent", apiVersion, kind)
 }

@@ -1,7 +1,15 @@
 package syntax
 
 import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -9,6 +17,8 @@ import (
 type definition struct {
 	src  *yamltree.Source
 	root *yamltree.Node
+	// readers know the places of a definition that was made of spec.parent.schema, by the indices of its versions; root is that.
+	readers []*shortschema.Reader
 }
 
 // DefinitionPlace is a place in a CustomResourceDefinition.
@@ -26,11 +36,52 @@ type DefinitionPlace struct {
 // the API server.
 func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message string) diagnostic.Finding {
 	d := docs.definitions[i]
+	if path, reason, ok := strings.Cut(message, ": "); ok && d.readers != nil {
+		message = shortPath(path) + ": " + reason
+	}
 	f := diagnostic.New(d.place(at), diagnostic.CodeRefusedCRD, "%s", message)
 	return *f.WithLines(d.src)
 }
 
+var (
+	ofVersion = regexp.MustCompile(`^spec\.versions\[\d+\]\.(schema\.openAPIV3Schema(\.|$))?`)
+	ofField   = regexp.MustCompile(`\bproperties\[([^\]]+)\]`)
+)
+
+// shortPath is a path of the API server as whoever wrote the schema in the rule calls it: spec.replicas.default.
+func shortPath(path string) string {
+	return cmp.Or(ofField.ReplaceAllString(ofVersion.ReplaceAllString(path, ""), "$1"), "the schema")
+}
+
+// WholeCRDs are CRDs without those that rules with an error make: to mend the rule may change its definition.
+func (docs *Documents) WholeCRDs() []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(docs.CRDs), func(crd *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(slices.Concat(docs.Rules, docs.Partial), func(rule *Rule) bool {
+			return rule.Parent.Definition == crd && (rule.Partial || rule.Parent.Untyped)
+		})
+	})
+}
+
+// DefinitionsOf are the CustomResourceDefinitions of one text, beside rules and of their schemas.
+func (docs *Documents) DefinitionsOf(src *yamltree.Source) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for i, d := range docs.definitions {
+		if d.src == src {
+			found = append(found, docs.CRDs[i])
+		}
+	}
+	return found
+}
+
 func (d definition) place(at DefinitionPlace) diagnostic.Position {
+	if d.readers != nil {
+		for _, reader := range d.readers {
+			if position, ok := reader.Place(at.Path, at.Offset); ok {
+				return position
+			}
+		}
+		return d.src.At(d.root)
+	}
 	value, name := d.root, d.root
 	for _, step := range at.Path {
 		key, below := value.Step(step)

@@ -83,11 +83,14 @@ func orDocument(path string) string {
 // foreignField knows the words of other engines. It gives the field that is meant, if Kanon
 // has it, and a hint.
 func foreignField(path, name string) (target, hint string) {
+	if strings.HasPrefix(path, schemaPath) {
+		return foreignSchemaField(name)
+	}
 	switch name {
 	case "resources":
 		return "children", "the objects that a rule creates belong in spec.children"
 	case "schema":
-		return "", "spec.parent names the kind, and a CustomResourceDefinition belongs beside the rule, as a document of its own"
+		return "", "the schema of the parent's kind belongs in spec.parent.schema"
 	case "sameAs":
 		return "", "write forEach: {sameAs: …}, with the id of the child whose items it has"
 	case "includeWhen":
@@ -110,6 +113,29 @@ func foreignField(path, name string) (target, hint string) {
 		if path != "" && path != "spec" {
 			return "template", "write template"
 		}
+	}
+	return "", ""
+}
+
+// foreignSchemaField is foreignField for what says which fields a kind has.
+func foreignSchemaField(name string) (target, hint string) {
+	switch name {
+	case "apiVersion", "kind", "group":
+		return "", "spec.parent names the kind: write apiVersion and kind there"
+	case "additionalPrinterColumns":
+		return "", "write columns, a list of {name: …, value: .spec.…}"
+	case "jsonPath":
+		return "value", "write value"
+	case "fieldPath":
+		return "path", "write path"
+	case "subresources":
+		return "", "there is always a status; scale stands beside spec"
+	case "storage":
+		return "stored", "write stored"
+	case "deprecationWarning":
+		return "deprecated", "write deprecated"
+	case "openAPIV3Schema":
+		return "", "write the fields below spec; a schema of OpenAPI may stand there as {openAPI: …}"
 	}
 	return "", ""
 }

@@ -33,6 +33,10 @@ func (d *decoder) onRuleDeletion(n *yamltree.Node) RuleDeletion {
 // include the annotation.
 const AnnotationConfirmPrune = "kanon.dev/confirm-prune"
 
+// AnnotationConfirmDefinition is an annotation of a rule, or of the ConfigMap that has the rule. It allows a change of the kind's
+// CustomResourceDefinition by which objects lose something. Its value names the change, or several with commas between them.
+const AnnotationConfirmDefinition = "kanon.dev/confirm-definition"
+
 // defaultPruneLimit is more than most rules have children, and fewer than they have
 // parents.
 const defaultPruneLimit = 10
@@ -40,7 +44,12 @@ const defaultPruneLimit = 10
 // Confirmed lists the revisions that the document confirms.
 func (r *Rule) Confirmed() []string { return ConfirmedRevisions(r.Annotations[AnnotationConfirmPrune]) }
 
-// ConfirmedRevisions lists the revisions in a value of AnnotationConfirmPrune.
+// ConfirmedDefinitions lists the changes of the kind's definition that the document confirms.
+func (r *Rule) ConfirmedDefinitions() []string {
+	return ConfirmedRevisions(r.Annotations[AnnotationConfirmDefinition])
+}
+
+// ConfirmedRevisions lists what a value of AnnotationConfirmPrune or AnnotationConfirmDefinition names.
 func ConfirmedRevisions(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 }
@@ -54,16 +63,22 @@ func (d *decoder) pruneLimit(n *yamltree.Node) int {
 	return int(min(limit, math.MaxInt32))
 }
 
-// revision is the hash of a document without the annotation that only confirms it.
+// revision is the hash of a document without the annotations that only confirm something.
 func revision(n *yamltree.Node) string {
 	metadata := n.Get("metadata")
 	annotations := metadata.Get("annotations")
-	if annotations == nil || !annotations.Has(AnnotationConfirmPrune) {
+	left := annotations
+	for _, name := range []string{AnnotationConfirmPrune, AnnotationConfirmDefinition} {
+		if left != nil && left.Has(name) {
+			left = left.Without(name)
+		}
+	}
+	switch {
+	case left == annotations:
 		return n.Hash()
-	}
-	left := annotations.Without(AnnotationConfirmPrune)
-	if len(left.Fields) == 0 {
+	case len(left.Fields) == 0:
 		return n.With("metadata", metadata.Without("annotations")).Hash()
+	default:
+		return n.With("metadata", metadata.With("annotations", left)).Hash()
 	}
-	return n.With("metadata", metadata.With("annotations", left)).Hash()
 }

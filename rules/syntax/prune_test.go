@@ -16,6 +16,7 @@ func TestConfirmationMakesNoRevision(t *testing.T) {
 	}
 	for name, same := range map[string][2]string{
 		"alone":         {"{name: r}", "{name: r, annotations: {kanon.dev/confirm-prune: x}}"},
+		"both":          {"{name: r}", "{name: r, annotations: {kanon.dev/confirm-definition: y, kanon.dev/confirm-prune: x}}"},
 		"beside others": {"{name: r, annotations: {a: b}}", "{name: r, annotations: {kanon.dev/confirm-prune: x, a: b}}"},
 	} {
 		if hash(same[0]) != hash(same[1]) {
@@ -25,8 +26,11 @@ func TestConfirmationMakesNoRevision(t *testing.T) {
 	if hash("{name: r}") == hash("{name: r, annotations: {a: b}}") {
 		t.Error("another annotation makes no new revision")
 	}
-	docs, _ := Decode("r.yaml", []byte("apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r, annotations: {kanon.dev/confirm-prune: 'a, b,c'}}\n"+spec))
+	docs, _ := Decode("r.yaml", []byte("apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r, annotations: {kanon.dev/confirm-prune: 'a, b,c', kanon.dev/confirm-definition: d}}\n"+spec))
 	if got := docs.Rules[0].Confirmed(); len(got) != 3 || got[0] != "a" || got[2] != "c" {
 		t.Errorf("it confirms %q", got)
+	}
+	if got := docs.Rules[0].ConfirmedDefinitions(); len(got) != 1 || got[0] != "d" {
+		t.Errorf("it confirms the definitions %q", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -124,10 +125,33 @@ type Parent struct {
 	Namespaces        []string
 	NamespaceSelector labels.Selector
 	When              *yamltree.Node
+	// Definition is made of spec.parent.schema; nil without it, or with a mistake in it. DefineStatus changes it.
+	Definition *unstructured.Unstructured
+	// AdoptDefinition is true if Kanon takes over a definition of the kind that it did not create.
+	AdoptDefinition bool
+	schema          *yamltree.Node
+	// Untyped is true if Definition lacks the type of a field of the status, whose expression does not compile.
+	Untyped bool
+	// kind is what schema says, and readers have the places of its versions.
+	kind    *shortschema.Kind
+	readers []*shortschema.Reader
 	// Node is nil if the field is missing or not a mapping.
 	Node *yamltree.Node
 	Gaps Gaps
 }
+
+// Refuse moves a rule to the partial ones, because of a mistake that was found after it was decoded.
+func (docs *Documents) Refuse(rule *Rule) {
+	if rule.Partial {
+		return
+	}
+	rule.Partial = true
+	docs.Rules = slices.DeleteFunc(slices.Clone(docs.Rules), func(other *Rule) bool { return other == rule })
+	docs.Partial = append(docs.Partial, rule)
+}
+
+// HasBrokenSchema reports whether the rule says what the kind is, with mistakes.
+func (p *Parent) HasBrokenSchema() bool { return p.schema != nil && p.Definition == nil }
 
 // Labelled reports whether every parent has some label, because the selector requires one.
 func (p *Parent) Labelled() bool { return p.Guarantees("") }

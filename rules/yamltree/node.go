@@ -223,5 +223,18 @@ func (n *Node) Literal() string {
 	return n.yaml.Value
 }
 
+// Comment is what the comment above an entry of a mapping says, and the one behind it; empty without one.
+func (f *Field) Comment() string {
+	var text []string
+	for _, comment := range []string{f.Key.yaml.HeadComment, f.Key.yaml.LineComment, f.Value.yaml.LineComment} {
+		for line := range strings.Lines(comment) {
+			if line = strings.TrimSpace(strings.TrimLeft(line, "#")); line != "" {
+				text = append(text, line)
+			}
+		}
+	}
+	return strings.Join(text, " ")
+}
+
 // HasComment reports whether a comment follows on the line of the node.
 func (n *Node) HasComment() bool { return n.yaml.LineComment != "" }

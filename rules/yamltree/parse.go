@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -194,8 +195,11 @@ func parserMessage(err error) (message string, line int) {
 	return message, line
 }
 
-// quoteHint is the hint for a line that does not parse and holds an expression.
+// quoteHint is the hint for a line that does not parse, and holds an expression or the type of a list.
 func quoteHint(line string) string {
+	if _, value, _ := strings.Cut(line, ": "); isListType(strings.TrimSpace(value)) {
+		return "put quotes around a type that begins with []: YAML has a list there"
+	}
 	if !strings.Contains(line, expressionStart) {
 		return ""
 	}
@@ -203,6 +207,12 @@ func quoteHint(line string) string {
 		return "the quotes around the value end at the first of the same kind inside: use the other kind inside, or write the value on the lines below >-"
 	}
 	return "put quotes around the value that contains ${…}, or write it on the lines below >-"
+}
+
+// isListType reports whether a value begins as the type of a list does in the short schema of a kind, such as []string.
+func isListType(value string) bool {
+	typ, ok := strings.CutPrefix(value, "[]")
+	return ok && typ != "" && (unicode.IsLetter(rune(typ[0])) || typ[0] == '[')
 }
 
 // quotedExpression reports whether a value has inside of it the quotes that it stands in,

@@ -1,0 +1,143 @@
+package check
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/flow"
+)
+
+// Written is the schema of what the expression gives; nil if something in it is not known. A map that the expression writes out is an
+// object with these fields.
+func (x *Expression) Written(t *Table) *openapi.Schema { return t.writtenBy(x, x.expr.Root()) }
+
+// Items is the schema of the items of the list that the expression gives; nil if it is not known.
+func (x *Expression) Items(t *Table) *openapi.Schema {
+	if s := x.Written(t); s != nil && s.Type == openapi.List {
+		return s.Items
+	}
+	return nil
+}
+
+// writtenBy goes down into what the expression writes out, as resultCheck does.
+func (t *Table) writtenBy(x *Expression, e ast.Expr) *openapi.Schema {
+	switch e.Kind() {
+	case ast.CallKind:
+		if call := e.AsCall(); call.FunctionName() == operators.Conditional {
+			return openapi.Join(t.writtenBy(x, call.Args()[1]), t.writtenBy(x, call.Args()[2]))
+		}
+	case ast.ListKind:
+		var all *openapi.Schema
+		for i, item := range e.AsList().Elements() {
+			if s := t.writtenBy(x, item); i == 0 {
+				all = s
+			} else {
+				all = openapi.Join(all, s)
+			}
+		}
+		if all == nil {
+			return nil
+		}
+		return &openapi.Schema{Type: openapi.List, Items: all}
+	case ast.MapKind:
+		if made := t.writtenObject(x, e.AsMap()); made != nil {
+			return made
+		}
+	case ast.ComprehensionKind:
+		if item := mapped(e.AsComprehension()); item != nil {
+			if s := t.writtenBy(x, item); s != nil && e.AsComprehension().AccuInit().Kind() == ast.ListKind {
+				return &openapi.Schema{Type: openapi.List, Items: s}
+			}
+		}
+	default:
+	}
+	v, walked := x.nodes[e.ID()]
+	if !walked {
+		v = Of(x.expr.TypeOf(e.ID()))
+	}
+	return t.written(v)
+}
+
+// writtenObject is the schema of a map whose keys are written out; nil for any other.
+func (t *Table) writtenObject(x *Expression, m ast.MapExpr) *openapi.Schema {
+	made := &openapi.Schema{Type: openapi.Object, Fields: map[string]*openapi.Field{}}
+	for _, e := range m.Entries() {
+		entry := e.AsMapEntry()
+		name, ok := flow.LiteralText(entry.Key())
+		s := t.writtenBy(x, entry.Value())
+		if !ok || s == nil {
+			return nil
+		}
+		made.Fields[name] = &openapi.Field{Schema: s}
+	}
+	if len(made.Fields) == 0 {
+		return nil
+	}
+	return made
+}
+
+// written is the schema of the values of a type, or of what an optional has: that of an object of Kubernetes as it is, and else no more
+// than the types. It is nil if something in it is not known.
+func (t *Table) written(v Type) *openapi.Schema {
+	switch v = v.Inner(); v.Kind() {
+	case types.StructKind:
+		s := t.schemaOf(v)
+		if s.Name != "" {
+			return s
+		}
+		made := &openapi.Schema{Type: openapi.Object, Fields: make(map[string]*openapi.Field, len(s.Fields))}
+		for name, field := range s.Fields {
+			of := t.written(t.Of(field.Schema))
+			if of == nil {
+				return nil
+			}
+			made.Fields[name] = &openapi.Field{Schema: of}
+		}
+		return made
+	case types.ListKind, types.MapKind:
+		if s := v.schema; s != nil && s.Type == openapi.Object && s.Open {
+			return &openapi.Schema{Type: openapi.Object, Open: true}
+		}
+		items := t.written(t.Element(v))
+		switch {
+		case items == nil:
+			return nil
+		case v.Kind() == types.ListKind:
+			return &openapi.Schema{Type: openapi.List, Items: items}
+		}
+		return &openapi.Schema{Type: openapi.Map, Items: items}
+	case types.StringKind, types.TimestampKind, types.DurationKind, types.BytesKind:
+		if v.schema != nil && v.schema.Type == openapi.String {
+			return &openapi.Schema{Type: openapi.String, Format: v.schema.Format}
+		}
+	default:
+		if v.schema != nil && v.schema.Type == openapi.IntOrString {
+			return &openapi.Schema{Type: openapi.IntOrString, Format: v.schema.Format}
+		}
+	}
+	return scalarSchema(v.Kind())
+}
+
+// scalarSchema is the schema of scalars of a kind in CEL; nil for one that JSON has not.
+func scalarSchema(kind types.Kind) *openapi.Schema {
+	switch kind {
+	case types.BoolKind:
+		return &openapi.Schema{Type: openapi.Boolean}
+	case types.IntKind, types.UintKind:
+		return &openapi.Schema{Type: openapi.Integer}
+	case types.DoubleKind:
+		return &openapi.Schema{Type: openapi.Number}
+	case types.StringKind:
+		return &openapi.Schema{Type: openapi.String}
+	case types.TimestampKind:
+		return &openapi.Schema{Type: openapi.String, Format: formatTime}
+	case types.DurationKind:
+		return &openapi.Schema{Type: openapi.String, Format: formatDuration}
+	case types.BytesKind:
+		return &openapi.Schema{Type: openapi.String, Format: openapi.FormatByte}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,254 @@
+package rules
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// InferStatus completes the definitions that come from spec.parent.schema: each field that spec.status sets gets the type of what its
+// expression gives. The findings are about those whose type is not known; a rule with one is partial from then on.
+//
+// A definition depends on nothing but the text that it is in: builtin has the schemas of Kubernetes itself, and of other kinds only those
+// are known that are defined in the same text. So it is the same on a desk and in every cluster.
+//
+// An expression may read the parent's status, which is what is looked for. So the rule is compiled with a status of any fields,
+// and again with the types that were found, until no new one is found.
+func InferStatus(docs *syntax.Documents, builtin Schemas) diagnostic.Findings {
+	var findings diagnostic.Findings
+	for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
+		if rule.Parent.Definition == nil {
+			continue
+		}
+		i := inference{docs: docs, rule: rule, builtin: builtin, known: map[*yamltree.Node]map[string]any{}}
+		found := i.infer()
+		findings = append(findings, found...)
+		if found.HasErrors() {
+			docs.Refuse(rule)
+		}
+	}
+	return findings
+}
+
+// inference is the search for the types of one rule's status.
+type inference struct {
+	docs    *syntax.Documents
+	rule    *syntax.Rule
+	builtin Schemas
+	// known are the schemas of the leaves of spec.status.
+	known map[*yamltree.Node]map[string]any
+	// given are the kinds that the text defines, as far as their status is known now.
+	given openapi.Kinds
+}
+
+func (i *inference) infer() diagnostic.Findings {
+	env, err := celenv.Shared()
+	if err != nil { // Compile reports it
+		return nil
+	}
+	if i.rule.Status == nil {
+		i.rule.DefineStatus(nil, false)
+		return nil
+	}
+	for {
+		i.define()
+		c := newCompiler(i.rule, Options{Schemas: i}, env)
+		c.declare()
+		c.parent(&flow.Uses{})
+		c.status(&flow.Uses{})
+		learned, missing := false, false
+		i.rule.DefineStatus(func(n *yamltree.Node, _ []string) map[string]any {
+			made := i.known[n]
+			if made == nil {
+				made = i.structural(c, n)
+				i.known[n] = made
+				learned, missing = learned || made != nil, missing || made == nil
+			}
+			return orAny(made)
+		}, true)
+		if !learned || !missing {
+			return i.finish(c)
+		}
+	}
+}
+
+// finish makes the definition with what was found, and reports the rest.
+func (i *inference) finish(c *compiler) diagnostic.Findings {
+	var list diagnostic.List
+	reported := map[*yamltree.Node]bool{}
+	i.rule.DefineStatus(func(n *yamltree.Node, path []string) map[string]any {
+		made := i.known[n]
+		i.rule.Parent.Untyped = i.rule.Parent.Untyped || made == nil
+		if made != nil || reported[n] || c.isWrong(n) {
+			return orAny(made)
+		}
+		reported[n] = true
+		field := strings.Join(append([]string{"status"}, path...), ".")
+		f := list.Report(i.rule.Source.At(n), diagnostic.CodeStatusType, "the type of %s cannot be inferred", field)
+		switch {
+		case len(path) == 0:
+			f.WithHint("write a mapping of fields, or type them in spec.parent.schema.status")
+		case c.readsOwn(n, path):
+			f.Message += ", because it depends on itself"
+			fallthrough
+		default:
+			f.WithHint("write it in spec.parent.schema: status: %s", typed(path))
+		}
+		return orAny(nil)
+	}, false)
+	return list.Findings(i.rule.Source)
+}
+
+// define reads the definitions of the text.
+func (i *inference) define() {
+	i.given = openapi.Kinds{}
+	for _, crd := range i.docs.DefinitionsOf(i.rule.Source) {
+		if kinds, err := openapi.FromCRD(crd); err == nil {
+			maps.Copy(i.given, kinds)
+		}
+	}
+}
+
+// Schema implements Schemas.
+func (i *inference) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
+	if s := i.given.Schema(gvk); s != nil {
+		return s
+	}
+	return i.builtin.Schema(gvk)
+}
+
+// structural is the schema for what a part of spec.status gives; nil if it is not known.
+func (i *inference) structural(c *compiler, n *yamltree.Node) map[string]any {
+	s := c.writtenSchema(n)
+	if s == nil {
+		return nil
+	}
+	if made, ok := s.Structural(); ok {
+		return made
+	}
+	return nil
+}
+
+// typed is a mapping in which the last of the names has a type.
+func typed(path []string) string {
+	text := path[len(path)-1] + ": TYPE"
+	for _, name := range slices.Backward(path[:len(path)-1]) {
+		text = name + ": {" + text + "}"
+	}
+	return "{" + text + "}"
+}
+
+func orAny(made map[string]any) map[string]any {
+	if made == nil {
+		return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+	}
+	return made
+}
+
+// isWrong reports whether a part of the rule has an expression that does not compile, which Compile reports.
+func (c *compiler) isWrong(n *yamltree.Node) bool {
+	switch n.Kind {
+	case yamltree.Mapping:
+		return slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool { return c.isWrong(f.Key) || c.isWrong(f.Value) })
+	case yamltree.Sequence:
+		return slices.ContainsFunc(n.Items, c.isWrong)
+	}
+	text, _ := n.Text()
+	result, compiled := c.results[n]
+	return syntax.HasExpression(text) && (!compiled || result.wrong)
+}
+
+// readsOwn reports whether a part of the status reads itself.
+func (c *compiler) readsOwn(n *yamltree.Node, path []string) bool {
+	own := regexp.QuoteMeta(flow.RootParent + ".status." + strings.Join(path, "."))
+	text := strings.ReplaceAll(c.results[n].part.Text, "?", "") // of optional reads
+	return regexp.MustCompile(`\b` + own + `\b`).MatchString(text)
+}
+
+// writtenSchema is the schema of what a part of the rule gives, after it was compiled; nil if that is not known.
+func (c *compiler) writtenSchema(n *yamltree.Node) *openapi.Schema {
+	switch n.Kind {
+	case yamltree.Mapping:
+		return c.writtenMapping(n)
+	case yamltree.Sequence:
+		var items []*openapi.Schema
+		for _, item := range n.Items {
+			s := c.writtenSchema(item)
+			if result := c.results[item]; result.x != nil && result.part.Spread {
+				s = result.x.Items(c.types)
+			}
+			items = append(items, s)
+		}
+		return listOf(openapi.List, items)
+	}
+	text, isText := n.Text()
+	if !isText || !syntax.HasExpression(text) {
+		return scalarSchema(n.Value)
+	}
+	switch result, compiled := c.results[n]; {
+	case !compiled:
+		return nil
+	case result.x == nil: // text around expressions
+		return &openapi.Schema{Type: openapi.String}
+	default:
+		return result.x.Written(c.types)
+	}
+}
+
+// scalarSchema is the schema of a scalar that is written out; nil for null.
+func scalarSchema(value any) *openapi.Schema {
+	switch value.(type) {
+	case string:
+		return &openapi.Schema{Type: openapi.String}
+	case int64:
+		return &openapi.Schema{Type: openapi.Integer}
+	case float64:
+		return &openapi.Schema{Type: openapi.Number}
+	case bool:
+		return &openapi.Schema{Type: openapi.Boolean}
+	}
+	return nil
+}
+
+func (c *compiler) writtenMapping(n *yamltree.Node) *openapi.Schema {
+	made := &openapi.Schema{Type: openapi.Object, Fields: map[string]*openapi.Field{}}
+	var values []*openapi.Schema
+	computed := false
+	for _, f := range n.Fields {
+		s := c.writtenSchema(f.Value)
+		if s == nil {
+			return nil
+		}
+		computed = computed || syntax.HasExpression(f.Name)
+		values, made.Fields[f.Name] = append(values, s), &openapi.Field{Schema: s}
+	}
+	if computed || len(values) == 0 {
+		return listOf(openapi.Map, values)
+	}
+	return made
+}
+
+// listOf is a list or a map of items that have these schemas; nil if no one schema has all.
+func listOf(typ openapi.Type, items []*openapi.Schema) *openapi.Schema {
+	if len(items) == 0 {
+		return nil
+	}
+	all := items[0]
+	for _, item := range items[1:] {
+		all = openapi.Join(all, item)
+	}
+	if all == nil {
+		return nil
+	}
+	return &openapi.Schema{Type: typ, Items: all}
+}

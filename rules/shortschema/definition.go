@@ -1,0 +1,217 @@
+package shortschema
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kind is a kind with all of its versions, of which Definition makes a CustomResourceDefinition.
+type Kind struct {
+	schema.GroupKind
+	// Plural and Singular are the names in paths and for kubectl; empty: as Names gives them.
+	Plural, Singular       string
+	ShortNames, Categories []string
+	Namespaced             bool
+	Versions               []Version
+}
+
+// Version is one version of a kind.
+type Version struct {
+	Name string
+	// Unserved is true if the API server does not serve it, and Stored if objects are stored in it.
+	Unserved, Stored bool
+	// Warning is what whoever uses the version is told; empty: it is not deprecated.
+	Warning string
+	// Spec and Status are the schemas of these; nil: there is none.
+	Spec, Status map[string]any
+	// OpenStatus lets the status have fields that are not in its schema.
+	OpenStatus bool
+	// Validations are those of whole objects.
+	Validations []any
+	// Columns are those that kubectl get shows. One without a type has that of its field.
+	Columns []any
+	// Scale is the subresource; nil: there is none.
+	Scale map[string]any
+}
+
+// Path is where the schema of a version is in the definition, by its index.
+func Path(version int, more ...string) []string {
+	return append([]string{"spec", "versions", strconv.Itoa(version), "schema", "openAPIV3Schema"}, more...)
+}
+
+// Definition makes the CustomResourceDefinition. Every version has the status subresource, and conditions in it.
+func (k *Kind) Definition() *unstructured.Unstructured {
+	plural, singular := k.Names()
+	names := map[string]any{"kind": k.Kind, "listKind": k.Kind + "List", "plural": plural, "singular": singular}
+	addTexts(names, "shortNames", k.ShortNames)
+	addTexts(names, "categories", k.Categories)
+	scope := "Cluster"
+	if k.Namespaced {
+		scope = "Namespaced"
+	}
+	versions := make([]any, len(k.Versions))
+	for i := range k.Versions {
+		versions[i] = k.Versions[i].definition()
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + "." + k.Group},
+		"spec":     map[string]any{"group": k.Group, "names": names, "scope": scope, "versions": versions},
+	}}
+}
+
+func addTexts(to map[string]any, name string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	list := make([]any, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	to[name] = list
+}
+
+// Names are the plural and the singular of the kind. Those that are not given are made as kubebuilder makes them: policies of
+// Policy, classes of Class, apps of App.
+func (k *Kind) Names() (plural, singular string) {
+	singular = k.Singular
+	if singular == "" {
+		singular = strings.ToLower(k.Kind)
+	}
+	if k.Plural != "" {
+		return k.Plural, singular
+	}
+	switch plural = strings.ToLower(k.Kind); {
+	case endsIn(plural, "s", "x", "z", "ch", "sh"):
+		return plural + "es", singular
+	case strings.HasSuffix(plural, "y") && !endsIn(plural, "ay", "ey", "iy", "oy", "uy"):
+		return plural[:len(plural)-1] + "ies", singular
+	default:
+		return plural + "s", singular
+	}
+}
+
+func endsIn(text string, ends ...string) bool {
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(text, end) })
+}
+
+// TypeAt is the type of a column for a field of the version, by its path in an object; string if nothing is known of it.
+func (v *Version) TypeAt(path string) string {
+	schema := map[string]any{"properties": map[string]any{
+		"spec": v.Spec, "status": v.Status,
+		"metadata": map[string]any{"properties": map[string]any{
+			"creationTimestamp": formatted("date-time"), "generation": map[string]any{"type": "integer"},
+		}},
+	}}
+	for step := range strings.SplitSeq(strings.TrimPrefix(path, "."), ".") {
+		properties, _ := schema["properties"].(map[string]any)
+		schema, _ = properties[step].(map[string]any)
+	}
+	switch kind := columnType(schema); kind {
+	case "integer", "number", "boolean", "date":
+		return kind
+	}
+	return "string"
+}
+
+func (v *Version) definition() map[string]any {
+	properties := map[string]any{
+		"apiVersion": map[string]any{"type": "string", "description": "The version of the kind."},
+		"kind":       map[string]any{"type": "string", "description": "The kind of the object."},
+		"metadata":   map[string]any{"type": "object"},
+	}
+	root := map[string]any{"type": "object", "properties": properties}
+	if v.Spec != nil {
+		properties["spec"] = v.Spec
+		if required, _ := v.Spec["required"].([]any); len(required) > 0 {
+			root["required"] = []any{"spec"}
+		}
+	}
+	status := withConditions(v.Status)
+	if v.OpenStatus {
+		status["x-kubernetes-preserve-unknown-fields"] = true
+	}
+	properties["status"] = status
+	if len(v.Validations) > 0 {
+		root["x-kubernetes-validations"] = v.Validations
+	}
+	subresources := map[string]any{"status": map[string]any{}}
+	if v.Scale != nil {
+		subresources["scale"] = v.Scale
+	}
+	made := map[string]any{
+		"name": v.Name, "served": !v.Unserved, "storage": v.Stored,
+		"schema":       map[string]any{"openAPIV3Schema": root},
+		"subresources": subresources,
+	}
+	if v.Warning != "" {
+		made["deprecated"], made["deprecationWarning"] = true, v.Warning
+	}
+	if len(v.Columns) > 0 {
+		made["additionalPrinterColumns"] = v.columns()
+	}
+	return made
+}
+
+// columns are the columns with their types.
+func (v *Version) columns() []any {
+	typed := make([]any, len(v.Columns))
+	for i := range v.Columns {
+		column, _ := v.Columns[i].(map[string]any)
+		column = maps.Clone(column)
+		if column["type"] == nil {
+			of, _ := column["jsonPath"].(string)
+			column["type"] = v.TypeAt(of)
+		}
+		typed[i] = column
+	}
+	return typed
+}
+
+// withConditions is the schema of a status, with conditions unless it has some.
+func withConditions(status map[string]any) map[string]any {
+	if status == nil {
+		status = map[string]any{"type": "object"}
+	}
+	if status["type"] != "object" || status["additionalProperties"] != nil { // one expression gives all of it
+		status = map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	}
+	properties, _ := status["properties"].(map[string]any)
+	if properties == nil {
+		properties = map[string]any{}
+		status["properties"] = properties
+	}
+	if properties["conditions"] == nil {
+		properties["conditions"] = conditions()
+	}
+	return status
+}
+
+// conditions is the schema of a list of metav1.Condition
+// (https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go).
+func conditions() map[string]any {
+	text := func(more map[string]any) map[string]any {
+		more["type"] = "string"
+		return more
+	}
+	return map[string]any{
+		"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []any{"type"},
+		"description": "What Kanon and the rule report on the object.",
+		"items": map[string]any{
+			"type": "object", "required": []any{"lastTransitionTime", "message", "reason", "status", "type"},
+			"properties": map[string]any{
+				"type":               text(map[string]any{"maxLength": int64(316)}),
+				"status":             text(map[string]any{"enum": []any{"True", "False", "Unknown"}}),
+				"reason":             text(map[string]any{"minLength": int64(1), "maxLength": int64(1024)}),
+				"message":            text(map[string]any{"maxLength": int64(32768)}),
+				"lastTransitionTime": text(map[string]any{"format": "date-time"}),
+				"observedGeneration": map[string]any{"type": "integer", "format": "int64", "minimum": int64(0)},
+			},
+		},
+	}
+}

@@ -1,0 +1,80 @@
+package shortschema_test
+
+import (
+	"strings"
+	"testing"
+
+	"kanon.dev/kanon/definitions"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// TestFormsOfSimpleSchema: whoever comes from kro can paste a schema. Each form that its documentation has
+// (https://kro.run/api/specifications/simple-schema) is taken as it is, or has a finding that says what to write.
+func TestFormsOfSimpleSchema(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		schema string
+		// want is a part of the only finding; empty: there is none.
+		want string
+	}{
+		"basic types":            {"spec: {name: string, age: integer, enabled: boolean, price: float}", ""},
+		"markers with values":    {"spec:\n  name: string | required=true immutable=true description=\"My Name\"\n  replicas: integer | default=1 minimum=1 maximum=100\n  image: string | required=true", ""},
+		"any object":             {"spec: {values: object | required=true}", ""},
+		"fields of an object":    {"spec:\n  ingress:\n    enabled: boolean | default=false\n    host: string | default=\"example.com\"\n    path: string | default=\"/\"", ""},
+		"an object in an object": {"spec:\n  user:\n    name: string\n    address: # where\n      street: string\n      city: string\n    contacts: \"[]string\" # how", ""},
+		"a list":                 {`spec: {ports: "[]integer", names: "[]string", flags: "[]boolean"}`, ""},
+		"a list without quotes":  {"spec:\n  tags: []string\n  ports: []integer", "put quotes around a type that begins with []"},
+		"a map":                  {`spec: {labels: "map[string]string", metrics: "map[string]float"}`, ""},
+		"lists and maps in both": {`spec: {matrix: "[][]integer", tags: "map[string][]string", configs: "[]map[string]string"}`, ""},
+		"a map of a type":        {"spec:\n  env: \"map[string]myType\"\ntypes:\n  myType:\n    value1: string | required=true\n    value2: integer | default=42", ""},
+		"a list of a type":       {"types:\n  Person:\n    name: string\n    age: integer\nspec:\n  people: '[]Person | required=true'", ""},
+		"types of types":         {"types:\n  Address: {street: string, city: string}\n  Company: {name: string, headquarters: Address}\n  Employee: {name: string, company: Company}\nspec:\n  ceo: Employee", ""},
+		"types in a cycle":       {"types:\n  Person: {name: string, employer: Company}\n  Company: {name: string, employees: \"[]Person\"}\nspec: {boss: Person}", "contains itself"},
+		"a default and required": {`spec: {name: 'string | required=true default="app" description="Application name"'}`, ""},
+		"enum":                   {`spec: {mode: 'string | enum="debug,info,warn,error" default="info"'}`, ""},
+		"a pattern, escaped":     {`spec: {email: 'string | pattern="^[\\w\\.-]+@[\\w\\.-]+\\.\\w+$" required=true'}`, ""},
+		"a pattern":              {`spec: {email: 'string | pattern="^[a-z0-9._%+-]+@[a-z0-9.-]+\.[a-z]{2,}$" description="Valid address"'}`, ""},
+		"lengths":                {`spec: {country: 'string | pattern="^[A-Z]{2}$" minLength=2 maxLength=2'}`, ""},
+		"fractions":              {"spec: {price: float | minimum=0.01 maximum=999.99}", ""},
+		"items":                  {`spec: {tags: '[]string | uniqueItems=true minItems=1 maxItems=10 description="1-10 unique tags"', ports: '[]integer | uniqueItems=true minItems=1', comments: '[]string | uniqueItems=false maxItems=50', priorities: '[]integer | minItems=0 maxItems=3'}`, ""},
+		"several bars":           {"spec: {name: string | required=true | minLength=1}", ""},
+		"a validation":           {`spec: {name: 'string | maxLength=9 validation="self.startsWith(\"a\")"'}`, ""},
+		"printColumn":            {"spec:\n  image: string | default=\"nginx\" printColumn=\"CONTAINERIMAGE\"\n  ingress: {enabled: boolean | default=false printColumn=\"ENABLED\"}", ""},
+		"printColumn of a type":  {"spec: {ingress: Settings}\ntypes:\n  Settings: {className: string | printColumn=\"CLASSNAME\", enabled: boolean | printColumn=\"ENABLED\"}", ""},
+		"a scope":                {"scope: Cluster\nspec: {name: string}", ""},
+		"columns":                {"spec: {image: string}\nadditionalPrinterColumns:\n- {jsonPath: .spec.image, name: Image, type: string}", "write columns, a list of {name: …, value: .spec.…}"},
+		"the kind":               {"apiVersion: v1alpha1\nspec: {image: string}", "spec.parent names the kind: write apiVersion and kind there"},
+		"a group":                {"group: example.com\nspec: {image: string}", "spec.parent names the kind: write apiVersion and kind there"},
+		"expressions":            {"spec: {image: string}\nstatus: {replicas: \"${deployment.status.availableReplicas}\"}", "a field of a schema is a type, and this is an expression; the expressions of the status stand in spec.status"},
+		"text with expressions":  {"spec: {image: string}\nstatus: {url: \"https://${service.metadata.name}.svc\"}", "a field of a schema is a type, and this is an expression"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			docs, findings := syntax.Decode("rule.yaml", []byte(`apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: example}
+spec:
+  parent:
+    apiVersion: example.com/v1alpha1
+    kind: WebApplication
+    schema:
+      `+strings.ReplaceAll(test.schema, "\n", "\n      ")+"\n"))
+			var text string
+			for _, f := range findings {
+				text += f.String() + "\n"
+			}
+			if test.want != "" {
+				if !strings.Contains(text, test.want) || len(findings) != 1 {
+					t.Errorf("the findings lack %q:\n%s", test.want, text)
+				}
+				return
+			}
+			if text != "" || len(docs.CRDs) != 1 {
+				t.Fatal(text)
+			}
+			for _, p := range definitions.Check(t.Context(), docs.CRDs[0]) {
+				t.Errorf("the API server refuses it: %s", p.Message)
+			}
+		})
+	}
+}

@@ -1,0 +1,424 @@
+package shortschema
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	celescape "k8s.io/apiserver/pkg/cel"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// maxSchemas bounds the schemas of one kind once its types are resolved: ten times as many as a Pod has.
+const maxSchemas = 5_000
+
+// Reader makes the schemas of one kind. It is not safe for concurrent use.
+type Reader struct {
+	source *yamltree.Source
+	report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+	// types are those of the kind, by their names, and open those that are being resolved.
+	types map[string]*yamltree.Node
+	open  []string
+	// cyclic are those that contain themselves, which was reported.
+	cyclic map[string]bool
+	// places has where the rule says what is at a path of the definition.
+	places map[string]place
+	// columns are the fields that have one, and repeated counts the lists and maps around what is read, whose fields have none.
+	columns  []Column
+	repeated int
+	// schemas counts them, and tooMany is true once that was reported.
+	schemas int
+	tooMany bool
+}
+
+// Column is a column that kubectl get shows.
+type Column struct {
+	Title string
+	// Type is that of the field: string, integer, number, boolean or date.
+	Type string
+	// Path leads to the field in the definition's schema.
+	Path []string
+}
+
+// NewReader makes a Reader. types is the mapping of the kind's own types, and may be nil. report takes in each finding.
+func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) *Reader {
+	r := &Reader{source: source, report: report, types: map[string]*yamltree.Node{}, cyclic: map[string]bool{}, places: map[string]place{}}
+	if types == nil {
+		return r
+	}
+	if types.Kind != yamltree.Mapping {
+		r.report(source.At(types), diagnostic.CodeFieldType, "types must be a mapping, and is %s", types.What())
+		return r
+	}
+	for _, f := range types.Fields {
+		if t, ok := typeOf(f.Name); ok {
+			r.report(source.At(f.Key), diagnostic.CodeShortType, "%s is a type of every schema: %s", f.Name, strings.TrimSuffix(t.Doc, ".")).WithHint("give your type another name")
+			continue
+		}
+		r.types[f.Name] = f.Value
+	}
+	return r
+}
+
+// CheckTypes reads the types that no field has, so that mistakes in them are found.
+func (r *Reader) CheckTypes() {
+	columns := r.columns
+	for _, name := range slices.Sorted(maps.Keys(r.types)) {
+		r.resolve(name, r.types[name], nil)
+	}
+	r.columns = columns // are about fields
+}
+
+// Columns are the columns of the fields that were read.
+func (r *Reader) Columns() []Column { return r.columns }
+
+// place is where the rule says something.
+type place struct {
+	at diagnostic.Position
+	// node is the scalar with an expression, which begins at the byte offset of its value; nil for everything else.
+	node   *yamltree.Node
+	offset int
+}
+
+// Place is where the rule says what is at a path of the definition, or at the beginning of that path; false if nothing is known of it. offset
+// is the byte within an expression there.
+func (r *Reader) Place(path []string, offset int) (diagnostic.Position, bool) {
+	for n := len(path); n > 0; n-- {
+		found, ok := r.places[placeKey(path[:n])]
+		switch {
+		case !ok:
+			continue
+		case found.node != nil && n == len(path) && offset > 0:
+			return r.source.Within(found.node, found.offset+offset), true
+		}
+		return found.at, true
+	}
+	return diagnostic.Position{}, false
+}
+
+func placeKey(path []string) string { return strings.Join(path, "\x00") }
+
+// Mark notes where the rule says what is at a path of the definition.
+func (r *Reader) Mark(at diagnostic.Position, path ...string) {
+	r.places[placeKey(path)] = place{at: at}
+}
+
+// MarkText is Mark for an expression, which begins at the byte offset of a scalar's value.
+func (r *Reader) MarkText(n *yamltree.Node, offset int, path ...string) {
+	r.places[placeKey(path)] = place{at: r.source.Within(n, offset), node: n, offset: offset}
+}
+
+// Object makes the schema of an object with the fields of a mapping. path is where it will be in the definition.
+func (r *Reader) Object(n *yamltree.Node, path ...string) map[string]any {
+	schema := map[string]any{"type": "object"}
+	r.Mark(r.source.At(n), path...)
+	if n.Kind != yamltree.Mapping {
+		r.report(r.source.At(n), diagnostic.CodeShortType, "an object is a mapping of its fields, and this is %s", n.What())
+		return schema
+	}
+	properties, required := map[string]any{}, []any{}
+	var immutable []string
+	for _, f := range n.Fields {
+		at := append(slices.Clone(path), "properties", f.Name)
+		field := r.field(f.Value, at)
+		if field == nil {
+			continue
+		}
+		if text := f.Comment(); text != "" && field.schema["description"] == nil {
+			field.schema["description"] = text
+		}
+		properties[f.Name] = field.schema
+		if field.required {
+			required = append(required, f.Name)
+		}
+		if field.immutable {
+			field.validate(map[string]any{"rule": "self == oldSelf", "message": f.Name + " is immutable"})
+			if !field.required && field.schema["default"] == nil {
+				immutable = append(immutable, f.Name)
+			}
+		}
+		if field.column != "" && r.repeated == 0 {
+			r.columns = append(r.columns, Column{Title: field.column, Type: columnType(field.schema), Path: at})
+		}
+	}
+	if len(properties) > 0 {
+		schema["properties"] = properties
+	}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	var rules []any
+	for _, name := range immutable { // self == oldSelf is not evaluated if the field is removed
+		if escaped, ok := celescape.Escape(name); ok {
+			rules = append(rules, map[string]any{
+				"rule": fmt.Sprintf("!has(oldSelf.%s) || has(self.%s)", escaped, escaped), "message": name + " is immutable, and cannot be removed",
+			})
+		}
+	}
+	if len(rules) > 0 {
+		schema["x-kubernetes-validations"] = rules
+	}
+	return schema
+}
+
+// columnType is the type of a column for a field.
+func columnType(schema map[string]any) string {
+	kind, _ := schema["type"].(string)
+	if kind == "string" && schema["format"] == "date-time" {
+		return "date"
+	}
+	if kind == "" {
+		return "string"
+	}
+	return kind
+}
+
+// Leaf gives the schema of what a template has at a path, where it is no mapping with fields.
+type Leaf func(n *yamltree.Node, path []string) map[string]any
+
+// Set adds to a schema what a template sets, where the schema, which may be nil, does not have it: an object for each mapping, and what
+// leaf gives for each other node. path is where the schema is in the definition.
+func (r *Reader) Set(schema map[string]any, template *yamltree.Node, leaf Leaf, path ...string) map[string]any {
+	return r.set(schema, template, leaf, nil, path)
+}
+
+// set is Set for what is at a path of the template.
+func (r *Reader) set(schema map[string]any, template *yamltree.Node, leaf Leaf, at, path []string) map[string]any {
+	if schema == nil {
+		r.Mark(r.source.At(template), path...)
+	}
+	if template.Kind != yamltree.Mapping || len(template.Fields) == 0 || slices.ContainsFunc(template.Fields, isComputed) {
+		if schema == nil {
+			schema = leaf(template, at)
+		}
+		return schema
+	}
+	if schema == nil {
+		schema = map[string]any{"type": "object"}
+	}
+	if schema["type"] != "object" || schema["additionalProperties"] != nil || schema["x-kubernetes-preserve-unknown-fields"] == true {
+		return schema
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	if properties == nil {
+		properties = map[string]any{}
+		schema["properties"] = properties
+	}
+	for _, f := range template.Fields {
+		known, _ := properties[f.Name].(map[string]any)
+		properties[f.Name] = r.set(known, f.Value, leaf, append(slices.Clone(at), f.Name), append(slices.Clone(path), "properties", f.Name))
+	}
+	return schema
+}
+
+// isComputed reports whether the name of a field comes from an expression.
+func isComputed(f yamltree.Field) bool { return strings.Contains(f.Name, "${") }
+
+// field makes the schema of a field; nil if nothing can be made of it.
+func (r *Reader) field(n *yamltree.Node, path []string) *made {
+	if r.schemas++; r.schemas > maxSchemas {
+		if !r.tooMany {
+			r.tooMany = true
+			r.report(r.source.At(n), diagnostic.CodeTooManyValues, "the schema has more than %s fields once its types are resolved", diagnostic.Number(maxSchemas))
+		}
+		return nil
+	}
+	r.Mark(r.source.At(n), path...)
+	switch {
+	case n.Kind == yamltree.Mapping && len(n.Fields) == 1 && n.Get("openAPI") != nil && n.Get("openAPI").Kind == yamltree.Mapping:
+		return r.openAPI(n.Get("openAPI"), path)
+	case n.Kind == yamltree.Mapping:
+		return &made{schema: r.Object(n, path...), base: object}
+	}
+	written, ok := n.Text()
+	if !ok {
+		f := r.report(r.source.At(n), diagnostic.CodeShortType, "a field is a type such as string, or a mapping of the fields of an object, and this is %s", n.What())
+		if n.Kind == yamltree.Sequence {
+			f.WithHint(`write a list in quotes, such as "[]string"`)
+		}
+		return nil
+	}
+	if strings.Contains(written, "${") && !strings.Contains(written, "|") {
+		r.report(r.source.At(n), diagnostic.CodeShortType, "a field of a schema is a type, and this is an expression").
+			WithHint("the expressions of the status stand in spec.status, and Kanon takes the types from there")
+		return nil
+	}
+	return r.written(n, written, path)
+}
+
+// openAPI is a schema that is written as it is.
+func (r *Reader) openAPI(n *yamltree.Node, path []string) *made {
+	schema, _ := n.Plain().(map[string]any)
+	r.markAll(n, path)
+	return &made{schema: schema, base: raw}
+}
+
+func (r *Reader) markAll(n *yamltree.Node, path []string) {
+	r.Mark(r.source.At(n), path...)
+	for _, f := range n.Fields {
+		r.markAll(f.Value, append(slices.Clone(path), f.Name))
+	}
+	for i, item := range n.Items {
+		r.markAll(item, append(slices.Clone(path), strconv.Itoa(i)))
+	}
+}
+
+// written makes the schema of a field that is a type with markers.
+func (r *Reader) written(n *yamltree.Node, text string, path []string) *made {
+	parts := scan(text)
+	if parts.broken != "" {
+		r.report(r.source.Within(n, parts.brokenAt), diagnostic.CodeShortMarker, "%s", parts.broken)
+		return nil
+	}
+	f := r.typ(n, parts.typ, parts.typeAt, path)
+	if f == nil {
+		return nil
+	}
+	for _, m := range parts.markers {
+		r.apply(n, f, m, path)
+	}
+	return f
+}
+
+// typ makes the schema of a type. offset is where it begins in the text of the node.
+func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *made {
+	at := r.source.Within(n, offset)
+	if items, ok := strings.CutPrefix(typ, "[]"); ok {
+		of := r.repeatedType(n, items, offset+2, append(slices.Clone(path), "items"))
+		if of == nil {
+			return nil
+		}
+		return &made{schema: map[string]any{"type": "array", "items": of.schema}, base: list}
+	}
+	if key, value, ok := cutMap(typ); ok {
+		if key != "string" {
+			r.report(at, diagnostic.CodeShortType, "the keys of a map are strings: write map[string]%s", value)
+			return nil
+		}
+		of := r.repeatedType(n, value, offset+len("map[string]"), append(slices.Clone(path), "additionalProperties"))
+		if of == nil {
+			return nil
+		}
+		return &made{schema: map[string]any{"type": "object", "additionalProperties": of.schema}, base: mapping}
+	}
+	if t, ok := typeOf(typ); ok {
+		return &made{schema: maps.Clone(t.schema), base: t.base}
+	}
+	if own := r.types[typ]; own != nil {
+		if slices.Contains(r.open, typ) {
+			r.reportCycle(at, typ, r.open[slices.Index(r.open, typ):])
+			return nil
+		}
+		return r.resolve(typ, own, path)
+	}
+	r.unknownType(at, typ)
+	return nil
+}
+
+// repeatedType makes the schema of the items of a list, or of the values of a map.
+func (r *Reader) repeatedType(n *yamltree.Node, typ string, offset int, path []string) *made {
+	r.repeated++
+	defer func() { r.repeated-- }()
+	return r.typ(n, typ, offset, path)
+}
+
+// resolve makes the schema of one of the kind's own types.
+func (r *Reader) resolve(name string, n *yamltree.Node, path []string) *made {
+	r.open = append(r.open, name)
+	defer func() { r.open = r.open[:len(r.open)-1] }()
+	f := r.field(n, path)
+	if f != nil {
+		f.required, f.column = false, "" // they are about a field
+	}
+	return f
+}
+
+// reportCycle reports that a type contains itself by way of others, once for these types.
+func (r *Reader) reportCycle(at diagnostic.Position, typ string, cycle []string) {
+	if r.cyclic[typ] {
+		return
+	}
+	for _, name := range cycle {
+		r.cyclic[name] = true
+	}
+	r.report(at, diagnostic.CodeShortType, "type %s contains itself (%s): a schema has an end", typ, strings.Join(append(slices.Clone(cycle), typ), " → ")).
+		WithHint("write object where it would begin anew")
+}
+
+func (r *Reader) unknownType(at diagnostic.Position, typ string) {
+	names := slices.Sorted(maps.Keys(r.types))
+	for _, t := range Types() {
+		names = append(names, t.Name)
+	}
+	switch other := foreign(typ); {
+	case typ == "":
+		r.report(at, diagnostic.CodeShortType, "the type is missing").WithHint("write it before the |, such as string | required")
+	case other != "":
+		f := r.report(at, diagnostic.CodeShortType, "unknown type %q", typ)
+		f.WithHint("write %s", other)
+		f.WithEdit(at, typ, other)
+	case strings.ContainsAny(typ, "= "):
+		r.report(at, diagnostic.CodeShortType, "unknown type %q", typ).WithHint("write | between the type and its markers")
+	default:
+		r.report(at, diagnostic.CodeShortType, "unknown type %q", typ).Suggest(typ, names)
+	}
+}
+
+// apply applies a marker to a field.
+func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
+	at := r.source.Within(n, m.at)
+	known, ok := markerOf(m.name)
+	if !ok {
+		found := r.report(at, diagnostic.CodeShortMarker, "unknown marker %q", m.name)
+		var names []string
+		for _, each := range Markers() {
+			names = append(names, each.Name)
+		}
+		if other := foreignMarkers[m.name]; other != "" {
+			found.WithHint("write %s", other)
+		} else {
+			found.Suggest(m.name, names)
+		}
+		return
+	}
+	if len(known.of) > 0 && !slices.Contains(known.of, f.base) {
+		words := make([]string, len(known.of))
+		for i, of := range known.of {
+			words[i] = of.String()
+		}
+		found := r.report(at, diagnostic.CodeShortMarker, "%s is for %s, and this is %s", m.name, strings.Join(words, " or "), f.base)
+		if f.base == raw {
+			found.WithHint("write it below openAPI")
+		}
+		return
+	}
+	switch {
+	case known.isFlag() && m.hasValue:
+		is, err := strconv.ParseBool(m.value)
+		if err != nil {
+			r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "%s is true or false, and not %q", m.name, m.value)
+		}
+		if !is {
+			return
+		}
+	case !known.isFlag() && !m.hasValue:
+		r.report(at, diagnostic.CodeShortMarker, "%s has no value", m.name).WithHint("write %s=%s", m.name, known.Value)
+		return
+	}
+	if err := known.set(f, m.value); err != nil {
+		r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "%s", err.Error())
+		return
+	}
+	r.Mark(r.source.Within(n, m.valueAt), append(slices.Clone(path), m.name)...)
+	if rules, _ := f.schema["x-kubernetes-validations"].([]any); m.name == "validation" {
+		start := m.valueAt
+		if m.quoted {
+			start++
+		}
+		r.MarkText(n, start, append(slices.Clone(path), "x-kubernetes-validations", strconv.Itoa(len(rules)-1), "rule")...)
+	}
+}

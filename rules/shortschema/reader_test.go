@@ -1,0 +1,311 @@
+package shortschema_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/definitions"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/shortschema"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// read makes the schema of the field spec of a text, which may have types beside it.
+func read(t *testing.T, text string) (schema map[string]any, findings string) {
+	t.Helper()
+	src := yamltree.New("rule.yaml", []byte(text))
+	var list diagnostic.List
+	nodes, finding := src.Parse(src.Documents()[0])
+	if finding != nil {
+		t.Fatal(finding)
+	}
+	root := src.Build(nodes[0], &list)
+	r := shortschema.NewReader(src, root.Get("types"), list.Report)
+	r.CheckTypes()
+	schema = r.Object(root.Get("spec"), "spec")
+	for _, f := range list.Findings(src) {
+		findings += f.String() + "\n"
+	}
+	return schema, findings
+}
+
+// definition is a CustomResourceDefinition with a schema for spec.
+func definition(spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "things.example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced",
+			"names": map[string]any{"kind": "Thing", "plural": "things", "singular": "thing", "listKind": "ThingList"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"spec": spec}}},
+			}},
+		},
+	}}
+}
+
+// form is a short form and what it stands for.
+type form struct {
+	text string
+	// want is the schema of field f, in YAML; empty: it does not matter.
+	want string
+	// good and bad are values of f; empty: there is none.
+	good, bad string
+}
+
+// forms has a case for each type and each marker.
+func forms() map[string]form {
+	return map[string]form{
+		"string":              {"f: string", "{type: string}", "a", "1"},
+		"integer":             {"f: integer", "{type: integer}", "1", "1.5"},
+		"int32":               {"f: int32", "{type: integer, format: int32}", "1", "3000000000"},
+		"int64":               {"f: int64", "{type: integer, format: int64}", "3000000000", "a"},
+		"number":              {"f: number", "{type: number}", "1.5", "a"},
+		"float":               {"f: float", "{type: number}", "1.5", "a"},
+		"boolean":             {"f: boolean", "{type: boolean}", "true", "\"true\""},
+		"object":              {"f: object", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{a: {b: 1}}", "a"},
+		"any":                 {"f: any", "{x-kubernetes-preserve-unknown-fields: true}", "[1, a]", ""},
+		"quantity":            {"f: quantity", "", "500m", "5 apples"},
+		"quantity, a number":  {"f: quantity", "", "5", "true"},
+		"int-or-string":       {"f: int-or-string", "{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}", "25%", "true"},
+		"date-time":           {"f: date-time", "{type: string, format: date-time}", "\"2026-03-05T06:07:08Z\"", "soon"},
+		"date":                {"f: date", "{type: string, format: date}", "\"2026-03-05\"", "soon"},
+		"duration":            {"f: duration", "{type: string, format: duration}", "1h30m", "soon"},
+		"bytes":               {"f: bytes", "{type: string, format: byte}", "aGVsbG8=", "hello!"},
+		"uri":                 {"f: uri", "{type: string, format: uri}", "https://example.com/", "not a uri"},
+		"email":               {"f: email", "{type: string, format: email}", "a@example.com", "a"},
+		"hostname":            {"f: hostname", "{type: string, format: hostname}", "example.com", "-a-"},
+		"ipv4":                {"f: ipv4", "{type: string, format: ipv4}", "10.0.0.1", "10.0.0"},
+		"ipv6":                {"f: ipv6", "{type: string, format: ipv6}", "\"::1\"", "10.0.0.1"},
+		"cidr":                {"f: cidr", "{type: string, format: cidr}", "10.0.0.0/8", "10.0.0.0"},
+		"uuid":                {"f: uuid", "{type: string, format: uuid}", "123e4567-e89b-12d3-a456-426614174000", "a"},
+		"password":            {"f: password", "{type: string, format: password}", "a", "1"},
+		"a list":              {`f: "[]string"`, "{type: array, items: {type: string}}", "[a]", "[1]"},
+		"a list of lists":     {`f: "[][]integer"`, "{type: array, items: {type: array, items: {type: integer}}}", "[[1]]", "[1]"},
+		"a map":               {`f: "map[string]integer"`, "{type: object, additionalProperties: {type: integer}}", "{a: 1}", "{a: b}"},
+		"a map of lists":      {`f: "map[string][]string"`, "{type: object, additionalProperties: {type: array, items: {type: string}}}", "{a: [b]}", "{a: b}"},
+		"a list of maps":      {`f: "[]map[string]string"`, "{type: array, items: {type: object, additionalProperties: {type: string}}}", "[{a: b}]", "[a]"},
+		"fields":              {"f: {a: string, b: {c: integer}}", "{type: object, properties: {a: {type: string}, b: {type: object, properties: {c: {type: integer}}}}}", "{a: x, b: {c: 1}}", "{b: {c: x}}"},
+		"an own type":         {"f: Port\ntypes: {Port: {name: string | required}}", "{type: object, properties: {name: {type: string}}, required: [name]}", "{name: a}", "{}"},
+		"an own text":         {"f: \"[]Name\"\ntypes: {Name: string | minLength=2 required}", "{type: array, items: {type: string, minLength: 2}}", "[ab]", "[a]"},
+		"types of types":      {"f: A\ntypes: {A: {b: B}, B: {c: string}}", "{type: object, properties: {b: {type: object, properties: {c: {type: string}}}}}", "{b: {c: x}}", "{b: {c: 1}}"},
+		"openAPI":             {"f: {openAPI: {type: string, maxLength: 2}}", "{type: string, maxLength: 2}", "ab", "abc"},
+		"a field openAPI":     {"f: {openAPI: string}", "{type: object, properties: {openAPI: {type: string}}}", "{openAPI: a}", "{openAPI: 1}"},
+		"required":            {"f: string | required", "{type: string}", "a", ""},
+		"required=true":       {"f: {a: string | required=true}", "{type: object, properties: {a: {type: string}}, required: [a]}", "{a: b}", "{}"},
+		"required=false":      {"f: {a: string | required=false}", "{type: object, properties: {a: {type: string}}}", "{}", ""},
+		"default":             {"f: integer | default=1", "{type: integer, default: 1}", "", ""},
+		"default text":        {"f: string | default=web", "{type: string, default: web}", "", ""},
+		"default of digits":   {"f: string | default=1", "{type: string, default: '1'}", "", ""},
+		"default in quotes":   {`f: 'string | default="a b"'`, "{type: string, default: a b}", "", ""},
+		"default boolean":     {"f: boolean | default=false", "{type: boolean, default: false}", "", ""},
+		"default list":        {`f: '[]string | default=["a", "b c"]'`, "{type: array, items: {type: string}, default: [a, b c]}", "", ""},
+		"default map":         {`f: 'map[string]string | default={"a": "b"}'`, "{type: object, additionalProperties: {type: string}, default: {a: b}}", "", ""},
+		"default port":        {"f: int-or-string | default=80", "", "", ""},
+		"description":         {`f: 'string | description="a \"b\" \\ | c=d"'`, `{type: string, description: 'a "b" \ | c=d'}`, "", ""},
+		"a comment":           {"# how many\n  # there are\n  f: integer", "{type: integer, description: how many there are}", "", ""},
+		"a comment behind":    {"f: integer # how many", "{type: integer, description: how many}", "", ""},
+		"description first":   {"f: integer | description=one # how many", "{type: integer, description: one}", "", ""},
+		"title":               {"f: integer | title=Replicas", "{type: integer, title: Replicas}", "", ""},
+		"example":             {"f: integer | example=3", "{type: integer, example: 3}", "", ""},
+		"enum":                {`f: string | enum="web, worker" default="web"`, "{type: string, enum: [web, worker], default: web}", "web", "db"},
+		"enum of numbers":     {"f: integer | enum=1,2", "{type: integer, enum: [1, 2]}", "1", "3"},
+		"enum as a list":      {`f: 'string | enum=["a,b", "c"]'`, "{type: string, enum: ['a,b', c]}", "'a,b'", "a"},
+		"pattern":             {`f: string | pattern="^[a-z]"`, "{type: string, pattern: '^[a-z]'}", "a", "A"},
+		"pattern, escaped":    {`f: 'string | pattern="^\\w+\\.a$"'`, `{type: string, pattern: '^\w+\.a$'}`, "x.a", "xa"},
+		"format":              {"f: string | format=mac", "{type: string, format: mac}", "\"00:00:5e:00:53:01\"", "a"},
+		"lengths":             {"f: string | minLength=1 maxLength=2", "{type: string, minLength: 1, maxLength: 2}", "a", "abc"},
+		"bounds":              {"f: integer | minimum=1 maximum=5", "{type: integer, minimum: 1, maximum: 5}", "1", "6"},
+		"bounds of fractions": {"f: float | minimum=0.01 maximum=999.99", "{type: number, minimum: 0.01, maximum: 999.99}", "0.5", "0.001"},
+		"exclusive":           {"f: integer | minimum=0 exclusiveMinimum maximum=5 exclusiveMaximum", "{type: integer, minimum: 0, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: true}", "1", "5"},
+		"multipleOf":          {"f: integer | multipleOf=5", "{type: integer, multipleOf: 5}", "10", "11"},
+		"items":               {`f: "[]string | minItems=1 maxItems=2"`, "{type: array, items: {type: string}, minItems: 1, maxItems: 2}", "[a]", "[]"},
+		"uniqueItems":         {`f: "[]string | uniqueItems=true"`, "{type: array, items: {type: string}, x-kubernetes-list-type: set}", "[a, b]", "[a, a]"},
+		"uniqueBy":            {"f: \"[]Port | uniqueBy=name\"\ntypes: {Port: {name: string | required}}", "{type: array, items: {type: object, properties: {name: {type: string}}, required: [name]}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name]}", "[{name: a}, {name: b}]", "[{name: a}, {name: a}]"},
+		"uniqueBy two":        {"f: \"[]Port | uniqueBy=port,protocol\"\ntypes: {Port: {port: integer | required, protocol: string | default=TCP}}", "", "[{port: 1, protocol: a}, {port: 1, protocol: b}]", "[{port: 1, protocol: a}, {port: 1, protocol: a}]"},
+		"atomic":              {`f: "[]string | atomic"`, "{type: array, items: {type: string}, x-kubernetes-list-type: atomic}", "[a]", ""},
+		"atomic map":          {`f: "map[string]string | atomic"`, "{type: object, additionalProperties: {type: string}, x-kubernetes-map-type: atomic}", "{a: b}", ""},
+		"properties":          {`f: "map[string]string | minProperties=1 maxProperties=2"`, "{type: object, additionalProperties: {type: string}, minProperties: 1, maxProperties: 2}", "{a: b}", "{}"},
+		"nullable":            {"f: string | nullable", "{type: string, nullable: true}", "null", "1"},
+		"immutable":           {"f: string | immutable", "{type: string, x-kubernetes-validations: [{rule: self == oldSelf, message: f is immutable}]}", "a", ""},
+		"validation":          {`f: 'string | maxLength=9 validation="self.size() > 2" message="too short"'`, "{type: string, maxLength: 9, x-kubernetes-validations: [{rule: self.size() > 2, message: too short}]}", "abc", "ab"},
+		"preserve":            {"f: object | preserveUnknownFields", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{a: b}", ""},
+		"embedded":            {"f: object | embeddedResource", "{type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-embedded-resource: true}", "{apiVersion: v1, kind: Pod}", "{kind: Pod}"},
+		"printColumn":         {`f: string | printColumn="F"`, "{type: string}", "a", ""},
+		"pipes between":       {"f: string | required=true | minLength=1", "{type: string, minLength: 1}", "a", ""},
+	}
+}
+
+// TestForms: each type and each marker gives the schema that it stands for, which the API server takes; and it takes a good object,
+// and refuses a bad one.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	for name, test := range forms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			field, types, _ := strings.Cut(test.text, "\ntypes")
+			text := "spec:\n  " + field
+			if types != "" {
+				text += "\ntypes" + types
+			}
+			schema, findings := read(t, text)
+			if findings != "" {
+				t.Fatal(findings)
+			}
+			of, _ := schema["properties"].(map[string]any)["f"].(map[string]any)
+			if test.want != "" {
+				if diff := cmp.Diff(asJSON(t, yamlValue(t, test.want)), asJSON(t, of)); diff != "" {
+					t.Error(diff)
+				}
+			}
+			crd := definition(schema)
+			for _, p := range definitions.Check(t.Context(), crd) {
+				t.Errorf("the API server refuses it: %s", p.Message)
+			}
+			kinds, err := definitions.NewKinds([]*unstructured.Unstructured{crd})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check := func(value string) error {
+				object := map[string]any{}
+				if err := yaml.Unmarshal([]byte("apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, namespace: b}\nspec: {f: "+value+"}"), &object); err != nil {
+					t.Fatal(err)
+				}
+				return kinds.CheckObject(t.Context(), &unstructured.Unstructured{Object: object}, nil)
+			}
+			if test.good != "" {
+				if err := check(test.good); err != nil {
+					t.Errorf("the API server refuses %s: %v", test.good, err)
+				}
+			}
+			if test.bad != "" && check(test.bad) == nil {
+				t.Errorf("the API server takes %s", test.bad)
+			}
+		})
+	}
+}
+
+func yamlValue(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestMistakes: each has a finding at its place, with what to write instead.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ text, want string }{
+		"a type":               {"f: strng", `2:6: error: unknown type "strng"; did you mean "string"? [KN0801]`},
+		"another word":         {"f: int", `2:6: error: unknown type "int"; write integer [KN0801]`},
+		"in a list":            {`f: "[]bool"`, `2:9: error: unknown type "bool"; write boolean [KN0801]`},
+		"no type":              {"f: \"| required\"", `2:7: error: the type is missing; write it before the |, such as string | required [KN0801]`},
+		"no bar":               {"f: string required", `2:6: error: unknown type "string required"; write | between the type and its markers [KN0801]`},
+		"keys of a map":        {`f: "map[integer]string"`, `2:7: error: the keys of a map are strings: write map[string]string [KN0801]`},
+		"a list of YAML":       {"f: [string]", `2:6: error: a field is a type such as string, or a mapping of the fields of an object, and this is a list; write a list in quotes, such as "[]string" [KN0801]`},
+		"a number":             {"f: 3", `2:6: error: a field is a type such as string, or a mapping of the fields of an object, and this is a number [KN0801]`},
+		"a marker":             {"f: string | requird", `2:15: error: unknown marker "requird"; did you mean "required"? [KN0802]`},
+		"another marker":       {"f: integer | min=1", `2:16: error: unknown marker "min"; write minimum [KN0802]`},
+		"a marker's type":      {"f: string | minimum=1", `2:15: error: minimum is for a number, and this is a string [KN0802]`},
+		"a marker's value":     {"f: integer | minimum=a", `2:24: error: minimum must be a number, and is a [KN0802]`},
+		"no value":             {"f: integer | minimum", `2:16: error: minimum has no value; write minimum=0 [KN0802]`},
+		"not a flag":           {"f: integer | required=maybe", `2:25: error: required is true or false, and not "maybe" [KN0802]`},
+		"a quote":              {`f: 'string | default="a'`, `2:24: error: the quote is not closed [KN0802]`},
+		"a bracket":            {`f: '[]string | default=["a"'`, `2:26: error: the bracket is not closed [KN0802]`},
+		"a pattern":            {`f: string | pattern="["`, "2:23: error: pattern is no regular expression: error parsing regexp: missing closing ]: `[` [KN0802]"},
+		"keys without fields":  {`f: "[]string | uniqueBy=name"`, `uniqueBy is for a list of objects with fields`},
+		"an optional key":      {"f: \"[]P | uniqueBy=a\"\ntypes: {P: {a: string}}", `the field a of the items is a key: it must be required, or have a default`},
+		"a key that is none":   {"f: \"[]P | uniqueBy=b\"\ntypes: {P: {a: string}}", `uniqueBy names "b", and the items have no field of that name`},
+		"a cycle":              {"f: A\ntypes: {A: {b: B}, B: {a: A}}", `type A contains itself (A → B → A): a schema has an end; write object where it would begin anew [KN0801]`},
+		"a type's name":        {"f: string\ntypes: {string: integer}", `string is a type of every schema: Text; give your type another name [KN0801]`},
+		"an unused type":       {"f: string\ntypes: {A: strng}", `3:12: error: unknown type "strng"; did you mean "string"? [KN0801]`},
+		"a set of objects":     {"f: \"[]P | uniqueItems\"\ntypes: {P: {a: string}}", "2:24: error: uniqueItems is for a list of text, numbers or booleans: write uniqueBy=NAME for objects [KN0802]"},
+		"any value, immutable": {"f: any | immutable", "immutable is not for any value, which the API server cannot compare"},
+		"any value, validated": {"f: '[]any | validation=\"true\"'", "validation is not for any value, which the API server cannot compare"},
+		"a default":            {"f: integer | default=1.5", `2:24: error: default must be a whole number, and is 1.5 [KN0802]`},
+		"a default of numbers": {"f: number | default=a", `default must be a number, and is a`},
+		"a default of truth":   {"f: boolean | default=yes", `default must be true or false, and is yes`},
+		"a default of a list":  {`f: "[]string | default=a"`, `default must be a list in JSON, such as ["a"], and is a`},
+		"a default of a map":   {`f: "map[string]string | default=a"`, `default must be an object in JSON, such as {"a": "b"}, and is a`},
+		"an example":           {"f: integer | example=a", `example must be a whole number, and is a`},
+		"message alone":        {"f: string | message=a", `message belongs behind the validation that it is about`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, findings := read(t, "spec:\n  "+test.text)
+			if !strings.Contains(findings, test.want) {
+				t.Errorf("the findings lack %q:\n%s", test.want, findings)
+			}
+		})
+	}
+}
+
+// TestTooManyFields: types that multiply are bounded.
+func TestTooManyFields(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("spec: {f: T0}\ntypes:\n")
+	for i := range 30 {
+		fmt.Fprintf(&b, "  T%d: {a: T%d, b: T%d}\n", i, i+1, i+1)
+	}
+	b.WriteString("  T30: string\n")
+	if _, findings := read(t, b.String()); strings.Count(findings, "more than 5,000 fields") != 1 {
+		t.Error(findings)
+	}
+}
+
+// TestEveryRowHasACase: each type and each marker of the tables in docs/rules.md is used by a case of TestForms, and the tables have no others.
+func TestEveryRowHasACase(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, test := range forms() {
+		for _, word := range regexp.MustCompile(`[a-zA-Z0-9-]+`).FindAllString(test.text, -1) {
+			used[word] = true
+		}
+	}
+	var types, markers strings.Builder
+	for _, typ := range shortschema.Types() {
+		fmt.Fprintf(&types, "| `%s` | %s |\n", typ.Name, typ.Doc)
+		if !used[typ.Name] {
+			t.Errorf("no case has the type %s", typ.Name)
+		}
+	}
+	for _, m := range shortschema.Markers() {
+		written := m.Name
+		if m.Value != "" {
+			written += "=" + m.Value
+		}
+		fmt.Fprintf(&markers, "| `%s` | %s | %s |\n", written, strings.Join(m.For(), ", "), m.Doc)
+		if !used[m.Name] {
+			t.Errorf("no case has the marker %s", m.Name)
+		}
+	}
+	for heading, table := range map[string]string{"| type | |\n| --- | --- |\n": types.String(), "| marker | for | |\n| --- | --- | --- |\n": markers.String()} {
+		if !strings.Contains(string(page), "\n"+heading+table+"\n") {
+			t.Errorf("docs/rules.md does not have the table\n%s%s", heading, table)
+		}
+	}
+}

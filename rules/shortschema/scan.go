@@ -1,0 +1,129 @@
+package shortschema
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// marker is one marker of a field, as it is written.
+type marker struct {
+	name string
+	// at is the byte of the field's text at which it begins, and valueAt that of its value.
+	at, valueAt int
+	// value is empty without one, and without its quotes if quoted.
+	value            string
+	hasValue, quoted bool
+}
+
+// field is the text of a field in its parts.
+type field struct {
+	typ     string
+	typeAt  int
+	markers []marker
+	// broken says what cannot be read, at brokenAt. Empty: nothing.
+	broken   string
+	brokenAt int
+}
+
+// scan splits the text of a field: TYPE | NAME=VALUE NAME …. A value in double quotes may have anything in it, with \" and \\ for
+// those two. Any other value ends at a space outside of brackets. Another | may stand between markers.
+func scan(text string) field {
+	typ, _, _ := strings.Cut(text, "|")
+	f := field{typ: strings.TrimSpace(typ), typeAt: len(typ) - len(strings.TrimLeft(typ, " \t\n"))}
+	s := scanner{text: text, at: len(typ)}
+	for s.skip("| \t\r\n"); s.at < len(text) && f.broken == ""; s.skip("| \t\r\n") {
+		f.markers = append(f.markers, s.marker())
+		f.broken, f.brokenAt = s.broken, s.brokenAt
+	}
+	return f
+}
+
+type scanner struct {
+	text     string
+	at       int
+	broken   string
+	brokenAt int
+}
+
+func (s *scanner) skip(set string) {
+	rest := strings.TrimLeft(s.text[s.at:], set)
+	s.at = len(s.text) - len(rest)
+}
+
+// marker reads a marker with its value.
+func (s *scanner) marker() marker {
+	m := marker{at: s.at}
+	end := strings.IndexFunc(s.text[s.at:], func(r rune) bool { return r == '=' || r == '|' || unicode.IsSpace(r) })
+	if end < 0 {
+		end = len(s.text) - s.at
+	}
+	m.name = s.text[s.at : s.at+end]
+	if s.at += end; s.at == len(s.text) || s.text[s.at] != '=' {
+		m.valueAt = s.at
+		return m
+	}
+	s.at++
+	m.hasValue, m.valueAt = true, s.at
+	if strings.HasPrefix(s.text[s.at:], `"`) {
+		m.quoted, m.value = true, s.inQuotes()
+		return m
+	}
+	m.value = s.plain()
+	return m
+}
+
+// inQuotes reads a value in double quotes.
+func (s *scanner) inQuotes() string {
+	start := s.at
+	var b strings.Builder
+	for s.at++; s.at < len(s.text); s.at++ {
+		switch c := s.text[s.at]; {
+		case c == '"':
+			s.at++
+			return b.String()
+		case c == '\\' && s.at+1 < len(s.text) && (s.text[s.at+1] == '"' || s.text[s.at+1] == '\\'):
+			s.at++
+			b.WriteByte(s.text[s.at])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	s.broken, s.brokenAt = "the quote is not closed", start
+	return b.String()
+}
+
+// plain reads a value without quotes around it.
+func (s *scanner) plain() string {
+	start, quoted := s.at, false
+	var open []byte
+	for s.at < len(s.text) {
+		r, size := utf8.DecodeRuneInString(s.text[s.at:])
+		switch {
+		case r == '"':
+			quoted = !quoted
+		case quoted && r == '\\':
+			s.at++
+		case quoted:
+		case r == '[' || r == '{':
+			open = append(open, byte(r))
+		case r == ']' || r == '}':
+			if want := map[rune]byte{']': '[', '}': '{'}[r]; len(open) == 0 || open[len(open)-1] != want {
+				s.broken, s.brokenAt = "nothing opens this bracket", s.at
+				return ""
+			}
+			open = open[:len(open)-1]
+		case len(open) == 0 && (unicode.IsSpace(r) || r == '|'):
+			return s.text[start:s.at]
+		}
+		s.at += size
+	}
+	s.at = min(s.at, len(s.text))
+	switch {
+	case quoted:
+		s.broken, s.brokenAt = "the quote is not closed", start
+	case len(open) > 0:
+		s.broken, s.brokenAt = "the bracket is not closed", start
+	}
+	return s.text[start:s.at]
+}

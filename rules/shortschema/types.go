@@ -1,0 +1,112 @@
+package shortschema
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// base is what a type is at heart, which decides the markers that it takes.
+type base uint8
+
+const (
+	text base = iota
+	number
+	boolean
+	list
+	mapping // of any names
+	object  // with certain fields
+	anything
+	raw // as openAPI has it
+)
+
+// String is the type in words.
+func (b base) String() string {
+	return [...]string{"a string", "a number", "a boolean", "a list", "a map", "an object", "any value", "OpenAPI"}[b]
+}
+
+// Type is a type that a field can have by name.
+type Type struct {
+	Name string
+	// Doc explains it, in Markdown.
+	Doc    string
+	schema map[string]any
+	base   base
+}
+
+// quantityPattern is the pattern for a resource.Quantity that controller-gen writes
+// (https://github.com/kubernetes-sigs/controller-tools/blob/main/pkg/crd/known_types.go).
+const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+
+// intOrString is a value that is a whole number or text.
+func intOrString(more map[string]any) map[string]any {
+	schema := map[string]any{
+		"x-kubernetes-int-or-string": true,
+		"anyOf":                      []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}},
+	}
+	maps.Copy(schema, more)
+	return schema
+}
+
+// formatted is text of a format that the API server checks.
+func formatted(format string) map[string]any {
+	return map[string]any{"type": "string", "format": format}
+}
+
+// Types lists the types that every schema has.
+func Types() []Type {
+	return []Type{
+		{"string", "Text.", map[string]any{"type": "string"}, text},
+		{"integer", "A whole number.", map[string]any{"type": "integer"}, number},
+		{"int32", "A whole number of 32 bits.", map[string]any{"type": "integer", "format": "int32"}, number},
+		{"int64", "A whole number of 64 bits.", map[string]any{"type": "integer", "format": "int64"}, number},
+		{"number", "A number.", map[string]any{"type": "number"}, number},
+		{"float", "A number, as `number`.", map[string]any{"type": "number"}, number},
+		{"boolean", "`true` or `false`.", map[string]any{"type": "boolean"}, boolean},
+		{"object", "An object with any content, which is kept as it is.", map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}, object},
+		{"any", "Any value, which is kept as it is.", map[string]any{"x-kubernetes-preserve-unknown-fields": true}, anything},
+		{"quantity", "An amount, such as `500m` or `2Gi`.", intOrString(map[string]any{"pattern": quantityPattern, "format": "quantity"}), text},
+		{"int-or-string", "A whole number or text, such as a port.", intOrString(nil), text},
+		{"date-time", "A time, such as `2026-03-05T06:07:08Z`.", formatted("date-time"), text},
+		{"date", "A day, such as `2026-03-05`.", formatted("date"), text},
+		{"duration", "A duration, such as `1h30m`.", formatted("duration"), text},
+		{"bytes", "Bytes, in base64.", formatted("byte"), text},
+		{"uri", "A URI.", formatted("uri"), text},
+		{"email", "An email address.", formatted("email"), text},
+		{"hostname", "A host name.", formatted("hostname"), text},
+		{"ipv4", "An IPv4 address.", formatted("ipv4"), text},
+		{"ipv6", "An IPv6 address.", formatted("ipv6"), text},
+		{"cidr", "A range of IP addresses, such as `10.0.0.0/8`.", formatted("cidr"), text},
+		{"uuid", "A UUID.", formatted("uuid"), text},
+		{"password", "Text that user interfaces do not show.", formatted("password"), text},
+	}
+}
+
+// typeOf finds a type by its name.
+func typeOf(name string) (Type, bool) {
+	types := Types()
+	i := slices.IndexFunc(types, func(t Type) bool { return t.Name == name })
+	if i < 0 {
+		return Type{}, false
+	}
+	return types[i], true
+}
+
+// foreign are names that other languages have for a type.
+func foreign(name string) string {
+	return map[string]string{
+		"int": "integer", "long": "int64", "bool": "boolean", "str": "string", "text": "string", "double": "float", "decimal": "quantity",
+		"timestamp": "date-time", "datetime": "date-time", "time": "date-time", "byte": "bytes", "url": "uri", "dict": "map[string]string",
+		"map": "map[string]string", "list": "[]string", "array": "[]string", "[]": "[]string", "IntOrString": "int-or-string",
+		"intorstring": "int-or-string", "Quantity": "quantity", "struct": "object", "interface{}": "any", "null": "any",
+	}[name]
+}
+
+// cutMap splits map[KEY]VALUE.
+func cutMap(typ string) (key, value string, ok bool) {
+	rest, ok := strings.CutPrefix(typ, "map[")
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(rest, "]")
+}

@@ -1,0 +1,301 @@
+package syntax
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/shortschema"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// schemaPath is where a rule says which fields the parent's kind has.
+const schemaPath = "spec.parent.schema"
+
+// kindVersion is one version of a kind, as it is written.
+type kindVersion struct {
+	made shortschema.Version
+	// node is the mapping that has the fields, and path leads to it.
+	node                *yamltree.Node
+	path                string
+	spec, status, types *yamltree.Node
+	validations         []*yamltree.Node
+	columns             []*yamltree.Node
+}
+
+// kindSchema decodes spec.parent.schema, and makes the definition of the kind. It comes after the kind.
+func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
+	before, gvk := len(d.findings), r.Parent.GVK
+	kind := shortschema.Kind{Namespaced: true}
+	kind.GroupKind = gvk.GroupKind()
+	only := kindVersion{node: n, path: schemaPath}
+	only.made.Name, only.made.Stored = gvk.Version, true
+	var versions []kindVersion
+	fields := d.schemaOfVersion(schemaPath, &only)
+	d.addNames(fields, &kind)
+	fields["adopt"] = func(n *yamltree.Node) { r.Parent.AdoptDefinition = d.boolean(n, schemaPath+".adopt") }
+	fields["versions"] = func(n *yamltree.Node) { versions = d.kindVersions(n, schemaPath+".versions") }
+	d.object(n, schemaPath, language.KindSchema(), fields)
+	switch {
+	case n.Kind != yamltree.Mapping || gvk.Empty():
+		return
+	case gvk.Group == "" || IsBuiltIn(gvk.Group):
+		d.report(n, diagnostic.CodeKindSchema, "%s is a kind of Kubernetes, whose schema nobody can give", gvk.Kind)
+		return
+	case n.Has("versions"):
+		d.checkVersions(n, versions, gvk.Version)
+	default:
+		versions = []kindVersion{only}
+	}
+	var readers []*shortschema.Reader
+	for i := range versions {
+		readers = append(readers, d.readVersion(&versions[i], i))
+		kind.Versions = append(kind.Versions, versions[i].made)
+	}
+	if len(d.findings) > before || n.Partial {
+		return
+	}
+	r.Parent.kind, r.Parent.readers = &kind, readers
+	complete := r.withStatus(untyped, true)
+	for _, found := range complete.Conflicts() {
+		d.conflict(found, &r.Parent)
+	}
+	if len(d.findings) > before {
+		return
+	}
+	d.markNames(n, readers[0])
+	r.Parent.Definition = &unstructured.Unstructured{}
+	r.DefineStatus(anyValue, true)
+	d.docs.CRDs = append(d.docs.CRDs, r.Parent.Definition)
+	d.docs.definitions = append(d.docs.definitions, definition{src: d.src, root: n, readers: readers})
+}
+
+// addNames decodes the fields that are about all versions.
+func (d *decoder) addNames(fields decoders, kind *shortschema.Kind) {
+	texts := func(n *yamltree.Node, path string) (all []string) {
+		for i, item := range d.list(n, path) {
+			if text, ok := d.plainString(item, fmt.Sprintf("%s[%d]", path, i)); ok {
+				all = append(all, text)
+			}
+		}
+		return all
+	}
+	fields["scope"] = func(n *yamltree.Node) {
+		kind.Namespaced = d.word(n, schemaPath+".scope", language.KindSchema().Words("scope")) != "Cluster"
+	}
+	fields["plural"] = func(n *yamltree.Node) { kind.Plural, _ = d.plainString(n, schemaPath+".plural") }
+	fields["singular"] = func(n *yamltree.Node) { kind.Singular, _ = d.plainString(n, schemaPath+".singular") }
+	fields["shortNames"] = func(n *yamltree.Node) { kind.ShortNames = texts(n, schemaPath+".shortNames") }
+	fields["categories"] = func(n *yamltree.Node) { kind.Categories = texts(n, schemaPath+".categories") }
+}
+
+// markNames notes where the rule has the names of the kind.
+func (d *decoder) markNames(n *yamltree.Node, reader *shortschema.Reader) {
+	for _, name := range []string{"plural", "singular", "shortNames", "categories"} {
+		if of := n.Get(name); of != nil {
+			reader.Mark(d.src.At(of), "spec", "names", name)
+		}
+	}
+	if plural := n.Get("plural"); plural != nil {
+		reader.Mark(d.src.At(plural), "metadata", "name")
+	}
+}
+
+// conflict reports that objects cannot be served in two versions without a conversion.
+func (d *decoder) conflict(found shortschema.Conflict, p *Parent) {
+	at, _ := p.readers[found.Version].Place(found.Path, 0)
+	field := strings.Join(found.Field, ".")
+	name, other := p.kind.Versions[found.Version].Name, p.kind.Versions[found.Other].Name
+	if found.Type == "" {
+		d.findings.Report(at, diagnostic.CodeVersions, "%s is in %s and not in %s: who writes an object in %s removes it", field, name, other, other).
+			WithHint("add it to %s, or write served: false there", other)
+		return
+	}
+	d.findings.Report(at, diagnostic.CodeVersions, "%s is %s in %s and %s in %s, and there is no conversion between them", field, found.Type, name, found.OtherType, other).
+		WithHint("give it the same type in both")
+}
+
+// anyValue is the schema of what may be anything.
+func anyValue(*yamltree.Node, []string) map[string]any {
+	return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+}
+
+// untyped is the schema of what has a type that is not known yet.
+func untyped(*yamltree.Node, []string) map[string]any { return map[string]any{} }
+
+// DefineStatus makes Parent.Definition anew. In the status, it has the fields that spec.status sets: those that spec.parent.schema does not
+// type are as leaf says. open lets the status have other fields, too.
+func (r *Rule) DefineStatus(leaf shortschema.Leaf, open bool) {
+	kind := r.withStatus(leaf, open)
+	r.Parent.Definition.Object = kind.Definition().Object
+}
+
+// withStatus is the kind with what spec.status sets.
+func (r *Rule) withStatus(leaf shortschema.Leaf, open bool) shortschema.Kind {
+	kind := *r.Parent.kind
+	kind.Versions = slices.Clone(kind.Versions)
+	for i := range kind.Versions {
+		v := &kind.Versions[i]
+		v.Status, v.OpenStatus = runtime.DeepCopyJSON(v.Status), open
+		if r.Status != nil {
+			v.Status = r.Parent.readers[i].Set(v.Status, r.Status, leaf, shortschema.Path(i, "properties", "status")...)
+		}
+	}
+	return kind
+}
+
+// schemaOfVersion decodes the fields that are the schema of a version.
+func (d *decoder) schemaOfVersion(path string, v *kindVersion) decoders {
+	return decoders{
+		"spec":        func(n *yamltree.Node) { v.spec = n },
+		"status":      func(n *yamltree.Node) { v.status = n },
+		"types":       func(n *yamltree.Node) { v.types = n },
+		"validations": func(n *yamltree.Node) { v.validations = d.list(n, path+".validations") },
+		"columns":     func(n *yamltree.Node) { v.columns = d.list(n, path+".columns") },
+		"scale": func(n *yamltree.Node) {
+			scale := map[string]any{}
+			text := func(name, as string) func(*yamltree.Node) {
+				return func(n *yamltree.Node) { scale[as], _ = d.plainString(n, path+".scale."+name) }
+			}
+			d.object(n, path+".scale", language.Scale(), decoders{
+				"specReplicas":   text("specReplicas", "specReplicasPath"),
+				"statusReplicas": text("statusReplicas", "statusReplicasPath"),
+				"labelSelector":  text("labelSelector", "labelSelectorPath"),
+			})
+			v.made.Scale = scale
+		},
+	}
+}
+
+func (d *decoder) kindVersions(n *yamltree.Node, path string) []kindVersion {
+	items := d.list(n, path)
+	versions := make([]kindVersion, len(items))
+	for i, item := range items {
+		v, at := &versions[i], fmt.Sprintf("%s[%d]", path, i)
+		v.node, v.path = item, at
+		fields := d.schemaOfVersion(at, v)
+		fields["name"] = func(n *yamltree.Node) { v.made.Name, _ = d.plainString(n, at+".name") }
+		fields["served"] = func(n *yamltree.Node) { v.made.Unserved = !d.boolean(n, at+".served") }
+		fields["stored"] = func(n *yamltree.Node) { v.made.Stored = d.boolean(n, at+".stored") }
+		fields["deprecated"] = func(n *yamltree.Node) { v.made.Warning, _ = d.plainString(n, at+".deprecated") }
+		d.object(item, at, language.KindVersion(), fields)
+	}
+	return versions
+}
+
+// checkVersions sees to it that the versions are whole: one is stored, and the rule's own is served.
+func (d *decoder) checkVersions(n *yamltree.Node, versions []kindVersion, own string) {
+	for _, name := range []string{"spec", "status", "types", "validations", "columns", "scale"} {
+		if of := n.Get(name); of != nil {
+			d.report(of, diagnostic.CodeKindSchema, "each of the versions has its own %s", name).WithHint("move it to the versions")
+		}
+	}
+	at := slices.IndexFunc(versions, func(v kindVersion) bool { return v.made.Name == own })
+	switch {
+	case at < 0:
+		d.report(n.Get("versions"), diagnostic.CodeKindSchema, "the versions lack %s, which the rule's apiVersion names", own)
+	case versions[at].made.Unserved:
+		d.report(versions[at].node, diagnostic.CodeKindSchema, "%s is the version of the rule's apiVersion: it must be served", own)
+	}
+	if len(versions) == 1 {
+		versions[0].made.Stored = true
+	}
+	stored := 0
+	for _, v := range versions {
+		if v.made.Stored {
+			stored++
+		}
+	}
+	if stored != 1 {
+		d.report(n.Get("versions"), diagnostic.CodeKindSchema, "stored must be true for one version, and is for %d", stored)
+	}
+}
+
+// readVersion makes the schemas of a version.
+func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
+	reader := shortschema.NewReader(d.src, v.types, d.findings.Report)
+	reader.CheckTypes()
+	reader.Mark(d.src.At(v.node), "spec", "versions", strconv.Itoa(index))
+	if v.spec != nil {
+		v.made.Spec = reader.Object(v.spec, shortschema.Path(index, "properties", "spec")...)
+	}
+	if v.status != nil {
+		v.made.Status = reader.Object(v.status, shortschema.Path(index, "properties", "status")...)
+	}
+	var columns []map[string]any
+	for i, item := range v.columns {
+		columns = append(columns, d.column(item, fmt.Sprintf("%s.columns[%d]", v.path, i), reader, columnPath(index, i)))
+	}
+	for _, c := range reader.Columns() {
+		at := "." + strings.Join(slices.DeleteFunc(slices.Clone(c.Path[len(shortschema.Path(index)):]), func(step string) bool { return step == "properties" }), ".")
+		columns = append(columns, map[string]any{"name": c.Title, "type": c.Type, "jsonPath": at})
+	}
+	for _, column := range columns {
+		v.made.Columns = append(v.made.Columns, column)
+	}
+	for i, item := range v.validations {
+		d.validation(item, fmt.Sprintf("%s.validations[%d]", v.path, i), reader, index, &v.made)
+	}
+	return reader
+}
+
+// columnPath is where a column is in the definition.
+func columnPath(version, i int) []string {
+	return []string{"spec", "versions", strconv.Itoa(version), "additionalPrinterColumns", strconv.Itoa(i)}
+}
+
+// column decodes a column. in is where it will be in the definition.
+func (d *decoder) column(n *yamltree.Node, path string, reader *shortschema.Reader, in []string) map[string]any {
+	made := map[string]any{}
+	reader.Mark(d.src.At(n), in...)
+	text := func(name, as string) func(*yamltree.Node) {
+		return func(n *yamltree.Node) {
+			made[as], _ = d.plainString(n, path+"."+name)
+			reader.Mark(d.src.At(n), append(slices.Clone(in), as)...)
+		}
+	}
+	d.object(n, path, language.Column(), decoders{
+		"name": text("name", "name"), "value": text("value", "jsonPath"), "format": text("format", "format"), "description": text("description", "description"),
+		"type": func(n *yamltree.Node) { made["type"] = d.word(n, path+".type", language.Column().Words("type")) },
+		"priority": func(n *yamltree.Node) {
+			made["priority"] = n.Value
+			if priority, ok := n.Value.(int64); !ok {
+				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number, and is %s", path, n.What())
+			} else if priority < 0 {
+				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number from 0, and is %d", path, priority)
+			}
+		},
+	})
+	return made
+}
+
+// validation decodes a validation of spec.
+func (d *decoder) validation(n *yamltree.Node, path string, reader *shortschema.Reader, version int, v *shortschema.Version) {
+	made := map[string]any{}
+	if v.Spec == nil {
+		v.Spec = map[string]any{"type": "object"}
+	}
+	rules, _ := v.Spec["x-kubernetes-validations"].([]any)
+	in := shortschema.Path(version, "properties", "spec", "x-kubernetes-validations", strconv.Itoa(len(rules)))
+	reader.Mark(d.src.At(n), in...)
+	text := func(name, as string) func(*yamltree.Node) {
+		return func(n *yamltree.Node) {
+			made[as], _ = d.plainString(n, path+"."+name)
+			reader.MarkText(n, 0, append(slices.Clone(in), as)...)
+		}
+	}
+	d.object(n, path, language.Validation(), decoders{
+		"rule": text("rule", "rule"), "message": text("message", "message"), "messageExpression": text("messageExpression", "messageExpression"),
+		"path": text("path", "fieldPath"),
+		"reason": func(n *yamltree.Node) {
+			made["reason"] = d.word(n, path+".reason", language.Validation().Words("reason"))
+		},
+	})
+	v.Spec["x-kubernetes-validations"] = append(rules, made)
+}
