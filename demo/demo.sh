@@ -101,14 +101,14 @@ bin/kanon run --kubeconfig "$KUBECONFIG" --health-probe-bind-address=0 --metrics
 kanon_pid=$!
 note "its log is in $state/kanon.log"
 
-step 'Teach the cluster a new kind, WebApp: a plain CustomResourceDefinition'
-show kubectl apply -f examples/webapp/crd.yaml
-
-step 'Apply a rule: a ConfigMap with a label, and nothing else'
+step 'Apply a rule: a ConfigMap with a label. It has the fields of a new kind, WebApp'
 show kubectl -n kanon-system create configmap webapp --from-file=examples/webapp/rule.yaml
 show kubectl -n kanon-system label configmap webapp kanon.dev/rules=true
 await 'Kanon did not accept the rule' sh -c 'bin/controlplane kubectl -n kanon-system get configmap webapp -o yaml | grep -q "ready\":true"'
 note "what Kanon says of it: $(kubectl -n kanon-system get configmap webapp -o 'jsonpath={.metadata.annotations.kanon\.dev/status}')"
+note 'Kanon has made the CustomResourceDefinition:'
+await 'the API server does not explain the kind' sh -c 'bin/controlplane kubectl explain webapp.spec.autoscaling'
+show kubectl explain webapp.spec.autoscaling
 
 step 'Create a parent of the new kind, and watch children and status fill in'
 sed 's/^/   | /' examples/webapp/parent.yaml
@@ -156,9 +156,9 @@ Play on from another terminal, in this directory:
 
    kubectl apply -f examples/webapp/parent.yaml
    kubectl -n kanon-system edit configmap webapp     # a rule takes effect as you save it
-   kubectl apply -f examples/foo/crd.yaml
    kubectl -n kanon-system create configmap foo --from-file=examples/foo/rule.yaml
    kubectl -n kanon-system label configmap foo kanon.dev/rules=true
+   kubectl wait --for=condition=Established crd/foos.samplecontroller.k8s.io
    kubectl apply -f examples/foo/parent.yaml
 
 Ctrl-C ends it all.

@@ -44,6 +44,9 @@ func readAuditLog(t *testing.T, path string) (used map[string][]right) {
 			continue
 		}
 		if event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden {
+			if event.Verb == "patch" && event.ObjectRef != nil && event.ObjectRef.Resource == "customresourcedefinitions" {
+				continue // an administrator applies these
+			}
 			t.Errorf("the roles do not allow %s %s", event.Verb, event.RequestURI)
 		}
 		if o := event.ObjectRef; o != nil && o.Resource != "" {

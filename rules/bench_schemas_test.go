@@ -13,6 +13,7 @@ import (
 
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // BenchmarkCompileMany decodes and compiles 1,000 rules of the size of the webapp
@@ -20,22 +21,19 @@ import (
 // programs, and apart from them the schemas, hold on to.
 func BenchmarkCompileMany(b *testing.B) {
 	const ruleCount, kindCount = 1000, 50
-	read := func(name string) string {
-		data, err := os.ReadFile(filepath.Join("..", "examples", "webapp", name))
-		if err != nil {
-			b.Fatal(err)
-		}
-		return string(data)
+	data, err := os.ReadFile(filepath.Join("..", "examples", "webapp", "rule.yaml"))
+	if err != nil {
+		b.Fatal(err)
 	}
-	rule, definition := read("rule.yaml"), read("crd.yaml")
+	rule := string(data)
 	mustCompile(b, caseFile(b, "webapp", "rule.yaml")) // the shared environment
 	testKinds{}.Schema(objects(b, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")[0].GroupVersionKind())
 	before := heap()
 	kinds := testKinds{defined: map[schema.GroupVersionKind]Kind{}, schemas: openapi.Kinds{}}
 	var pool openapi.Pool
 	for i := range kindCount {
-		crd := objects(b, strings.ReplaceAll(definition, "WebApp", fmt.Sprintf("WebApp%d", i)))[0]
-		made, err := pool.FromCRD(crd)
+		docs, _ := syntax.Decode("rule.yaml", []byte(strings.ReplaceAll(rule, "WebApp", fmt.Sprintf("WebApp%d", i))))
+		made, err := pool.FromCRD(docs.CRDs[0])
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -46,11 +46,11 @@ what this command prints.
 
 The rules are checked first, as kanon validate does. The exit code is 0, 1 with errors in
 the rules or if none of them has a schema, and 2 when the command is called wrongly.`,
-		Example: `  # Install the kind of a rule
-  kanon crd kiosk.yaml | kubectl apply -f -
+		Example: `  # Install the kinds of the rules in a directory
+  kanon crd rules/ | kubectl apply -f -
 
   # What the installed definition has other than the rule
-  kanon crd kiosk.yaml | kubectl diff -f -`,
+  kanon crd rule.yaml | kubectl diff -f -`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && !o.files.Given() {
 				return exit.Usagef(cmd, "name a file or a directory with rules, or - for standard input")

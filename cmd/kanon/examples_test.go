@@ -26,12 +26,10 @@ var exampleFiles = map[string]string{
 	"parent.yaml":            "examples/webapp/parent.yaml",
 	"settings.yaml":          "examples/namespace-baseline/parent.yaml",
 	"extra.yaml":             "examples/namespace-baseline/rule.yaml",
-	"crds/webapp.yaml":       "examples/webapp/crd.yaml",
+	"crds/rules.yaml":        "deploy/base/crd.yaml",
 	"rules/rule.yaml":        "examples/webapp/rule.yaml",
 	"rules/parent.yaml":      "examples/webapp/parent.yaml",
-	"rules/crd.yaml":         "examples/webapp/crd.yaml",
 	"rules/webapp_test.yaml": "examples/webapp/rule_test.yaml",
-	"kiosk.yaml":             "cmd/kanon/testdata/kiosk.yaml",
 	"kustomization.yaml":     "cmd/kanon/testdata/kustomization.yaml",
 }
 
@@ -119,7 +117,7 @@ func (s *exampleShell) setUp() {
 		"kubectl create namespace shop",
 		"kubectl config set-context --current --namespace shop",
 		"kubectl create namespace kanon-system",
-		"kubectl apply -f crds/ --server-side",
+		"kanon crd rule.yaml | kubectl apply -f - --server-side",
 		"kubectl wait --for condition=Established crd/webapps.shop.example.com",
 		"kubectl create configmap webapp --namespace kanon-system --from-file rule.yaml",
 		"kubectl label configmap webapp --namespace kanon-system kanon.dev/rules=true",

@@ -13,8 +13,8 @@ func BenchmarkCommands(b *testing.B) {
 	program := kanontest.Binary(b)
 	for name, args := range map[string][]string{
 		"version":  {"version"},
-		"validate": {"validate", "rule.yaml", "--schemas", "crd.yaml"},
-		"render":   {"render", "rule.yaml", "parent.yaml", "--schemas", "crd.yaml"},
+		"validate": {"validate", "rule.yaml"},
+		"render":   {"render", "rule.yaml", "parent.yaml"},
 		"test":     {"test", "rule_test.yaml"},
 	} {
 		b.Run(name, func(b *testing.B) {

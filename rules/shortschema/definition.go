@@ -58,10 +58,14 @@ func (k *Kind) Definition() *unstructured.Unstructured {
 	for i := range k.Versions {
 		versions[i] = k.Versions[i].definition()
 	}
+	metadata := map[string]any{"name": plural + "." + k.Group}
+	if strings.HasSuffix(k.Group, ".k8s.io") || strings.HasSuffix(k.Group, ".kubernetes.io") {
+		// The API server wants to know who has approved a kind in the groups of the Kubernetes community. Nobody has.
+		metadata["annotations"] = map[string]any{"api-approved.kubernetes.io": "unapproved, experimental-only"}
+	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": plural + "." + k.Group},
-		"spec":     map[string]any{"group": k.Group, "names": names, "scope": scope, "versions": versions},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata,
+		"spec": map[string]any{"group": k.Group, "names": names, "scope": scope, "versions": versions},
 	}}
 }
 
