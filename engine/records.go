@@ -111,6 +111,8 @@ func (e *Engine) keysChanged() {
 		// key gets a new seal. When these informers have filled, all parents of their rules are reconciled.
 		e.monitors.Relist(mark.LabelRule)
 	}
-	e.records.Sync()
+	if e.leads() { // else they are not followed yet
+		e.records.Sync()
+	}
 	e.inbox.Notify()
 }
