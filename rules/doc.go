@@ -51,6 +51,7 @@
 //
 //	diagnostic  what is wrong, and at which position
 //	yamltree    YAML with positions
+//	shortschema the short form of a kind's schema
 //	syntax      the decoded rule
 //	flow        what expressions read, and what that needs
 //	check       expressions and templates against types and schemas

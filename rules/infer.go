@@ -225,6 +225,9 @@ func (c *compiler) writtenMapping(n *yamltree.Node) *openapi.Schema {
 	var values []*openapi.Schema
 	computed := false
 	for _, f := range n.Fields {
+		if f.Value.Kind == yamltree.Scalar && f.Value.Value == nil {
+			continue // null leaves a field out
+		}
 		s := c.writtenSchema(f.Value)
 		if s == nil {
 			return nil

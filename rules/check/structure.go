@@ -26,7 +26,14 @@ func (t *Table) writtenBy(x *Expression, e ast.Expr) *openapi.Schema {
 	switch e.Kind() {
 	case ast.CallKind:
 		if call := e.AsCall(); call.FunctionName() == operators.Conditional {
-			return openapi.Join(t.writtenBy(x, call.Args()[1]), t.writtenBy(x, call.Args()[2]))
+			yes, no := call.Args()[1], call.Args()[2]
+			switch {
+			case isNothing(yes):
+				return t.writtenBy(x, no)
+			case isNothing(no):
+				return t.writtenBy(x, yes)
+			}
+			return openapi.Join(t.writtenBy(x, yes), t.writtenBy(x, no))
 		}
 	case ast.ListKind:
 		var all *openapi.Schema
@@ -37,10 +44,9 @@ func (t *Table) writtenBy(x *Expression, e ast.Expr) *openapi.Schema {
 				all = openapi.Join(all, s)
 			}
 		}
-		if all == nil {
-			return nil
+		if all != nil {
+			return &openapi.Schema{Type: openapi.List, Items: all}
 		}
-		return &openapi.Schema{Type: openapi.List, Items: all}
 	case ast.MapKind:
 		if made := t.writtenObject(x, e.AsMap()); made != nil {
 			return made
@@ -58,6 +64,18 @@ func (t *Table) writtenBy(x *Expression, e ast.Expr) *openapi.Schema {
 		v = Of(x.expr.TypeOf(e.ID()))
 	}
 	return t.written(v)
+}
+
+// isNothing reports whether an expression is null or optional.none(), which leave a field out.
+func isNothing(e ast.Expr) bool {
+	switch e.Kind() {
+	case ast.LiteralKind:
+		return e.AsLiteral().Type() == types.NullType
+	case ast.CallKind:
+		return e.AsCall().FunctionName() == "optional.none"
+	default:
+		return false
+	}
 }
 
 // writtenObject is the schema of a map whose keys are written out; nil for any other.
