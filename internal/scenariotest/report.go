@@ -12,7 +12,7 @@ import (
 func (p *play) report() {
 	p.Helper()
 	var text strings.Builder
-	if p.step != nil { // there is one
+	if p.step != nil {
 		fmt.Fprintf(&text, "%s fails at: %s\n", p.scenario.dir, p.step.Name)
 	}
 	namespaces := []string{p.Namespace(), "default"}
