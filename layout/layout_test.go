@@ -173,7 +173,7 @@ func FuzzText(f *testing.F) {
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	found := 0
-	for _, pattern := range []string{"../examples/*/*.yaml", "../scaffold/template/*.yaml"} {
+	for _, pattern := range []string{"../examples/*/*.yaml", "../scaffold/template/*/*.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

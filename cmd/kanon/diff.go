@@ -160,7 +160,7 @@ func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule 
 	}
 	files, err := manifests.Read(names, nil)
 	if err != nil {
-		return nil, err
+		return nil, exit.Usagef(cmd, "%w", err)
 	}
 	objects, err := manifests.Objects(files)
 	if err != nil {

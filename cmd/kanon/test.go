@@ -154,7 +154,8 @@ func testFiles(args []string) ([]string, error) {
 	for i := range files {
 		files[i] = strings.TrimPrefix(filepath.Clean(files[i]), "./")
 	}
-	return slices.Compact(files), nil
+	slices.Sort(files)
+	return slices.Compact(files), nil // a file may be named by itself and with its directory
 }
 
 func writeReport(path string, results []*ruletest.FileResult) error {

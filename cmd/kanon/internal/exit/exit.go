@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,7 +78,12 @@ func IsOutage(err error) bool {
 	if request := new(url.Error); errors.As(err, &request) {
 		err = request.Err // url.Error is a net.Error, whatever it is about
 	}
-	return errors.As(err, new(net.Error)) || errors.Is(err, apiserver.ErrNoAnswer) || errors.Is(err, context.DeadlineExceeded) ||
+	network := net.Error(nil)
+	if errors.As(err, &network) {
+		_, isErrno := network.(syscall.Errno) // as of a file; those of a connection are within a net.OpError
+		return !isErrno
+	}
+	return errors.Is(err, apiserver.ErrNoAnswer) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,6 +39,9 @@ func TestExitCode(t *testing.T) {
 		"broken off":    {request(io.EOF), exit.Unreachable},
 		"server error":  {apierrors.NewServiceUnavailable("later"), exit.Unreachable},
 		"forbidden":     {apierrors.NewForbidden(schema.GroupResource{}, "", nil), exit.Findings},
+		"no such file":  {fmt.Errorf("read: %w", &fs.PathError{Op: "open", Path: "a.yaml", Err: syscall.ENOENT}), exit.Findings},
+		"a reason":      {fmt.Errorf("a.yaml: %w", syscall.EACCES), exit.Findings},
+		"reset":         {request(&net.OpError{Op: "read", Err: syscall.ECONNRESET}), exit.Unreachable},
 		"wrong scheme":  {request(http.ErrSchemeMismatch), exit.Findings},
 		"plugin":        {request(errors.New("getting credentials: exec: executable not found")), exit.Findings},
 		"interrupted":   {request(context.Canceled), exit.Findings},
