@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/provenance"
+	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/value"
@@ -46,6 +47,8 @@ type Session struct {
 	ev     *program.Evaluation
 	scope  template.Scope
 	tracer *provenance.Tracer
+	// secrets are values that are not shown.
+	secrets redact.Values
 	// about names the parent.
 	about string
 }
@@ -70,6 +73,9 @@ func New(o Options) (*Session, error) {
 	}
 	s := &Session{Options: o, beside: beside, ev: made.Evaluation, about: "The parent is " + made.Parent.GetKind() + " " + made.Parent.GetName()}
 	s.tracer = provenance.New(o.Rule, beside.Program, s.ev)
+	if o.HideSecrets {
+		s.secrets = made.Secrets
+	}
 	if o.Child == "" {
 		s.scope = s.ev.StatusScope(made.Outcome.Status)
 		return s, nil
@@ -144,6 +150,8 @@ func (s *Session) Eval(text string) (*Result, diagnostic.Findings) {
 			result.Fails, result.Hint = "it fails; why is not shown, because it reads a Secret", ""
 		}
 	}
+	result.Value = s.secrets.JSON(result.Value) // such as a ConfigMap into which the rule writes one
+	result.Waits, result.Fails = s.secrets.Text(result.Waits), s.secrets.Text(result.Fails)
 	if problem := cmp.Or(result.Waits, result.Fails); problem != "" {
 		f := at(text, problem)
 		if f.Hint = result.Hint; result.Waits != "" {

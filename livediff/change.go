@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/livepreview"
+	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/textdiff"
 )
 
@@ -39,6 +40,8 @@ type Change struct {
 	Message string
 	// before and after are the object; nil if it does not exist.
 	before, after *unstructured.Unstructured
+	// secrets are values that are not shown.
+	secrets redact.Values
 	// recreates is true if the object is deleted first where the change is refused.
 	recreates bool
 }
@@ -47,7 +50,7 @@ type Change struct {
 func (c Change) Title() string {
 	title := fmt.Sprintf("%s %s", c.Action, identity.Of(c.Object))
 	if c.Message != "" {
-		title += ": " + c.Message
+		title += ": " + c.secrets.Text(c.Message)
 	}
 	return title
 }

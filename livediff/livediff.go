@@ -76,6 +76,10 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 	}
 	d.ended(p, out)
 	d.parentEnded(p, out)
+	for i := range out.All {
+		p.Secrets.Note(out.All[i].before) // as it is before a change, too
+		out.All[i].secrets = p.Secrets
+	}
 	return out, nil
 }
 

@@ -46,9 +46,9 @@ func (c *Changes) printProblems(text *strings.Builder, who string) {
 	for _, node := range c.Preview.Nodes {
 		switch node.State {
 		case program.StateWaiting:
-			fmt.Fprintf(text, "# %s: child %s waits: %s\n", who, node.ID, node.Text())
+			fmt.Fprintf(text, "# %s: child %s waits: %s\n", who, node.ID, c.Preview.Secrets.Text(node.Text()))
 		case program.StateFailed:
-			fmt.Fprintf(text, "# %s: child %s fails: %s\n", who, node.ID, node.Text())
+			fmt.Fprintf(text, "# %s: child %s fails: %s\n", who, node.ID, c.Preview.Secrets.Text(node.Text()))
 		}
 	}
 }

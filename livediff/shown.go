@@ -17,19 +17,27 @@ import (
 func (c Change) shown() (before, after []byte) {
 	a, b := withoutNoise(c.before), withoutNoise(c.after)
 	preview.HideSecrets(a, b)
-	return textOf(a), textOf(b)
+	was, is := c.secrets.Objects(contentOf(a), contentOf(b))
+	return textOf(was), textOf(is)
 }
 
 // isEmpty reports whether people would see no difference.
 func (c Change) isEmpty() bool {
-	return bytes.Equal(textOf(withoutNoise(c.before)), textOf(withoutNoise(c.after)))
+	return bytes.Equal(textOf(contentOf(withoutNoise(c.before))), textOf(contentOf(withoutNoise(c.after))))
 }
 
-func textOf(object *unstructured.Unstructured) []byte {
+func contentOf(object *unstructured.Unstructured) map[string]any {
 	if object == nil {
 		return nil
 	}
-	text, err := yaml.Marshal(object.Object)
+	return object.Object
+}
+
+func textOf(content map[string]any) []byte {
+	if content == nil {
+		return nil
+	}
+	text, err := yaml.Marshal(content)
 	if err != nil {
 		return []byte(err.Error() + "\n")
 	}

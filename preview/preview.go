@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -67,6 +68,8 @@ type Preview struct {
 	Outcome program.Outcome
 	// Evaluation is the one that came to this, for those who ask why; nil where the rule is not for the parent.
 	Evaluation *program.Evaluation
+	// Secrets are the values of the Secrets that the rule has to do with: they are not shown, wherever they are.
+	Secrets redact.Values
 	// failed is true where the rule cannot say whether it is for the parent.
 	failed bool
 }
@@ -205,7 +208,8 @@ func (r Refused) IsFinal() bool {
 }
 
 func run(ctx context.Context, in Input, w *world) *Preview {
-	p := &Preview{Rule: in.Program.Name, Parent: in.Parent}
+	p := &Preview{Rule: in.Program.Name, Parent: in.Parent, Secrets: w.secrets}
+	w.secrets.Note(in.Parent)
 	if p.Unmatched = unselected(in.Program.Parent, in.Parent, w); p.Unmatched != "" {
 		return p
 	}
@@ -255,6 +259,7 @@ func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node N
 	}
 	live = make([]*unstructured.Unstructured, len(rendered.Objects))
 	for i, object := range rendered.Objects {
+		w.secrets.Note(object)
 		if err := w.refusal(rendered.Node, object); err != nil {
 			node.Refused = append(node.Refused, Refused{Object: object, Err: err})
 			continue

@@ -8,14 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules/syntax"
-)
-
-// What stands in the place of a value of a Secret: alone, and where it differs between two states.
-const (
-	hidden       = "(hidden)"
-	hiddenBefore = "(hidden, before)"
-	hiddenAfter  = "(hidden, after)"
 )
 
 // hideSecrets is an object as it can be shown.
@@ -76,9 +70,9 @@ func hideAll(before, after map[string]any) {
 func hide(before, after map[string]any, name string) {
 	was, ok1 := before[name]
 	is, ok2 := after[name]
-	old, updated := hidden, hidden
+	old, updated := redact.Hidden, redact.Hidden
 	if ok1 && ok2 && !equality.Semantic.DeepEqual(was, is) {
-		old, updated = hiddenBefore, hiddenAfter
+		old, updated = redact.HiddenBefore, redact.HiddenAfter
 	}
 	if ok1 {
 		before[name] = old

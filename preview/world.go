@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/overlay"
+	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -56,6 +57,8 @@ type world struct {
 	check func(object, old *unstructured.Unstructured) error
 	// ignores has the fields of a rendered object that are left to others for now.
 	ignores func(*unstructured.Unstructured) []syntax.IgnoredPath
+	// secrets are the values of the Secrets that were given, looked up and rendered.
+	secrets redact.Values
 }
 
 func newWorld(in Input) *world {
@@ -65,7 +68,7 @@ func newWorld(in Input) *world {
 		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity]tie), nodes: make(map[identity]string),
 		rendered: make(map[identity]*unstructured.Unstructured, len(in.Children)),
-		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup, schema: in.Schema, check: in.Check,
+		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup, schema: in.Schema, check: in.Check, secrets: redact.Values{},
 	}
 	if w.schema == nil {
 		w.schema = func(schema.GroupVersionKind) *openapi.Schema { return nil }
@@ -85,6 +88,7 @@ func newWorld(in Input) *world {
 		w.children[child.ID] = *child
 	}
 	for _, object := range in.With {
+		w.secrets.Note(object)
 		id := identityOf(object)
 		w.byID[id], w.ties[id] = object, w.tieOf(object)
 		if _, ok := w.children[w.ties[id].node]; ok {
@@ -92,6 +96,7 @@ func newWorld(in Input) *world {
 		}
 	}
 	for _, child := range in.Children {
+		w.secrets.Note(child.Object)
 		id := identityOf(child.Object)
 		w.objects = append(w.objects, child.Object)
 		w.byID[id], w.ties[id], w.nodes[id], w.rendered[id] = child.Object, tie{ours: true, node: child.Node}, child.Node, child.Rendered
@@ -124,7 +129,11 @@ func (w *world) claimOne(node string, object *unstructured.Unstructured) {
 // Lookup implements program.Reader.
 func (w *world) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	if w.lookup != nil {
-		return w.lookup(q)
+		found, err := w.lookup(q)
+		for _, object := range found {
+			w.secrets.Note(object)
+		}
+		return found, err
 	}
 	var found []*unstructured.Unstructured
 	for _, object := range w.objects {

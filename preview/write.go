@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -19,7 +20,7 @@ import (
 // rule, then the parent with its status. Comments say what is skipped, what waits
 // or failed and why, and what happens besides. Values of Secrets are not shown.
 func (p *Preview) Write(w io.Writer) error {
-	out := &writer{}
+	out := &writer{secrets: p.Secrets}
 	out.comment("rule %s for %s %s", p.Rule, p.Parent.GetKind(), nameOf(p.Parent))
 	if p.Unmatched != "" {
 		out.comment("nothing is created: %s", p.Unmatched)
@@ -43,7 +44,8 @@ func (p *Preview) Write(w io.Writer) error {
 
 // writer collects documents and the comments before them.
 type writer struct {
-	text strings.Builder
+	text    strings.Builder
+	secrets redact.Values
 	// open is true after a document, which a separator must end.
 	open bool
 	err  error
@@ -51,7 +53,7 @@ type writer struct {
 
 func (w *writer) comment(format string, args ...any) {
 	w.end()
-	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
+	for line := range strings.Lines(w.secrets.Text(fmt.Sprintf(format, args...))) {
 		w.text.WriteString("# " + strings.Map(inComment, strings.TrimSuffix(line, "\n")) + "\n")
 	}
 }
@@ -74,7 +76,7 @@ func (w *writer) end() {
 }
 
 func (w *writer) document(object map[string]any) {
-	text, err := yaml.Marshal(object)
+	text, err := yaml.Marshal(w.secrets.Object(object))
 	if err != nil {
 		w.err = fmt.Errorf("write an object as YAML: %w", err)
 		return

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
@@ -82,7 +83,7 @@ func (q *question) sides(env *celenv.Env, expr *celenv.Expression) string {
 			continue
 		}
 		other, _ := q.evaluateWith(side, q.others)
-		if val = q.secrets.hide(common(val, other)); val == hidden {
+		if val = q.secrets.JSON(common(val, other)); val == redact.Hidden {
 			parts = append(parts, source+" comes from a Secret and is not shown")
 			continue
 		}
@@ -105,7 +106,7 @@ func (q *question) evaluate(expr *celenv.Expression) (val any, message string) {
 	if _, other := q.evaluateWith(expr, q.others); other != message {
 		return nil, "it fails, and why is not shown, because that depends on values of Secrets"
 	}
-	return nil, fmt.Sprint(q.secrets.hide(message))
+	return nil, fmt.Sprint(q.secrets.JSON(message))
 }
 
 func (q *question) evaluateWith(expr *celenv.Expression, vars interpreter.Activation) (val any, message string) {

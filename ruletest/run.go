@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
@@ -104,7 +105,7 @@ func Run(ctx context.Context, path string, o Options, coverage *Coverage) *FileR
 		if o.Run != nil && !o.Run.MatchString(path+": "+c.Name) {
 			continue
 		}
-		r := &runner{subject: s, c: c, update: o.Update, coverage: coverage.of(s.program), secrets: secrets{}}
+		r := &runner{subject: s, c: c, update: o.Update, coverage: coverage.of(s.program), secrets: redact.Values{}}
 		result.Cases = append(result.Cases, r.run(ctx))
 		outputs = append(outputs, r.outputs...)
 	}
@@ -152,7 +153,7 @@ type runner struct {
 	coverage *ruleCoverage
 
 	sim      *simulation.Simulation
-	secrets  secrets
+	secrets  redact.Values
 	step     *Step
 	state    *simulation.State
 	failures []Failure
@@ -214,7 +215,7 @@ func (r *runner) take(ctx context.Context) bool {
 		return r.fail(r.step.at, "%s", err)
 	}
 	r.state = state
-	r.secrets.note(state)
+	r.note(state)
 	r.coverage.add(state)
 	r.compare(ctx)
 	return true

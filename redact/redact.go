@@ -1,0 +1,163 @@
+package redact
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// What stands in the place of a value of a Secret: alone, and where it differs between two states of an object.
+const (
+	Hidden       = "(hidden)"
+	HiddenBefore = "(hidden, before)"
+	HiddenAfter  = "(hidden, after)"
+)
+
+// LeastPart is from how many characters on a value is also looked for inside other text.
+const LeastPart = 6
+
+// Values are the values that Secrets hold, as text and as base64.
+type Values map[string]bool
+
+// Note takes in what an object holds, if it is a Secret.
+func (v Values) Note(object *unstructured.Unstructured) {
+	if object == nil || !syntax.IsSecret(object.GroupVersionKind()) {
+		return
+	}
+	data, _ := object.Object["data"].(map[string]any)
+	for _, value := range data {
+		encoded, _ := value.(string)
+		if text, err := base64.StdEncoding.DecodeString(encoded); err == nil {
+			v.add(string(text))
+		}
+	}
+	texts, _ := object.Object["stringData"].(map[string]any)
+	for _, value := range texts {
+		text, _ := value.(string)
+		v.add(text)
+	}
+}
+
+func (v Values) add(text string) {
+	if text != "" {
+		v[text], v[base64.StdEncoding.EncodeToString([]byte(text))] = true, true
+	}
+}
+
+// Text is text without the values in it.
+func (v Values) Text(text string) string {
+	if v[text] {
+		return Hidden
+	}
+	for _, value := range v.longestFirst() {
+		text = strings.ReplaceAll(text, value, Hidden)
+	}
+	return text
+}
+
+// longestFirst are the values that are looked for inside of text. A value that has another one in it comes before that.
+func (v Values) longestFirst() []string {
+	parts := slices.DeleteFunc(slices.Collect(maps.Keys(v)), func(value string) bool { return len(value) < LeastPart })
+	slices.SortFunc(parts, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	return parts
+}
+
+// JSON is a value of JSON without the values in its texts. What is given stays as it is.
+func (v Values) JSON(value any) any {
+	if len(v) == 0 {
+		return value
+	}
+	switch value := value.(type) {
+	case string:
+		return v.Text(value)
+	case []any:
+		out := make([]any, len(value))
+		for i, item := range value {
+			out[i] = v.JSON(item)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for name, field := range value {
+			out[name] = v.JSON(field)
+		}
+		return out
+	default:
+		return value
+	}
+}
+
+// Object is the content of an object without the values in it. Its kind and its name stay: nobody would know which object it is.
+func (v Values) Object(content map[string]any) map[string]any {
+	if len(v) == 0 {
+		return content
+	}
+	out, _ := v.JSON(content).(map[string]any)
+	keep(out, content, "apiVersion", "kind")
+	metadata, _ := out["metadata"].(map[string]any)
+	given, _ := content["metadata"].(map[string]any)
+	keep(metadata, given, "name", "namespace")
+	return out
+}
+
+func keep(out, given map[string]any, names ...string) {
+	for _, name := range names {
+		if value, ok := given[name]; ok && out != nil {
+			out[name] = value
+		}
+	}
+}
+
+// Objects are the contents of two states of an object, so that one still sees where they differ. Either may be nil.
+func (v Values) Objects(before, after map[string]any) (was, is map[string]any) {
+	if len(v) == 0 {
+		return before, after
+	}
+	was, is = v.Object(before), v.Object(after)
+	mark(was, is, before, after)
+	return was, is
+}
+
+// mark tells texts apart that differ, and look the same without the values in them.
+func mark(was, is, before, after map[string]any) {
+	for name, old := range was {
+		updated, there := is[name]
+		if !there {
+			continue
+		}
+		was[name], is[name] = marked(old, updated, before[name], after[name])
+	}
+}
+
+func marked(old, updated, before, after any) (was, is any) {
+	switch old := old.(type) {
+	case map[string]any:
+		if updated, ok := updated.(map[string]any); ok {
+			b, _ := before.(map[string]any)
+			a, _ := after.(map[string]any)
+			mark(old, updated, b, a)
+		}
+	case []any:
+		updated, ok := updated.([]any)
+		b, _ := before.([]any)
+		a, _ := after.([]any)
+		for i := 0; ok && i < min(len(old), len(updated)); i++ {
+			old[i], updated[i] = marked(old[i], updated[i], b[i], a[i])
+		}
+	case string:
+		if updated == any(old) && before != after {
+			return strings.ReplaceAll(old, Hidden, HiddenBefore), strings.ReplaceAll(old, Hidden, HiddenAfter)
+		}
+	}
+	return old, updated
+}

@@ -1,0 +1,81 @@
+package redact_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/redact"
+)
+
+func values() redact.Values {
+	v := redact.Values{}
+	v.Note(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret",
+		"data":       map[string]any{"token": "dG9wc2VjcmV0", "broken": "%", "empty": ""},
+		"stringData": map[string]any{"pin": "1234", "long": "topsecret-and-more"},
+	}})
+	v.Note(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"shown": "anybody"}}})
+	v.Note(nil)
+	return v
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"topsecret":                      "(hidden)",
+		"https://topsecret@db":           "https://(hidden)@db",
+		"dG9wc2VjcmV0":                   "(hidden)",
+		"x topsecret-and-more x":         "x (hidden) x",
+		"1234":                           "(hidden)",
+		"port 1234":                      "port 1234",
+		"anybody":                        "anybody",
+		"":                               "",
+		"topsecret and again: topsecret": "(hidden) and again: (hidden)",
+	} {
+		if got := values().Text(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestObject(t *testing.T) {
+	t.Parallel()
+	object := map[string]any{
+		"apiVersion": "v1", "kind": "topsecret",
+		"metadata": map[string]any{"name": "1234", "namespace": "topsecret", "labels": map[string]any{"a": "1234"}},
+		"spec":     []any{"1234", int64(1234), map[string]any{"url": "topsecret:1"}},
+	}
+	want := map[string]any{
+		"apiVersion": "v1", "kind": "topsecret",
+		"metadata": map[string]any{"name": "1234", "namespace": "topsecret", "labels": map[string]any{"a": "(hidden)"}},
+		"spec":     []any{"(hidden)", int64(1234), map[string]any{"url": "(hidden):1"}},
+	}
+	if diff := cmp.Diff(want, values().Object(object)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(object, redact.Values{}.Object(object)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	before := map[string]any{"a": "topsecret", "b": "x:topsecret", "c": "topsecret", "d": []any{"1234", "y"}, "e": map[string]any{"f": "1234"}, "g": "1234"}
+	after := map[string]any{"a": "topsecret", "b": "x:topsecret-and-more", "c": "other", "d": []any{"topsecret", "y"}, "e": map[string]any{"f": "1234"}}
+	was, is := values().Objects(before, after)
+	if diff := cmp.Diff(map[string]any{
+		"a": "(hidden)", "b": "x:(hidden, before)", "c": "(hidden)", "d": []any{"(hidden, before)", "y"}, "e": map[string]any{"f": "(hidden)"}, "g": "(hidden)",
+	}, was); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]any{
+		"a": "(hidden)", "b": "x:(hidden, after)", "c": "other", "d": []any{"(hidden, after)", "y"}, "e": map[string]any{"f": "(hidden)"},
+	}, is); diff != "" {
+		t.Error(diff)
+	}
+	if _, created := values().Objects(nil, map[string]any{"a": "topsecret"}); created["a"] != redact.Hidden {
+		t.Errorf("%v", created)
+	}
+}
