@@ -369,6 +369,7 @@ func TestTwoSchemasForOneKind(t *testing.T) {
 	w.rule("zeta", kept("zeta", "Wall", "{spec: {color: string}}"))
 	stop := w.run()
 	w.verdict("zeta", "rules in force: 1")
+	awaitNextSecond() // of two that are equally old, the first by name is the older one
 	w.rule("alpha", kept("alpha", "Wall", "{spec: {color: string, width: integer}}"))
 	verdict := w.verdict("alpha", "DefinitionTaken")
 	if !strings.Contains(verdict, "belongs to rule "+w.kanon+"/zeta") {

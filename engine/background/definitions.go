@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -175,6 +177,8 @@ func (w *DefinitionWriter) bringUpToDate(ctx context.Context, d catalog.Definiti
 		return nil, errors.New("it is being deleted; Kanon creates it again after that")
 	case live.GetAnnotations()[keeper.AnnotationHash] == d.Hash:
 		return live, nil
+	case live.GetAnnotations()[keeper.AnnotationHash] == "" && has(live.Object["spec"], d.Object.Object["spec"]):
+		return live, nil // somebody else has applied it
 	}
 	if !w.options.MayWrite() {
 		return nil, errStandby
@@ -251,4 +255,23 @@ func (w *DefinitionWriter) restore(name string, planned *keeper.Plan) error {
 	}
 	w.restored[name] = time.Now()
 	return nil
+}
+
+// has tells whether a part of a live definition has all that is wanted there, apart from descriptions.
+func has(live, wanted any) bool {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		live, ok := live.(map[string]any)
+		for key, value := range wanted {
+			if _, isText := value.(string); key == "description" && isText {
+				continue
+			}
+			ok = ok && has(live[key], value)
+		}
+		return ok
+	case []any:
+		live, ok := live.([]any)
+		return ok && slices.EqualFunc(live, wanted, has)
+	}
+	return equality.Semantic.DeepEqual(live, wanted)
 }
