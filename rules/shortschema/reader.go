@@ -376,6 +376,7 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 	known, ok := markerOf(m.name)
 	if !ok {
 		found := r.report(at, diagnostic.CodeShortMarker, "unknown marker %q", m.name)
+		found.Length = r.source.Span(n, m.at, len(m.name))
 		var names []string
 		for _, each := range Markers() {
 			names = append(names, each.Name)
@@ -393,6 +394,7 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 			words[i] = of.String()
 		}
 		found := r.report(at, diagnostic.CodeShortMarker, "%s is for %s, and this is %s", m.name, strings.Join(words, " or "), f.base)
+		found.Length = r.source.Span(n, m.at, len(m.name))
 		if f.base == raw {
 			found.WithHint("write it below openAPI")
 		}
@@ -402,7 +404,8 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 	case known.isFlag() && m.hasValue:
 		is, err := strconv.ParseBool(m.value)
 		if err != nil {
-			r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "%s is true or false, and not %q", m.name, m.value)
+			found := r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "%s is true or false, and not %q", m.name, m.value)
+			found.Length = r.source.Span(n, m.valueAt, len(m.value))
 		}
 		if !is {
 			return
@@ -412,7 +415,8 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 		return
 	}
 	if err := known.set(f, m.value); err != nil {
-		r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "%s", err.Error())
+		found := r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "%s", err.Error())
+		found.Length = r.source.Span(n, m.valueAt, len(m.value))
 		return
 	}
 	r.Mark(r.source.Within(n, m.valueAt), append(slices.Clone(path), m.name)...)
