@@ -74,8 +74,6 @@ func anchor(heading string) string {
 }
 
 // link is a link of Markdown.
-//
-//nolint:gochecknoglobals // never changed
 var link = regexp.MustCompile(`\[([^\[\]]*)\]\(([^()\s]*)\)`)
 
 // rooted is the text of a page, with links that begin at the root of the repository. Examples stay as they are.
