@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,8 +52,12 @@ Left out are the labels and annotations by which Kanon knows its children, its o
 conditions, and the values of Secrets. Nothing is shown for a suspended rule or
 parent, and for a parent that is being deleted only what finalize does.
 
+With --all and --selector, parents that the rule does not select are left out, unless
+something is undone for them.
+
 The exit code is 0 without differences, 1 with some, and more than 1 when something
-went wrong, as of kubectl diff.`,
+went wrong, as of kubectl diff: also when the rule fails for a parent, or the API server
+refuses what it renders.`,
 		Example: `  # What the rule would change for one parent
   kanon diff rule.yaml storefront -n shop
 
@@ -99,7 +104,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 		return exit.Usagef(cmd, "%w", err)
 	}
 	ctx := cmd.Context()
-	config, err := o.cluster.Reach(ctx)
+	config, err := o.cluster.Reach(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -162,9 +167,9 @@ func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule 
 	if err != nil {
 		return nil, exit.Usagef(cmd, "%w", err)
 	}
-	objects, err := manifests.Objects(files)
+	objects, err := manifests.DistinctObjects(files)
 	if err != nil {
-		return nil, err
+		return nil, rulefiles.AsGiven(cmd, err)
 	}
 	parents, err := differ.Written(ctx, namespace, objects)
 	if err == nil && len(parents) == 0 {
@@ -177,23 +182,41 @@ func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule 
 func (o *diffOptions) print(cmd *cobra.Command, differ *livediff.Differ, rule *program.Program, parents []*unstructured.Unstructured) error {
 	defer terminal.SayIfSlow(cmd.ErrOrStderr(), fmt.Sprintf("Comparing %s with the cluster…", manifests.Counted(len(parents), "parent")))()
 	out := cmd.OutOrStdout()
+	chosen := o.all || o.selector != ""
 	summary := livediff.NewSummary(parents, rule.PruneLimit, o.selector != "" || o.namespace != "")
+	var failures []string
 	for _, parent := range parents {
 		changes, err := differ.Diff(cmd.Context(), parent)
 		if err != nil {
 			return err
 		}
-		if err := changes.Print(out, terminal.HasColors(out)); err != nil {
-			return err
+		if !chosen || changes.Concerns() { // who names a parent is told that the rule does not select it
+			if err := changes.Print(out, terminal.HasColors(out)); err != nil {
+				return err
+			}
 		}
+		failures = append(failures, changes.Failures()...)
 		summary.Add(changes)
 	}
-	if len(parents) > 1 || o.all || o.selector != "" {
+	restored, notes, err := differ.Restored(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(terminal.Warn(cmd.ErrOrStderr(), notes), livediff.PrintRestored(out, rule.Name, restored, terminal.HasColors(out))); err != nil {
+		return err
+	}
+	summary.AddRestored(restored)
+	if len(parents) > 1 || chosen {
 		if err := terminal.Say(out, "# %s\n", summary); err != nil {
 			return err
 		}
 	}
-	if summary.Differs() {
+	switch {
+	case len(failures) == 1:
+		return errors.New(failures[0])
+	case len(failures) > 1:
+		return fmt.Errorf("%s; and %d more in the output", failures[0], len(failures)-1)
+	case summary.Differs():
 		return exit.ErrDifferences
 	}
 	return nil

@@ -108,7 +108,7 @@ func (o *eventsOptions) events(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	there, err := o.where.Reach(cmd.Context())
+	there, err := o.where.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

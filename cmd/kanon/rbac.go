@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -101,7 +100,7 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 		_, err = fmt.Fprint(out, rights.Roles(access.Subject{Role: o.name, ServiceAccount: account}))
 		return err
 	}
-	missing, err := o.missing(cmd.Context(), rights, account)
+	missing, err := o.missing(cmd, rights, account)
 	if err != nil {
 		return err
 	}
@@ -146,8 +145,8 @@ func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights,
 	return rights, nil
 }
 
-func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, account types.NamespacedName) ([]access.Right, error) {
-	config, err := o.cluster.Reach(ctx)
+func (o *rbacOptions) missing(cmd *cobra.Command, rights *access.Rights, account types.NamespacedName) ([]access.Right, error) {
+	config, err := o.cluster.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +154,7 @@ func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, accoun
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	missing, err := access.Missing(ctx, client, rights, "system:serviceaccount:"+account.Namespace+":"+account.Name)
+	missing, err := access.Missing(cmd.Context(), client, rights, "system:serviceaccount:"+account.Namespace+":"+account.Name)
 	if err != nil {
 		return nil, exit.OfCluster(config.Host, err)
 	}

@@ -108,10 +108,10 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	if err != nil {
 		return exit.Usagef(cmd, "%w", err)
 	}
-	parents, err1 := manifests.Objects(parentTexts)
-	with, err2 := manifests.Objects(withTexts)
+	parents, err1 := manifests.DistinctObjects(parentTexts)
+	with, err2 := manifests.DistinctObjects(withTexts)
 	if err := errors.Join(err1, err2); err != nil {
-		return err
+		return rulefiles.AsGiven(cmd, err)
 	}
 	kinds, err := manifests.BuiltinKinds()
 	if err != nil {

@@ -286,7 +286,7 @@ func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.
 	if progress := cmd.ErrOrStderr(); terminal.Is(progress) {
 		defer terminal.SayIfSlow(progress, "Asking the cluster for its kinds and their fields …")()
 	}
-	config, err := o.cluster.Reach(cmd.Context())
+	config, err := o.cluster.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}

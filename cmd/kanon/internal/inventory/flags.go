@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -76,9 +77,9 @@ type Live struct {
 	kinds *manifests.Kinds
 }
 
-// Reach finds the cluster and reads its rules.
-func (l *Flags) Reach(ctx context.Context) (*Live, error) {
-	config, err := l.Cluster.Reach(ctx)
+// Reach finds the cluster and reads its rules. notes is where a person is told that it takes a while.
+func (l *Flags) Reach(ctx context.Context, notes io.Writer) (*Live, error) {
+	config, err := l.Cluster.Reach(ctx, notes)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +134,7 @@ func (o *Output) Printer(cmd *cobra.Command) (*listing.Printer, error) {
 func (l *Flags) CompleteRules(cmd *cobra.Command) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(cmd.Context(), connection.CompletionLimit)
 	defer cancel()
-	there, err := l.Reach(ctx)
+	there, err := l.Reach(ctx, io.Discard)
 	if err != nil {
 		return nil // the command will say what is wrong
 	}

@@ -31,6 +31,14 @@ func Read(cmd *cobra.Command, args, schemas []string, o rules.Options) (*manifes
 	return checked, kinds, err
 }
 
+// AsGiven is an error about objects in files, as wrong use where it is about which of them were given.
+func AsGiven(cmd *cobra.Command, err error) error {
+	if twice := new(manifests.TwiceError); errors.As(err, &twice) {
+		return exit.Usagef(cmd, "%w", err)
+	}
+	return err
+}
+
 // Check compiles the rules in files, which a message calls where. There is at least one rule. If they have errors it prints the findings.
 func Check(cmd *cobra.Command, where string, files, schemas []manifests.File, kinds *manifests.Kinds, o rules.Options) (*manifests.Checked, error) {
 	checked, err := manifests.Check(cmd.Context(), files, schemas, kinds, o)

@@ -75,8 +75,8 @@ func (o *Options) offline(cmd *cobra.Command) (*console.Session, error) {
 		if err != nil {
 			return nil, exit.Usagef(cmd, "%w", err)
 		}
-		if *in.into, err = manifests.Objects(files); err != nil {
-			return nil, err
+		if *in.into, err = manifests.DistinctObjects(files); err != nil {
+			return nil, rulefiles.AsGiven(cmd, err)
 		}
 	}
 	options := rules.Options{Namespace: o.KanonNamespace, Limits: o.Limits}
@@ -190,7 +190,7 @@ func (o *Options) live(cmd *cobra.Command) (*console.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := o.Cluster.Reach(cmd.Context())
+	config, err := o.Cluster.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
