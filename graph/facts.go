@@ -152,25 +152,26 @@ func (b *builder) note(part *yamltree.Node) {
 var readRoots = []string{flow.RootParent, flow.RootLookups, flow.RootChildren, flow.RootObserved} //nolint:gochecknoglobals // a table
 
 // plainStep is a step of a path that needs no brackets.
-var plainStep = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) //nolint:gochecknoglobals // a pattern
+var plainStep = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // readsField notes a path that an expression reads.
 func (b *builder) readsField(steps []string) {
 	if !slices.Contains(readRoots, steps[0]) {
 		return
 	}
-	text := steps[0]
+	var text strings.Builder
+	text.WriteString(steps[0])
 	for _, step := range steps[1:] {
 		switch {
 		case step == "*":
-			text += "[…]"
+			text.WriteString("[…]")
 		case plainStep.MatchString(step):
-			text += "." + step
+			text.WriteString("." + step)
 		default:
-			text += fmt.Sprintf("[%q]", step)
+			fmt.Fprintf(&text, "[%q]", step)
 		}
 	}
-	b.graph.Reads = append(b.graph.Reads, text)
+	b.graph.Reads = append(b.graph.Reads, text.String())
 }
 
 // fieldsOf are the fields that a template of a patch sets, down to where a value is computed or a list begins.

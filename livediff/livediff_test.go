@@ -207,12 +207,12 @@ func TestConcerns(t *testing.T) {
 		objects []string
 		want    bool
 	}{
-		"selected":                            {parentText, nil, true},
-		"not selected":                        {other, nil, false},
-		"not selected any more":               {other, []string{child("theirs")}, true},
-		"not selected, and suspended":         {suspended, nil, false},
+		"selected":                             {parentText, nil, true},
+		"not selected":                         {other, nil, false},
+		"not selected any more":                {other, []string{child("theirs")}, true},
+		"not selected, and suspended":          {suspended, nil, false},
 		"suspended, and not selected any more": {suspended, []string{child("theirs")}, true},
-		"not selected, and being deleted":     {strings.Replace(other, "name: web", `name: web, deletionTimestamp: "2026-03-05T06:07:08Z"`, 1), nil, false},
+		"not selected, and being deleted":      {strings.Replace(other, "name: web", `name: web, deletionTimestamp: "2026-03-05T06:07:08Z"`, 1), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +28,7 @@ import (
 
 // diffOptions are the flags of kanon diff.
 type diffOptions struct {
+	files     rulefiles.Filenames
 	namespace string
 	selector  string
 	all       bool
@@ -67,6 +70,9 @@ refuses what it renders.`,
   # A parent that does not exist yet
   kanon diff rule.yaml parent.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if o.files.Given() {
+				args = append([]string{""}, args...) // in place of RULE
+			}
 			switch selects := o.all || o.selector != ""; {
 			case len(args) == 0:
 				return exit.Usagef(cmd, "name a file with a rule")
@@ -80,6 +86,7 @@ refuses what it renders.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.diff(cmd, args) },
 	}
 	flags := cmd.Flags()
+	o.files.Add(cmd, "a rule, in place of RULE")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the parent; default: that of the kubeconfig, with --all and --selector all")
 	flags.StringVarP(&o.selector, "selector", "l", "", "parents with these labels")
 	flags.BoolVar(&o.all, "all", false, "all parents that the rule selects")
@@ -88,7 +95,23 @@ refuses what it renders.`,
 	o.cluster.AddTimeout(flags, connection.Group)
 	rulefiles.AddLimits(flags, &o.limits)
 	o.cluster.Complete(cmd)
+	cmd.ValidArgsFunction = o.complete
 	return cmd
+}
+
+// complete completes PARENT with the names of the parents of the rule, beside files.
+func (o *diffOptions) complete(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	files, rest, err := o.files.Split(cmd, args)
+	files = slices.Compact(files) // to complete, cobra parses the flags twice
+	if err != nil || len(files) != 1 || len(rest) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	rules := rulefiles.Decoded(files[0])
+	if len(rules) != 1 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	gvk := rules[0].ParentKind()
+	return o.cluster.Names(cmd.Context(), strings.ToLower(gvk.Kind)+"."+gvk.Version+"."+gvk.Group, o.namespace), cobra.ShellCompDirectiveDefault
 }
 
 func (o *diffOptions) diff(cmd *cobra.Command, args []string) error {
@@ -99,7 +122,11 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	if err := rulefiles.CheckLimits(o.limits); err != nil {
 		return exit.Usagef(cmd, "%w", err)
 	}
-	files, err := manifests.Read(args[:1], cmd.InOrStdin())
+	names, parentArgs, err := o.files.Split(cmd, args)
+	if err != nil {
+		return err
+	}
+	files, err := manifests.Read(names, cmd.InOrStdin())
 	if err != nil {
 		return exit.Usagef(cmd, "%w", err)
 	}
@@ -116,7 +143,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return exit.OfCluster(config.Host, err)
 	}
-	program, err := o.program(cmd, args[0], files, kinds, config)
+	program, err := o.program(cmd, strings.Join(names, ", "), files, kinds, config)
 	if err != nil {
 		return err
 	}
@@ -124,7 +151,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 		return terminal.Say(cmd.OutOrStdout(), "# the rule is suspended: Kanon changes nothing for it\n")
 	}
 	differ := livediff.New(livepreview.Options{Client: client, Kinds: kinds, Program: program, Namespace: o.kanonNamespace, Now: time.Now()})
-	parents, err := o.parents(cmd, differ, program, args[1:])
+	parents, err := o.parents(cmd, differ, program, parentArgs)
 	if err != nil {
 		return exit.OfCluster(config.Host, err)
 	}

@@ -73,6 +73,7 @@ is called wrongly, and 3 when the cluster does not answer.`,
 	o.where.AddCluster(cmd)
 	o.output.Add(cmd)
 	commandline.CompleteFlag(cmd, "types", func() []cobra.Completion { return []cobra.Completion{"Normal", "Warning"} })
+	commandline.CompleteFlagBy(cmd, "for", connection.CompleteSlashed(&o.where.Cluster, &o.where.Namespace))
 	commandline.CompleteFlag(cmd, "rule", func() []cobra.Completion { return o.where.CompleteRules(cmd) })
 	return cmd
 }

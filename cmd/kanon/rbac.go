@@ -69,7 +69,7 @@ called wrongly, and 3 when the cluster does not answer.`,
 	flags.BoolVar(&o.options.Definitions, "definitions", false, "add the rights to install CustomResourceDefinitions beside rules")
 	flags.BoolVar(&o.options.Finalizers, "finalizers", false, "add what the admission plugin OwnerReferencesPermissionEnforcement wants (OpenShift has it)")
 	flags.BoolVar(&o.check, "check", false, "ask the cluster which rights are missing")
-	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
+	rulefiles.AddKanonNamespace(flags, &o.namespace, "in which rules belong")
 	o.cluster.Add(flags, connection.Group+" (with --check)")
 	o.cluster.AddTimeout(flags, connection.Group+" (with --check)")
 	rulefiles.AddLimits(flags, &o.limits)

@@ -83,7 +83,7 @@ func TestPatienceEnds(t *testing.T) {
 		if waited := time.Since(begin); waited != 5*time.Second {
 			t.Errorf("three requests without an answer took %s", waited)
 		}
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		p.next = after(0)
 		if answered, err := send(t, p, http.MethodGet); !answered {
 			t.Errorf("the server is not asked again: %v", err)
@@ -108,7 +108,7 @@ func TestPatienceWithWatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		select {
 		case <-done:
 			t.Error("the watch was ended")

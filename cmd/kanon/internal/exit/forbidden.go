@@ -9,7 +9,7 @@ import (
 )
 
 // denied is what the authorizers of the API server say, in which the verb and the namespace stand nowhere else.
-var denied = regexp.MustCompile( //nolint:gochecknoglobals // a pattern
+var denied = regexp.MustCompile(
 	`cannot (\S+) resource "([^"]+)" in API group "([^"]*)" (?:in the namespace "([^"]+)"|at the cluster scope)`)
 
 // Message is an error for the person who called. To one about a right that is missing it adds how to check and get that.
