@@ -56,10 +56,8 @@ could not be, 2 when the command is called wrongly, and 3 when the cluster does 
 		Example: `  # A file kanon-support-TIME.tar.gz in this directory
   kanon support-bundle
 
-  # With metrics and profiles
-  kubectl -n kanon-system port-forward deployment/kanon 8443 &
-  kubectl -n monitoring create token prometheus > token
-  kanon support-bundle -o bundle.tar.gz --metrics https://localhost:8443 --metrics-token-file token
+  # With metrics and profiles, while kubectl port-forward runs
+  kanon support-bundle -o bundle.tar.gz --metrics https://localhost:8443
 
   # What would be in it
   kanon support-bundle -o - | tar tz`,
