@@ -2,8 +2,6 @@ package supportbundle
 
 import (
 	"context"
-	"encoding/base64"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,12 +12,8 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 )
 
-const (
-	// leastLine is from how many characters on a line of a value counts as one: a key in a rule's text is indented there.
-	leastLine = 16
-	// helmRelease is the type of Secrets that hold what helm installed, compressed, a megabyte each.
-	helmRelease = "helm.sh/release.v1"
-)
+// helmRelease is the type of Secrets that hold what helm installed, compressed, a megabyte each.
+const helmRelease = "helm.sh/release.v1"
 
 // noteSecrets takes in the values of all Secrets, of the whole cluster or of as much as may be read. It keeps no Secret.
 func (c *collector) noteSecrets(ctx context.Context) {
@@ -54,16 +48,4 @@ func (c *collector) note(secret *unstructured.Unstructured) {
 		data = keyring.Secrets(data)
 	}
 	c.values.Note(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "data": data}})
-	for _, value := range data {
-		encoded, _ := value.(string)
-		text, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil || !strings.Contains(string(text), "\n") {
-			continue
-		}
-		for line := range strings.Lines(string(text)) {
-			if line = strings.TrimSpace(line); len(line) >= leastLine {
-				c.values[line] = true
-			}
-		}
-	}
 }

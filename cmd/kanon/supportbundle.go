@@ -107,7 +107,7 @@ func (o *supportBundleOptions) write(cmd *cobra.Command, addresses []*url.URL) e
 		token = strings.TrimSpace(string(text))
 	}
 	ctx := cmd.Context()
-	config, err := o.where.Cluster.Reach(ctx)
+	config, err := o.where.Cluster.Reach(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
