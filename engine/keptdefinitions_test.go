@@ -198,7 +198,7 @@ func TestDefinitionThatIsTheSame(t *testing.T) {
 		}
 	}
 	docs, _ := syntax.Decode("rule.yaml", []byte(w.expand(kept("wall", "Wall", "{spec: {color: string}}"))))
-	rules.InferStatus(&docs, builtin.Schemas{}) // as kanon crd does
+	rules.Inference{Schemas: builtin.Schemas{}}.Infer(&docs) // as kanon crd does
 	w.install(docs.Rules[0].Parent.Definition)
 	w.verdict("wall", "rules in force: 1")
 	w.parent("Wall", "north", "{color: red}")
@@ -402,4 +402,48 @@ func TestDefinitionWithAnotherName(t *testing.T) {
 	if _, err := w.client.Resource(crds).Get(t.Context(), "wallen."+w.group, metav1.GetOptions{}); err == nil {
 		t.Error("another definition was created")
 	}
+}
+
+// A status may take its types from the kind of another rule. The rule waits for that kind, and its definition changes with it.
+func TestStatusOfAnotherRulesKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run()
+	w.rule("house", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: house}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: House, schema: {spec: {color: string}}}
+  children:
+  - id: wall
+    template: {apiVersion: $GROUP/v1, kind: Wall, metadata: {name: "${parent.metadata.name}"}, spec: {color: "${parent.spec.?color}"}}
+  status: {wall: "${children.wall.status.seen}"}
+`)
+	verdict := w.verdict("house", "waiting for Wall in "+w.group+"/v1, from which the status takes its types")
+	if strings.Contains(verdict, "KN0804") {
+		t.Errorf("it is refused, and could become known: %s", verdict)
+	}
+	w.rule("wall", kept("wall", "Wall", "{spec: {color: string}}"))
+	w.verdict("house", "rules in force: 1")
+	typeOf := func(definition *unstructured.Unstructured) string {
+		versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+		version, _ := versions[0].(map[string]any)
+		typ, _, _ := unstructured.NestedString(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "wall", "type")
+		return typ
+	}
+	if typ := typeOf(w.definitionOf("House")); typ != "string" {
+		t.Errorf("status.wall is of type %q, want string", typ)
+	}
+	w.parent("House", "north", "{color: red}")
+	w.await(w.resource("House"), w.home, "north", "has a wall", has("north", "status", "wall"))
+
+	// The other kind changes, and so does what is made of it.
+	w.rule("wall", strings.Replace(kept("wall", "Wall", "{spec: {color: string}}"), `"${parent.metadata.name}"`, `"${1}"`, 1))
+	w.await(crds, "", "houses."+w.group, "has a number", func(definition *unstructured.Unstructured) bool { return typeOf(definition) == "integer" })
+	w.verdict("house", "rules in force: 1")
+	w.await(w.resource("House"), w.home, "north", "has a number", func(house *unstructured.Unstructured) bool {
+		wall, _, _ := unstructured.NestedInt64(house.Object, "status", "wall")
+		return wall == 1
+	})
 }

@@ -317,7 +317,7 @@ func definitionsOf(text string, docs *syntax.Documents) ([]Definition, error) {
 		}
 		sum := sha256.Sum256(data)
 		found = append(found, Definition{
-			Text: text, Object: object, Hash: hex.EncodeToString(sum[:8]), rule: rules[object], kinds: servedKinds(object),
+			Text: text, Object: object.DeepCopy(), Hash: hex.EncodeToString(sum[:8]), rule: rules[object], kinds: servedKinds(object),
 		})
 	}
 	return found, errors.Join(errs...)
