@@ -447,3 +447,80 @@ spec:
 		return wall == 1
 	})
 }
+
+// A field of the status that gets another type is set again: the API server refuses an apply while the old value is there.
+func TestStatusThatGetsAnotherType(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run()
+	rule := func(status string) string {
+		return fmt.Sprintf(`
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: wall}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Wall, schema: {spec: {color: string}, status: {theirs: string}}}
+  status: %s
+`, status)
+	}
+	w.rule("wall", rule(`{stays: "${parent.metadata.name}", count: "${parent.metadata.name}", object: {a: "${parent.metadata.name}", b: {c: x}}, text: x, list: ["${parent.metadata.name}"]}`))
+	w.verdict("wall", "rules in force: 1")
+	w.parent("Wall", "north", "{}")
+	w.await(w.resource("Wall"), w.home, "north", "has a status", has("north", "status", "object", "a"))
+	w.patchStatus(w.resource("Wall"), w.home, "north", `{"status":{"theirs":"kept"}}`)
+
+	w.rule("wall", rule(`{stays: "${parent.metadata.name}", count: "${1}", object: x, text: {a: {b: "${2}"}}, list: ["${3}"]}`))
+	w.verdict("wall", "rules in force: 1")
+	w.await(w.resource("Wall"), w.home, "north", "has another status", func(o *unstructured.Unstructured) bool {
+		status, _ := o.Object["status"].(map[string]any)
+		delete(status, "conditions")
+		return fmt.Sprint(status) == "map[count:1 list:[3] object:x stays:north text:map[a:map[b:2]] theirs:kept]"
+	})
+}
+
+// A definition that stands beside a rule is changed only if no object loses anything, or if that is confirmed.
+func TestDefinitionBesideThatChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run()
+	beside := func(fields string) string {
+		return fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: walls.$GROUP}
+spec:
+  group: $GROUP
+  scope: Namespaced
+  names: {kind: Wall, plural: walls}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%s}}}}}}
+---
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: wall}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Wall}
+  children: [{id: a, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.name}"}}}]
+`, fields)
+	}
+	w.rule("wall", beside("color: {type: string}, size: {type: integer}"))
+	w.verdict("wall", "rules in force: 1")
+	w.parent("Wall", "north", "{color: red, size: 5}")
+	w.await(configMaps, w.home, "north", "exists", func(*unstructured.Unstructured) bool { return true })
+
+	w.rule("wall", beside("size: {type: integer}, width: {type: integer}"))
+	verdict := w.verdict("wall", "DefinitionHeld")
+	token := regexp.MustCompile(`kanon\.dev/confirm-definition: \\"([0-9a-f]+)\\"`).FindStringSubmatch(verdict)
+	if token == nil || !strings.Contains(verdict, "spec.color: the value is dropped, in "+w.home+"/north") {
+		t.Fatalf("the verdict does not say what would be lost, and how to go on: %s", verdict)
+	}
+	if !hasField(w.definitionOf("Wall"), "color") {
+		t.Error("the definition was changed")
+	}
+	w.patch(configMaps, w.kanon, "wall", `{"metadata":{"annotations":{"kanon.dev/confirm-definition":"`+token[1]+`"}}}`)
+	w.awaitField("color", false)
+	w.verdict("wall", "rules in force: 1")
+	if _, kept := w.definitionOf("Wall").GetAnnotations()["kanon.dev/keeper"]; kept {
+		t.Error("a rule keeps it")
+	}
+}

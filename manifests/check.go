@@ -28,6 +28,8 @@ type Checked struct {
 	Decoded  []*syntax.Rule
 	// CRDs are the definitions beside the rules and in the schemas.
 	CRDs []*unstructured.Unstructured
+	// documents are those of the files.
+	documents []*syntax.Documents
 	// Rules and Files count the rules, and the files that have some or should.
 	Rules, Files int
 }
@@ -60,6 +62,7 @@ func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Opt
 			}
 		}
 	}
+	c.documents = decoded
 	c.infer(decoded, beside, kinds)
 	for i, docs := range decoded {
 		refused := refusedDefinitions(ctx, docs)

@@ -191,10 +191,13 @@ func (c *Catalog) allDefinitions() []Definition {
 		t := c.texts[name]
 		for _, d := range t.definitions {
 			d.created = t.created
-			if d.rule != nil {
+			d.Confirmed = syntax.ConfirmedRevisions(c.origins[t.origin].definitions)
+			if d.rule == nil {
+				d.Confirmed = append(d.Confirmed, syntax.ConfirmedRevisions(d.Object.GetAnnotations()[syntax.AnnotationConfirmDefinition])...)
+			} else {
 				d.Rule = types.NamespacedName{Namespace: cmp.Or(d.rule.Namespace, c.compiling.Namespace), Name: d.rule.Name}
 				d.Adopt = d.rule.Parent.AdoptDefinition
-				d.Confirmed = slices.Concat(d.rule.ConfirmedDefinitions(), syntax.ConfirmedRevisions(c.origins[t.origin].definitions))
+				d.Confirmed = append(d.Confirmed, d.rule.ConfirmedDefinitions()...)
 			}
 			all = append(all, d)
 		}

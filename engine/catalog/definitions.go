@@ -246,8 +246,12 @@ func (d *definitions) errs() map[string]error {
 	errs := maps.Clone(d.conflicts)
 	for _, name := range slices.Sorted(maps.Keys(d.applied)) {
 		text := d.owned[name].Text
-		if err := d.applied[name].Err; err != nil && d.owned[name].rule == nil {
-			errs[text] = errors.Join(errs[text], fmt.Errorf("apply CustomResourceDefinition %s: %w", name, err))
+		switch applied := d.applied[name]; {
+		case applied.Err == nil || d.owned[name].rule != nil:
+		case applied.Refused != nil:
+			errs[text] = errors.Join(errs[text], errors.New(applied.Refused.Message))
+		default:
+			errs[text] = errors.Join(errs[text], fmt.Errorf("apply CustomResourceDefinition %s: %w", name, applied.Err))
 		}
 	}
 	return errs
