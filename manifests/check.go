@@ -97,8 +97,7 @@ func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Opt
 
 // infer completes the definitions that the rules in files and in schemas make.
 func (c *Checked) infer(decoded, beside []*syntax.Documents, kinds *Kinds) {
-	// Kubernetes' own kinds as this program knows them: so a definition is the same on a desk and in every cluster.
-	inference := rules.Inference{Schemas: rules.Layers{builtinschemas.Schemas{}, kinds}}
+	inference := kinds.inference()
 	inference.Infer(beside...) // what is wrong there was not asked about
 	for _, docs := range beside {
 		kinds.define(c.others(docs))
@@ -113,6 +112,21 @@ func (c *Checked) infer(decoded, beside []*syntax.Documents, kinds *Kinds) {
 	for _, docs := range decoded {
 		kinds.define(docs.CRDs)
 	}
+}
+
+// inference knows the kinds of Kubernetes as this program does, so that a definition is the same on a desk and in every cluster.
+func (k *Kinds) inference() rules.Inference {
+	return rules.Inference{Schemas: rules.Layers{builtinschemas.Schemas{}, k}}
+}
+
+// Infer completes the definitions of documents, as Check does. The error says that a schema cannot be read.
+func Infer(ctx context.Context, docs *syntax.Documents, kinds *Kinds) (diagnostic.Findings, error) {
+	for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
+		if err := kinds.load(ctx, rule.Kinds()); err != nil {
+			return nil, err
+		}
+	}
+	return kinds.inference().Infer(docs), nil
 }
 
 // refusedDefinitions says why the API server would not take the definitions beside rules.

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,11 +97,11 @@ func (w *Writer) removeMisfits(ctx context.Context, s Status) (*unstructured.Uns
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: s.Object.GetResourceVersion()},
 	}
 	for _, path := range misfits {
-		pointer := ""
+		var pointer strings.Builder
 		for _, step := range path {
-			pointer += "/" + fieldset.EscapePointer(*step.FieldName)
+			pointer.WriteString("/" + fieldset.EscapePointer(*step.FieldName))
 		}
-		operations = append(operations, fieldset.Operation{Op: "remove", Path: pointer})
+		operations = append(operations, fieldset.Operation{Op: "remove", Path: pointer.String()})
 	}
 	answer, err := w.patchSteps(ctx, s.GVR, ref, strict(s.Manager, false), operations, s.subresources()...)
 	if err != nil {
