@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -284,7 +285,10 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 	for id, op := range running {
 		if !e.hasRecord(op) {
 			starting[id] = true
-			if err := e.records.Failure(id); err != nil {
+			if err := e.records.Failure(id); errors.As(err, new(*record.NewerError)) {
+				fail(id, "%v", err)
+				continue
+			} else if err != nil {
 				fail(id, "its record cannot be written: %v", err)
 				continue
 			}

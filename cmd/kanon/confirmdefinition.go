@@ -51,7 +51,7 @@ var errKept = fmt.Errorf("not confirmed: nothing is lost")
 
 // definition confirms what Kanon refuses to do to the definitions of a rule.
 func (o *confirmOptions) definition(cmd *cobra.Command, name string) error {
-	there, err := o.live.Reach(cmd.Context())
+	there, err := o.live.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

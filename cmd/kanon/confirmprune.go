@@ -93,7 +93,7 @@ func (o *confirmOptions) ask(cmd *cobra.Command, question string, refused error)
 }
 
 func (o *confirmOptions) run(cmd *cobra.Command, name string) error {
-	there, err := o.live.Reach(cmd.Context())
+	there, err := o.live.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

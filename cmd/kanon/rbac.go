@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/connection"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/listing"
 	"kanon.dev/kanon/rules"
@@ -33,6 +33,8 @@ type rbacOptions struct {
 	namespace      string
 	limits         template.Limits
 	cluster        connection.Flags
+	// unmade says of which rules Kanon could not apply the definitions that their schemas make.
+	unmade []string
 }
 
 func newRBACCommand() *cobra.Command {
@@ -70,7 +72,7 @@ called wrongly, and 3 when the cluster does not answer.`,
 	flags.BoolVar(&o.options.Definitions, "definitions", false, "add the rights to install CustomResourceDefinitions beside rules")
 	flags.BoolVar(&o.options.Finalizers, "finalizers", false, "add what the admission plugin OwnerReferencesPermissionEnforcement wants (OpenShift has it)")
 	flags.BoolVar(&o.check, "check", false, "ask the cluster which rights are missing")
-	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
+	rulefiles.AddKanonNamespace(flags, &o.namespace, "in which rules belong")
 	o.cluster.Add(flags, connection.Group+" (with --check)")
 	o.cluster.AddTimeout(flags, connection.Group+" (with --check)")
 	rulefiles.AddLimits(flags, &o.limits)
@@ -98,10 +100,12 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 	}
 	out := cmd.OutOrStdout()
 	if !o.check {
-		_, err = fmt.Fprint(out, rights.Roles(access.Subject{Role: o.name, ServiceAccount: account}))
-		return err
+		if _, err := fmt.Fprint(out, rights.Roles(access.Subject{Role: o.name, ServiceAccount: account})); err != nil {
+			return err
+		}
+		return terminal.Warn(cmd.ErrOrStderr(), o.unmade)
 	}
-	missing, err := o.missing(cmd.Context(), rights, account)
+	missing, err := o.missing(cmd, rights, account)
 	if err != nil {
 		return err
 	}
@@ -142,12 +146,16 @@ func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights,
 		if err := rights.Add(checked.Decoded[i], program, kinds, o.options); err != nil {
 			return nil, err
 		}
+		if crd := checked.Decoded[i].Parent.Definition; crd != nil && !o.options.Definitions {
+			o.unmade = append(o.unmade, fmt.Sprintf(
+				"these roles do not let Kanon apply CustomResourceDefinition %s, which rule %s makes: add --definitions, or apply what kanon crd prints", crd.GetName(), program.Name))
+		}
 	}
 	return rights, nil
 }
 
-func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, account types.NamespacedName) ([]access.Right, error) {
-	config, err := o.cluster.Reach(ctx)
+func (o *rbacOptions) missing(cmd *cobra.Command, rights *access.Rights, account types.NamespacedName) ([]access.Right, error) {
+	config, err := o.cluster.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +163,7 @@ func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, accoun
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	missing, err := access.Missing(ctx, client, rights, "system:serviceaccount:"+account.Namespace+":"+account.Name)
+	missing, err := access.Missing(cmd.Context(), client, rights, "system:serviceaccount:"+account.Namespace+":"+account.Name)
 	if err != nil {
 		return nil, exit.OfCluster(config.Host, err)
 	}

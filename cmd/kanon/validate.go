@@ -20,7 +20,6 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/cmd/kanon/internal/version"
 	"kanon.dev/kanon/definitions/keeper"
-	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/report"
@@ -52,7 +51,7 @@ func newValidateCommand() *cobra.Command {
 		Use:   "validate FILE|DIR|-...",
 		Short: "Check rules without running them",
 		Long: `Check rules the way kanon run does before it runs them, and show all that is
-wrong: the line, the place in it, a code that docs/findings.md explains, and what
+wrong: the line, the place in it, a code that the documentation explains, and what
 to write instead where that is known.
 
 A file may hold rules, CustomResourceDefinitions, which are checked as the API server
@@ -74,7 +73,7 @@ With --fix the findings whose way out is known exactly are fixed in the files: n
 that are misspelt, missing quotes, missing string(…) and the like. Comments and layout stay. What was done is
 printed, then what is left to find. --dry-run prints the changes as a diff and writes nothing.
 
-With --explain nothing is checked: it prints what docs/findings.md says about a code,
+With --explain nothing is checked: it prints what the documentation says about a code,
 with a wrong and a right example.
 
 The exit code is 0 without errors, 1 with errors (with --strict also with
@@ -133,7 +132,7 @@ func (o *validateOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.fix, "fix", false, "fix in the files what can be fixed, and print it")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "with --fix: print a diff and write nothing")
 	flags.BoolVar(&o.strict, "strict", false, "count warnings as errors")
-	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
+	rulefiles.AddKanonNamespace(flags, &o.namespace, "in which rules belong")
 	o.cluster.AddChoice(flags, &o.live, "take the kinds from the cluster; --cluster=NAME: from that cluster in the kubeconfig")
 	o.cluster.Add(flags, connection.Group+" (with --cluster)")
 	o.cluster.AddTimeout(flags, connection.Group+" (with --cluster)")
@@ -285,7 +284,7 @@ func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.
 	if progress := cmd.ErrOrStderr(); terminal.Is(progress) {
 		defer terminal.SayIfSlow(progress, "Asking the cluster for its kinds and their fields …")()
 	}
-	config, err := o.cluster.Reach(cmd.Context())
+	config, err := o.cluster.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
