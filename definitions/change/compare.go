@@ -193,7 +193,7 @@ func (c *Comparison) compareVersion(before, after *apiextensionsv1.CustomResourc
 		c.add(name, "", Harmless, "the version is served")
 	}
 	if before.Deprecated != after.Deprecated || !same(before.DeprecationWarning, after.DeprecationWarning) {
-		c.add(name, "", OfObjects, "deprecated is %t", after.Deprecated)
+		c.add(name, "", Harmless, "deprecated is %t", after.Deprecated)
 	}
 	if !same(before.AdditionalPrinterColumns, after.AdditionalPrinterColumns) {
 		c.add(name, "", Harmless, "the columns of kubectl change")
