@@ -374,3 +374,124 @@ func TestToken(t *testing.T) {
 		t.Error("a change has two tokens")
 	}
 }
+
+// Each kind of change does as much harm as it can, and no more is asked of the objects.
+func TestRisks(t *testing.T) {
+	t.Parallel()
+	// one is a version with more of its own, and a schema for spec.f.
+	one := func(more, field string) string {
+		return "{name: v1, served: true, storage: true" + more + ", schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {f: " + field + "}}}}}}"
+	}
+	const text, number = "{type: string}", "{type: integer}"
+	plain := one("", text)
+	for name, c := range map[string]struct{ before, after, beforeNames, afterNames, want string }{
+		"singular":               {before: plain, after: plain, afterNames: "scope: Namespaced, names: {kind: Wall, plural: walls, singular: mur}", want: "ok singular is mur, and was wall"},
+		"plural":                 {before: plain, after: plain, afterNames: "scope: Namespaced, names: {kind: Wall, plural: murs}", want: "never the resource is murs.example.com, and was walls.example.com"},
+		"short names":            {before: plain, after: plain, afterNames: "scope: Namespaced, names: {kind: Wall, plural: walls, shortNames: [w]}", want: "ok shortNames are [w], and were []"},
+		"unknown fields":         {before: plain, after: plain, beforeNames: walls + ", preserveUnknownFields: true", want: "objects unknown fields are no longer kept"},
+		"served":                 {before: strings.Replace(plain, "served: true", "served: false", 1), after: plain, want: "ok v1: the version is served"},
+		"deprecated":             {before: plain, after: one(", deprecated: true", text), want: "ok v1: deprecated is true"},
+		"columns":                {before: plain, after: one(", additionalPrinterColumns: [{name: A, type: string, jsonPath: .spec.f}]", text), want: "ok v1: the columns of kubectl change"},
+		"selectable fields":      {before: one(", selectableFields: [{jsonPath: .spec.f}]", text), after: plain, want: "users v1: the selectable fields change"},
+		"a status":               {before: plain, after: one(", subresources: {status: {}}", text), want: "users v1: status is a subresource: other writes of it are ignored"},
+		"no status":              {before: one(", subresources: {status: {}}", text), after: plain, want: "users v1: the subresource status is removed"},
+		"a scale":                {before: plain, after: one(", subresources: {scale: {specReplicasPath: .spec.f, statusReplicasPath: .status.f}}", text), want: "ok v1: the subresource scale changes"},
+		"no scale":               {before: one(", subresources: {scale: {specReplicasPath: .spec.f, statusReplicasPath: .status.f}}", text), after: plain, want: "users v1: the subresource scale is removed"},
+		"less than its bound":    {before: one("", "{type: integer, maximum: 5}"), after: one("", "{type: integer, maximum: 5, exclusiveMaximum: true}"), want: "objects spec.f of v1: exclusiveMaximum is true"},
+		"its bound, too":         {before: one("", "{type: integer, minimum: 5, exclusiveMinimum: true}"), after: one("", "{type: integer, minimum: 5}"), want: "ok spec.f of v1: exclusiveMinimum is false"},
+		"a multiple":             {before: one("", number), after: one("", "{type: integer, multipleOf: 2}"), want: "objects spec.f of v1: it must be a multiple of 2"},
+		"no multiple":            {before: one("", "{type: integer, multipleOf: 2}"), after: one("", number), want: "ok spec.f of v1: it need not be a multiple of 2"},
+		"null":                   {before: plain, after: one("", "{type: string, nullable: true}"), want: "ok spec.f of v1: null is allowed"},
+		"no null":                {before: one("", "{type: string, nullable: true}"), after: plain, want: "objects spec.f of v1: null is no longer allowed"},
+		"an atomic map":          {before: one("", "{type: object, additionalProperties: {type: string}}"), after: one("", "{type: object, additionalProperties: {type: string}, x-kubernetes-map-type: atomic}"), want: "ok spec.f of v1: it is applied as atomic, and was as granular"},
+		"a default":              {before: plain, after: one("", "{type: string, default: x}"), want: `ok spec.f of v1: its default is "x"`},
+		"a whole object":         {before: one("", "{type: object, x-kubernetes-preserve-unknown-fields: true}"), after: one("", "{type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-embedded-resource: true}"), want: "objects spec.f of v1: whether it is a whole object of Kubernetes changes"},
+		"unique items":           {before: one("", "{type: array, items: {type: string}}"), after: one("", "{type: array, items: {type: string}, x-kubernetes-list-type: set}"), want: "objects spec.f of v1: its items must differ"},
+		"uniqueItems":            {before: one("", "{type: array, items: {type: string}}"), after: one("", "{type: array, items: {type: string}, uniqueItems: true}"), want: "objects spec.f of v1: its items must differ"},
+		"no unique items":        {before: one("", "{type: array, items: {type: string}, x-kubernetes-list-type: set}"), after: one("", "{type: array, items: {type: string}}"), want: "ok spec.f of v1: its items need not differ"},
+		"entries with a schema":  {before: one("", "{type: object, x-kubernetes-preserve-unknown-fields: true}"), after: one("", "{type: object, additionalProperties: {type: string}, x-kubernetes-preserve-unknown-fields: true}"), want: "objects spec.f[*] of v1: entries have a schema, and could be anything"},
+		"something else":         {before: plain, after: one("", "{type: string, not: {enum: [x]}}"), want: "objects spec.f of v1: the schema changes"},
+		"a wider type":           {before: one("", number), after: one("", "{type: number}"), want: "ok spec.f of v1: its type is number, and was integer"},
+		"a type that is another": {before: plain, after: one("", number), want: "objects spec.f of v1: its type is integer, and was string"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, names := range []*string{&c.beforeNames, &c.afterNames} {
+				if *names == "" {
+					*names = walls
+				}
+			}
+			if got, _ := shown(t, definition(t, c.beforeNames, c.before), definition(t, c.afterNames, c.after), nil); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// Of many objects and many losses, the first are named, and all are counted.
+func TestManyLosses(t *testing.T) {
+	t.Parallel()
+	const fields = 105
+	var properties, values []string
+	for i := range fields {
+		properties, values = append(properties, fmt.Sprintf("f%03d: {type: string}", i)), append(values, fmt.Sprintf("f%03d: x", i))
+	}
+	before := definition(t, walls, version("v1", stored, "{type: object, properties: {"+strings.Join(properties, ", ")+"}}"))
+	after := definition(t, walls, version("v1", stored, "{type: object}"))
+	whole := "{spec: {" + strings.Join(values, ", ") + "}}"
+	_, losses := shown(t, before, after, []string{whole, whole, whole, whole, whole, whole, whole, "{spec: {}}"})
+	lines := strings.Split(losses, "\n")
+	if want := "spec.f"; len(lines) != 101 || !strings.HasPrefix(lines[0], want) || !strings.HasSuffix(lines[0], ": the value is dropped, in team/o0, team/o1, team/o2, team/o3, team/o4 and 2 more") || !strings.HasSuffix(lines[100], " more") || strings.Contains(lines[100], "team/") {
+		t.Errorf("%d lines, the first %q, the last %q", len(lines), lines[0], lines[len(lines)-1])
+	}
+	c, err := change.Compare(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	survey, err := c.Survey(func(string) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range []string{whole, "{spec: {}}", whole} {
+		if err := survey.Add(t.Context(), object(t, i, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if objects, damaged := survey.Counts(); objects != 3 || damaged != 2 {
+		t.Errorf("%d of %d objects lose something, want 2 of 3", damaged, objects)
+	}
+}
+
+// A default that goes is looked for in the items of lists and in the entries of maps.
+func TestDefaultsThatGo(t *testing.T) {
+	t.Parallel()
+	spec := func(field string) string {
+		return "{type: object, properties: {l: {type: array, items: {type: object, properties: {a: " + field + "}}}, m: {type: object, additionalProperties: {type: object, properties: {a: " + field + "}}}}}"
+	}
+	before := definition(t, walls, version("v1", stored, spec("{type: string, default: x}")))
+	after := definition(t, walls, version("v1", stored, spec("{type: string}")))
+	for text, want := range map[string]string{
+		"{spec: {l: [{a: y}, {a: x}]}}":         "spec.l[*].a: the value may be no more than the default, which goes, in team/o0",
+		"{spec: {m: {k: {a: y}, n: {a: x}}}}":   "spec.m[*].a: the value may be no more than the default, which goes, in team/o0",
+		"{spec: {l: [{a: y}], m: {k: {a: z}}}}": "",
+		"{spec: {}}":                            "",
+	} {
+		if _, losses := shown(t, before, after, []string{text}); losses != want {
+			t.Errorf("%s loses %q, want %q", text, losses, want)
+		}
+	}
+}
+
+// A version that a webhook converts has other fields than the one that is read.
+func TestVersionsOfAWebhook(t *testing.T) {
+	t.Parallel()
+	const both, one = "{type: object, properties: {a: {type: string}, b: {type: string}}}", "{type: object, properties: {a: {type: string}}}"
+	const webhook = ", conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1]}}"
+	for conversion, want := range map[string]string{"": "spec.b: the value is dropped, in team/o0", webhook: ""} {
+		before := definition(t, walls+conversion, version("v1", stored, both), version("v2", served, both))
+		after := definition(t, walls+conversion, version("v1", stored, both), version("v2", served, one))
+		if _, losses := shown(t, before, after, []string{"{spec: {b: x}}"}); losses != want {
+			t.Errorf("with %q the object loses %q, want %q", conversion, losses, want)
+		}
+	}
+}

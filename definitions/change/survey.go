@@ -57,6 +57,9 @@ type Loss struct {
 
 // String names the objects.
 func (l Loss) String() string {
+	if len(l.Names) == 0 {
+		return fmt.Sprintf("%d %s", l.Count, l.Text)
+	}
 	names := strings.Join(l.Names, ", ")
 	if more := l.Count - len(l.Names); more > 0 {
 		names += fmt.Sprintf(" and %d more", more)

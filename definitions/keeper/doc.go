@@ -1,5 +1,5 @@
-// Package keeper decides whether Kanon may write the CustomResourceDefinition of a kind whose fields a rule gives
-// (spec.parent.schema), and what it writes:
+// Package keeper decides whether Kanon may write a CustomResourceDefinition, one that a rule's schema makes (spec.parent.schema) or that
+// stands beside rules, and what it writes:
 //
 //	plan, err := keeper.Prepare(ctx, keeper.Client{Interface: client}, keeper.Wanted{
 //		Definition: definition, Hash: hash, Keeper: keeper.NameOf("kanon-system", "kanon-system", "webapp"),
@@ -13,6 +13,9 @@
 //   - the same one, whoever made it: nothing is to be done;
 //   - one that Kanon made: it is changed, if no object that is stored loses anything, or the rule confirms just this change;
 //   - one that somebody else made: it is left alone, unless the rule adopts it.
+//
+// One that stands beside rules is applied once, and again when its text changes; it takes no field from others, and what others have
+// applied is enough if it has all that the text has.
 //
 // keeper.go decides, refusal.go says why not, and client.go reads definitions and objects. The package writes nothing, and never
 // deletes a definition: that would delete every object of the kind. What a change does to objects, package definitions/change knows.

@@ -106,6 +106,10 @@ func TestPrepare(t *testing.T) {
 		"a field less, another confirmed":    {metadata: ours, fields: both, wanted: color, change: func(w *keeper.Wanted, c *cluster) { with("{size: 5}")(w, c); w.Confirmed = []string{"x"} }, want: "DefinitionHeld"},
 		"objects that nobody may list":       {metadata: ours, fields: both, wanted: color, change: failing(apierrors.NewForbidden(schema.GroupResource{}, "", nil)), want: "Forbidden: CustomResourceDefinition walls.example.com stays as it is, because it is not known"},
 		"objects that cannot be listed":      {metadata: ours, fields: both, wanted: color, change: failing(errors.New("broken")), want: "list walls.example.com: broken"},
+		"of another rule, the same":          {metadata: strings.Replace(current, "kanon/wall", "kanon/fence", 1), fields: color, wanted: color, want: "force optional"},
+		"adopted, with a copied hash":        {metadata: ", annotations: {kanon.dev/definition: new}", fields: both, wanted: color, change: adopt, want: "force listed"},
+		"managed by Kanon, without a mark":   {metadata: managed, fields: both, wanted: color, want: "DefinitionTaken"},
+		"marked, and managed by another":     {metadata: strings.Replace(ours, "kanon-definitions", "kubectl", 1), fields: both, wanted: color, want: "DefinitionTaken"},
 		"beside rules, none":                 {wanted: color, change: beside, want: "create"},
 		"beside rules, somebody's, more":     {fields: both, wanted: color, change: beside, want: "nothing"},
 		"beside rules, somebody's, less":     {fields: color, wanted: both, change: beside, want: ""},
@@ -191,7 +195,7 @@ func outcome(t *testing.T, wanted keeper.Wanted, there *cluster) (string, error)
 		return "nothing", nil
 	}
 	marks := plan.Body.GetAnnotations()
-	if marks["kanon.dev/definition"] != "new" || marks["kanon.dev/keeper"] != wanted.Keeper {
+	if by, marked := marks["kanon.dev/keeper"]; marks["kanon.dev/definition"] != "new" || by != wanted.Keeper || marked != (by != "") {
 		t.Errorf("the marks are %v", marks)
 	}
 	if there.definition == nil {
@@ -207,6 +211,70 @@ func outcome(t *testing.T, wanted keeper.Wanted, there *cluster) (string, error)
 		}
 	}
 	return strings.Join(words, " "), nil
+}
+
+// A change that somebody can confirm has a token, and one that the API server does not allow has none.
+func TestToken(t *testing.T) {
+	t.Parallel()
+	const ours = ", annotations: {kanon.dev/definition: old, kanon.dev/keeper: kanon/wall}, managedFields: [{manager: kanon-definitions, operation: Apply}]"
+	for scope, confirmable := range map[string]bool{"Namespaced": true, "Cluster": false} {
+		there := &cluster{definition: walls(t, ours, scope, "color: {type: string}, size: {type: integer}")}
+		wanted := keeper.Wanted{Definition: walls(t, "", "Namespaced", "color: {type: string}"), Hash: "new", Keeper: "kanon/wall"}
+		with("{size: 5}")(&wanted, there)
+		_, err := outcome(t, wanted, there)
+		refusal, ok := errors.AsType[*keeper.Refusal](err)
+		if !ok {
+			t.Fatalf("%s: %v", scope, err)
+		}
+		if want := token(there, &wanted); confirmable && refusal.Token != want || !confirmable && refusal.Token != "" {
+			t.Errorf("%s: the token is %q", scope, refusal.Token)
+		}
+	}
+}
+
+// What the API server answers to an apply is a refusal if it stays so until somebody acts.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, "walls.example.com", nil)
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "CustomResourceDefinition"}, "walls.example.com", nil)
+	for name, c := range map[string]struct {
+		err            error
+		create, beside bool
+		want           string // in the message of the refusal; empty: it is none
+	}{
+		"no right to create":      {err: forbidden, create: true, want: "Forbidden: Kanon may not create CustomResourceDefinition walls.example.com; the rule runs as soon as the cluster has it:\n- "},
+		"no right to change":      {err: forbidden, want: "Forbidden: Kanon may not change CustomResourceDefinition walls.example.com"},
+		"invalid":                 {err: invalid, want: "DefinitionRefused: the API server refuses CustomResourceDefinition walls.example.com:\n- "},
+		"a bad request":           {err: apierrors.NewBadRequest("no"), want: "DefinitionRefused"},
+		"beside rules, no right":  {err: forbidden, beside: true},
+		"something that may pass": {err: apierrors.NewTooManyRequests("later", 1)},
+		"a conflict":              {err: apierrors.NewConflict(schema.GroupResource{}, "", nil)},
+	} {
+		wanted := keeper.Wanted{Definition: walls(t, "", "Namespaced", "color: {type: string}"), Keeper: "kanon/wall"}
+		if c.beside {
+			wanted.Keeper = ""
+		}
+		got := keeper.Refused(wanted, c.create, c.err)
+		if _, refused := errors.AsType[*keeper.Refusal](got); refused != (c.want != "") || !strings.HasPrefix(got.Error(), c.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A message has the first of many details.
+func TestLongRefusal(t *testing.T) {
+	t.Parallel()
+	r := keeper.Refusal{Reason: "R", Summary: "s", Items: strings.Fields("a b c d e f g h i j k l"), Advice: []string{"x", "y"}}
+	if got, want := r.Message(), "R: s:\n- a\n- b\n- c\n- d\n- e\n- f\n- g\n- h\n- i\n- j\n- and 2 more\nx\ny"; got != want {
+		t.Errorf("the message is %s", got)
+	}
+	if got, want := r.Line()+"|"+r.Hint(), "s: a; b; c; d; e; f; g; h; i; j; and 2 more|x; y"; got != want {
+		t.Errorf("the line is %s", got)
+	}
+	r.Items = r.Items[:1]
+	if got := r.Message() + r.Line(); got != "R: s:\n- a\nx\nys: a" {
+		t.Errorf("with one item it is %s", got)
+	}
 }
 
 // A name tells installations apart, and the namespaces of rules.
