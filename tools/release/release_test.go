@@ -47,9 +47,9 @@ func TestRelease(t *testing.T) {
 	checkProgram(t, filepath.Join(out, r.archiveOf(here)))
 	checkImage(t, r, here)
 	for file, texts := range map[string][]string{
-		"install.yaml":              {"image: registry.example.com/kanon:v9.8.7\n"},
+		"install.yaml":               {"image: registry.example.com/kanon:v9.8.7\n"},
 		r.nameOf(here) + ".cdx.json": {`"purl": "pkg:golang/github.com/google/cel-go@v`, `"version": "v9.8.7"`},
-		"kanon.yaml":                {"uri: https://example.com/v9.8.7/kanon_v9.8.7_" + here.String() + ".tar.gz", "version: v9.8.7", "arch: " + here.architecture},
+		"kanon.yaml":                 {"uri: https://example.com/v9.8.7/kanon_v9.8.7_" + here.String() + ".tar.gz", "version: v9.8.7", "arch: " + here.architecture},
 	} {
 		data, err := os.ReadFile(filepath.Join(out, file))
 		for _, text := range texts {
