@@ -16,7 +16,7 @@ import (
 )
 
 // notPlayed are the commands of docs/operations.md that this test does not run, by a word in them, and why.
-var notPlayed = map[string]string{ //nolint:gochecknoglobals // a table
+var notPlayed = map[string]string{
 	"helm upgrade":     "TestProfiles installs the chart",
 	"prometheus-kanon": "its cluster has a Prometheus",
 	"port-forward":     "no kubelet runs here",
