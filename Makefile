@@ -51,6 +51,7 @@ test: build ## Run all tests with the race detector, against the real API server
 	KANON_CONTROLPLANE='$(CURDIR)/bin/controlplane' go test -race -timeout 40m ./...
 	go test -C cmd/controlplane -timeout 10m ./...
 	go test -C cmd/kanonbench -timeout 10m ./...
+	go test -C tools -timeout 20m ./...
 
 .PHONY: lives
 lives: build ## Run SEQUENCES (default 500) random lives of parents, rules and children, drawn from SEED (default 1)
@@ -135,10 +136,19 @@ verify: ## Check that modules are tidy
 	cd cmd/controlplane && go mod tidy -diff
 	cd cmd/kanonbench && go mod tidy -diff
 
+# What a release is; docs/releasing.md says how it is published. RELEASE_SIGN is a command that signs the checksums, such as
+# 'cosign sign-blob --yes --bundle dist/checksums.txt.sigstore.json'; empty: nothing is signed.
+RELEASE_SIGN ?=
+.PHONY: release
+release: ## Make all files of release VERSION in dist/, for PLATFORMS, without publishing any
+	go run -C tools ./release --version '$(VERSION)' --out ../dist $(if $(PLATFORMS),--platforms '$(PLATFORMS)') \
+		$(if $(IMAGE),--image '$(IMAGE)') $(if $(DOWNLOADS),--downloads '$(DOWNLOADS)')
+	$(if $(RELEASE_SIGN),$(RELEASE_SIGN) dist/checksums.txt)
+
 .PHONY: image
 image: ## Build the container image kanon:latest
 	docker build -t kanon:latest .
 
 .PHONY: clean
 clean: ## Remove what the build left
-	rm -rf bin
+	rm -rf bin dist

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -71,6 +72,8 @@ type Options struct {
 	// Counts takes what reconciles take. Writes are counted by the Client, if it is one of meter.NewClient. Default: nothing is
 	// counted.
 	Counts meter.Counts
+	// Tracer makes traces of reconciles. Requests are in them if the Client's transport is one of span.Transport. Default: no traces.
+	Tracer trace.Tracer
 	// Clock gives the time that rules see. Default: the system's.
 	Clock clock.PassiveClock
 }

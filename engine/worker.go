@@ -5,12 +5,14 @@ import (
 	"errors"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/attribute"
 
 	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/meter"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/reconcile"
+	"kanon.dev/kanon/engine/span"
 )
 
 // work takes keys from the queue, one at a time, until ctx ends. What waits then is left: the next process reconciles everything.
@@ -32,7 +34,10 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.NameOf(k.Rule), "patch", k.Patch, "target", k.Parent.String())
 	}
 	work := meter.Begin(e.running.NameOf(k.Rule), e.options.Counts)
-	out := e.reconcileSafely(meter.NewContext(logr.NewContext(ctx, log), work), k)
+	traced, end := e.trace(ctx, k)
+	out := e.reconcileSafely(meter.NewContext(logr.NewContext(traced, log), work), k)
+	span.Describe(traced, "kanon.verdict", out.Verdict.String())
+	end(out.Err)
 	if out.Verdict != outcome.Later { // which did nothing
 		work.End(out.Verdict.String())
 	}
@@ -67,6 +72,15 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		}
 		e.queue.AddRateLimited(k)
 	}
+}
+
+// trace begins the trace of what is done for a key, if traces are made.
+func (e *Engine) trace(ctx context.Context, k queue.Key) (traced context.Context, end func(error)) {
+	if e.options.Tracer == nil {
+		return span.Root(ctx, nil, "")
+	}
+	return span.Root(ctx, e.options.Tracer, "reconcile",
+		attribute.String("kanon.rule", e.running.NameOf(k.Rule)), attribute.String("kanon.object", k.Parent.String()), attribute.String("kanon.patch", k.Patch))
 }
 
 // reconcileSafely turns a panic into an error, so that one parent with input that nobody thought of does not end the work on all the

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/discovery"
@@ -26,6 +27,7 @@ import (
 	"kanon.dev/kanon/engine/meter"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/engine/span"
 	"kanon.dev/kanon/leadership"
 	"kanon.dev/kanon/metrics"
 	"kanon.dev/kanon/restmapping"
@@ -61,6 +63,8 @@ type Options struct {
 	Election *Election
 	// Version is that of Kanon, for the metrics.
 	Version string
+	// Tracer makes traces of reconciles and their requests; nil: there are none.
+	Tracer trace.Tracer
 }
 
 // countedClient is a client that counts its writes.
@@ -96,6 +100,9 @@ func New(o Options) (*Manager, error) {
 	}
 	if elector != nil {
 		config.Wrap(elector.Gate)
+	}
+	if o.Tracer != nil {
+		config.Wrap(span.Transport)
 	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -146,6 +153,7 @@ func New(o Options) (*Manager, error) {
 		Memory:    memory,
 		Counts:    registry,
 		Leading:   leading(elector),
+		Tracer:    o.Tracer,
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -21,7 +22,11 @@ import (
 	"kanon.dev/kanon/manager"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/tracing"
 )
+
+// lastTraces is how long the end may take to send traces.
+const lastTraces = 5 * time.Second
 
 // runOptions are the flags of kanon run.
 type runOptions struct {
@@ -54,6 +59,9 @@ leaves the last good one running.
 The cluster is the one that --kubeconfig, $KUBECONFIG or ~/.kube/config names,
 or, where there is none of these, the one that Kanon runs in. While its API server does
 not answer, Kanon tries again.
+
+OTEL_EXPORTER_OTLP_ENDPOINT and OpenTelemetry's other variables have traces sent to a
+collector, of each reconcile with its evaluations and requests.
 
 The exit code is 0 after a signal, 1 when Kanon cannot go on, and 2 when the command
 is called wrongly or no cluster is configured.`,
@@ -156,15 +164,24 @@ func (o *runOptions) run(ctx context.Context) error {
 	if o.elect {
 		election = &o.election
 	}
+	traces, err := tracing.New(ctx, os.Getenv, version.String())
+	if err != nil {
+		return exit.AsUsage(err)
+	}
 	m, err := manager.New(manager.Options{
 		Config: config, Namespace: o.namespace, Rules: o.rules, Workers: o.workers, Limits: o.limits, Serving: o.serving,
-		Verbosity: verbosity, Election: election, Version: version.String(),
+		Verbosity: verbosity, Election: election, Version: version.String(), Tracer: traces.Tracer(),
 	})
 	if err != nil {
 		return err
 	}
 	log.Info("Kanon starts", "version", version.String(), "server", config.Host, "namespace", o.namespace, "rules", strings.Join(o.rules, ","))
 	err = m.Run(ctx)
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
+	defer cancel()
+	if lost := traces.Shutdown(sending); lost != nil {
+		log.Error(lost, "Traces cannot be sent")
+	}
 	log.Info("Kanon has stopped")
 	return err
 }

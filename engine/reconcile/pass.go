@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/span"
 	"kanon.dev/kanon/engine/status"
 	"kanon.dev/kanon/rules/program"
 )
@@ -137,7 +138,7 @@ func (p *pass) obstacles(ctx context.Context, err error) []conditions.Problem {
 
 // render writes batch by batch what the rule renders. ok is false if the reconcile ends with that.
 func (p *pass) render(ctx context.Context) (out outcome.Outcome, ok bool) {
-	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
+	for batch := p.evaluateNext(ctx); len(batch) > 0; batch = p.evaluateNext(ctx) {
 		if p.isSuspended() {
 			return outcome.Outcome{Verdict: outcome.Waiting}, false
 		}
@@ -148,11 +149,20 @@ func (p *pass) render(ctx context.Context) (out outcome.Outcome, ok bool) {
 	if p.isSuspended() {
 		return outcome.Outcome{Verdict: outcome.Waiting}, false
 	}
+	_, end := span.Start(ctx, "evaluate the status")
 	p.outcome = p.evaluation.Outcome()
+	end(nil)
 	if p.isOutOfMemory(ctx) {
 		return outcome.Outcome{Verdict: outcome.Again}, false
 	}
 	return outcome.Outcome{}, true
+}
+
+// evaluateNext is what can be rendered next.
+func (p *pass) evaluateNext(ctx context.Context) []program.Rendered {
+	_, end := span.Start(ctx, "evaluate")
+	defer end(nil)
+	return p.evaluation.Next()
 }
 
 // cleanUpUnselected takes back what the rule wrote to the status of a parent that it does not select, and prunes all that it
