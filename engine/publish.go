@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -62,6 +63,9 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	var ops, started []*operator.Operator
 	for _, run := range p.planner.Runs(c, all) {
 		rule := run.Rule
+		if run.Program.ServiceAccountName != "" && e.options.Reviewer == nil {
+			continue // problems says so
+		}
 		op, known := before.ByID[rule.ID], p.known[rule.ID]
 		if op == nil || op.Program != run.Program || op.IsOutdated(e.options.Mapper) {
 			var err error
@@ -280,6 +284,13 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 		}
 		return starting, failing
 	}
+	if e.options.Reviewer == nil {
+		for _, rule := range c.Rules() {
+			if rule.Newest.ServiceAccountName != "" {
+				fail(rule.ID, "Kanon was started without the means to act for a ServiceAccount")
+			}
+		}
+	}
 	running := e.running.Load().ByID
 	for id, op := range running {
 		if !e.hasRecord(op) {
@@ -300,8 +311,23 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 			}
 		}
 	}
+	p.addDenied(failing)
 	p.addBlocked(starting, failing)
 	return starting, failing
+}
+
+// addDenied adds the rules whose ServiceAccount lacks rights.
+func (p *publisher) addDenied(failing map[string]catalog.Failure) {
+	for id, op := range p.engine.running.Load().ByID {
+		what, parents := p.engine.parents.Denied(id)
+		if parents == 0 {
+			continue
+		}
+		account := op.Identity.ServiceAccount
+		message := fmt.Sprintf("%s (for %d of its parents)\nto grant what the rule needs: kanon rbac %s --service-account %s | kubectl apply -f -",
+			what, parents, cmp.Or(op.Origin.Path, "FILE"), account)
+		failing[id] = catalog.Failure{Reason: conditions.ReasonForbidden, Message: message}
+	}
 }
 
 // addBlocked adds the rules whose revision the guard blocks. They are starting until the record says so, too: whoever reads the

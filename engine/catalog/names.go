@@ -26,7 +26,7 @@ func (c *Catalog) claims() map[types.NamespacedName][]claim {
 	})
 	for _, text := range texts {
 		for _, rule := range c.texts[text].docs.Rules {
-			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, c.compiling.Namespace), Name: rule.Name}
+			name := c.nameOf(c.texts[text], rule)
 			claims[name] = append(claims[name], claim{text: text, rule: rule})
 		}
 	}

@@ -2,9 +2,10 @@ package catalog
 
 import (
 	"crypto/sha256"
-	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/openapi/builtin"
@@ -43,8 +44,11 @@ func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 				t := before[from.Name]
 				if t == nil || t.sum != sum || t.origin != bundle.Origin {
 					t = &text{origin: bundle.Origin, created: bundle.Created, sum: sum}
-					t.docs, t.findings = c.decode(from)
+					t.docs, t.findings = c.decode(from, c.placeOf(t))
 					t.definitions, t.err = definitionsOf(from.Name, &t.docs)
+					if c.placeOf(t).Confined {
+						t.confine()
+					}
 					newText = true
 				}
 				t.conflicts = nil
@@ -52,16 +56,20 @@ func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 			}
 		}
 	}
-	isPartial := func(s source.Snapshot) bool { return !s.Complete }
-	isBroken := func(t *text) bool { return t.findings.HasErrors() }
-	c.complete = !slices.ContainsFunc(snapshots, isPartial) && !slices.ContainsFunc(slices.Collect(maps.Values(c.texts)), isBroken)
+	c.partial = slices.ContainsFunc(snapshots, func(s source.Snapshot) bool { return !s.Complete })
+	c.broken = make(sets.Set[string])
+	for _, t := range c.texts {
+		if t.findings.HasErrors() {
+			c.broken.Insert(c.placeOf(t).Namespace)
+		}
+	}
 	return newText
 }
 
 // decode decodes a text. A rule that cannot be decoded whole is compiled as far as it goes,
 // so that one report has all findings. That is done without kinds, because it is not done
 // again when they change.
-func (c *Catalog) decode(from source.Text) (syntax.Documents, diagnostic.Findings) {
+func (c *Catalog) decode(from source.Text, in place) (syntax.Documents, diagnostic.Findings) {
 	decode := syntax.Decode
 	if from.Object {
 		decode = syntax.DecodeObject
@@ -69,7 +77,7 @@ func (c *Catalog) decode(from source.Text) (syntax.Documents, diagnostic.Finding
 	docs, findings := decode(from.Name, from.Data)
 	findings = append(findings, rules.InferStatus(&docs, builtin.Schemas{})...)
 	for _, partial := range docs.Partial {
-		_, more := rules.Compile(partial, rules.Options{Namespace: c.compiling.Namespace, Limits: c.compiling.Limits})
+		_, more := rules.Compile(partial, rules.Options{Namespace: in.Namespace, Confined: in.Confined, Limits: c.compiling.Limits})
 		findings = append(findings, more...)
 	}
 	return docs, findings

@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine/patching/contributions"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/rules/privilege"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -100,6 +101,9 @@ func (p *Patches) contribution(
 		}
 		for _, target := range targets {
 			err := p.Writer.MayContribute(planned.GVK.GroupKind(), target, part)
+			if err == nil && part.SetsLabel(privilege.LabelRules) && !from.Op.Program.AllowPrivileged {
+				err = &privilege.Error{Object: planned.GVK.Kind + " " + shortName(target), Because: "it would hold rules"}
+			}
 			if err != nil {
 				// What others contribute to the target is not refused because of it.
 				report(conditions.OfWrite("", err))

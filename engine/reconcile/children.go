@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/feedback"
@@ -140,6 +141,9 @@ func (c *childWriter) noteTimes(writes []*write) {
 			if conflict, ok := errors.AsType[*conditions.FieldConflictError](err); ok {
 				c.RequeueAfter(conflict.After())
 			}
+			if _, denied := errors.AsType[*authorization.DeniedError](err); denied {
+				c.RequeueAfter(authorization.Lifetime)
+			}
 			if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
 				c.RequeueAfter(early.after)
 			}
@@ -153,6 +157,9 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	kind, ok := c.op.Children[object.GroupVersionKind()]
 	if !ok {
 		return nil, &plan.MissingKindError{GVK: object.GroupVersionKind()}
+	}
+	if err := c.mayWrite(ctx, kind, object); err != nil {
+		return nil, err
 	}
 	known := c.Monitors.Known(c.op.ChildKey(kind.GVR), object.GetNamespace(), object.GetName())
 	var whole bool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -59,7 +60,7 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
 	changes := &changes{subject: of, Cluster: &r.Cluster, feedback: r.Feedback}
 	p := &pass{r: r, changes: changes, finalizer: &parentFinalizer{changes: changes}}
-	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, marks: r.Marks}
+	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, marks: r.Marks, mayRead: r.readGate(ctx, of.op)}
 	if of.op.Program.ReadsStatus {
 		p.reader.inputs = feedback.NewInputs()
 	}
@@ -251,6 +252,9 @@ func outcomeOf(problems []conditions.Problem) outcome.Outcome {
 		if problem.IsLogged() {
 			errs = append(errs, fmt.Errorf("%s: %w", problem.Subject, problem.Err))
 		}
+	}
+	if i := slices.IndexFunc(problems, func(of conditions.Problem) bool { return of.Reason == conditions.ReasonForbidden }); i >= 0 {
+		out.Denied = problems[i].String()
 	}
 	out.Err = errors.Join(errs...)
 	return out

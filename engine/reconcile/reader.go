@@ -14,6 +14,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
@@ -35,6 +36,8 @@ type reader struct {
 	// outdatedByContent answers Outdated for an object whose mark does not. nil: it counts as outdated.
 	outdatedByContent func(node string, rendered, live *unstructured.Unstructured) bool
 
+	// mayRead tells what the rule may read.
+	mayRead readGate
 	// reads is what was read.
 	reads map[readers.Subject]bool
 	// inputs are the versions of what was read; nil if the rule's status does not depend on itself.
@@ -82,9 +85,21 @@ func (r *reader) look(l plan.Lookup, q program.Query) ([]*unstructured.Unstructu
 	if q.Name == "" {
 		s.Selector, s.Members = selector.String(), l.Members
 	}
+	if err := r.permit(l.Kind.GVR, s.Namespace, s.Name); err != nil {
+		return nil, s, err
+	}
 	r.follow(s, selector)
 	found, err := r.read(s, selector)
 	return found, s, err
+}
+
+// permit fails for what the rule may not read. The parent is reconciled again when the answer may be another one.
+func (r *reader) permit(gvr schema.GroupVersionResource, namespace, name string) error {
+	err := r.mayRead(gvr, namespace, name)
+	if err != nil {
+		r.RequeueAfter(authorization.Lifetime)
+	}
+	return err
 }
 
 // follow has what changes in a subject enqueue the parent. It comes before the subject is read: a change in between counts.
@@ -160,6 +175,11 @@ func (r *reader) Observed(node string) ([]*unstructured.Unstructured, error) {
 		children = append(children, view.ByIndex(plan.IndexParent, tag)...)
 	}
 	children = slices.DeleteFunc(children, func(obj *unstructured.Unstructured) bool { return !r.madeBy(obj, node) })
+	for _, child := range children {
+		if err := r.permit(kind.GVR, child.GetNamespace(), child.GetName()); err != nil {
+			return nil, err
+		}
+	}
 	slices.SortFunc(children, compareObjects)
 	for _, child := range children {
 		r.inputs.Child(identity.Of(child), child)
@@ -174,6 +194,9 @@ func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstru
 		return nil, nil
 	}
 	r.op.ReadsObserved.Store(true)
+	if err := r.permit(kind.GVR, rendered.GetNamespace(), rendered.GetName()); err != nil {
+		return nil, err
+	}
 	view, err := r.view(r.op.ChildKey(kind.GVR))
 	if err != nil {
 		return nil, err

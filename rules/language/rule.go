@@ -53,6 +53,8 @@ func spec() Fields {
 		{Name: "deleteWhen", Type: condition(), Doc: "Kanon deletes the parent once this is true."},
 		{Name: "pruneLimit", Type: number(0), Default: "10", Doc: "How many objects a new revision of the rule may delete without confirmation."},
 		{Name: "onRuleDeletion", Type: words("Orphan", "Delete"), Default: "Orphan", Doc: "What happens to the children when the rule itself is deleted."},
+		{Name: "serviceAccountName", Type: text(), Doc: "The ServiceAccount, in the rule's namespace, with whose rights Kanon reads and writes for this rule. Default: Kanon's own."},
+		{Name: "allowPrivileged", Type: flag(), Default: "false", Doc: "`true`: the rule may write objects that grant rights, such as roles. Only rules in Kanon's own namespace and in files may say so."},
 		{Name: "suspend", Type: flag(), Default: "false", Doc: "`true`: Kanon changes nothing for this rule."},
 	}
 }

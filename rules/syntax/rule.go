@@ -45,6 +45,11 @@ type Rule struct {
 	Labels, Annotations map[string]string
 	// Position is that of metadata.name.
 	Position diagnostic.Position
+	// ServiceAccountName is the one with whose rights the rule acts; empty: Kanon's own.
+	ServiceAccountName string
+	// AllowPrivileged permits objects that grant rights; its position is that of the field.
+	AllowPrivileged    bool
+	AllowPrivilegedPos diagnostic.Position
 	// Suspend asks the engine to change nothing.
 	Suspend bool
 	// ConditionPrefix is prefixed to Ready, Reconciling and Stalled.
@@ -152,6 +157,9 @@ func (docs *Documents) Refuse(rule *Rule) {
 
 // HasBrokenSchema reports whether the rule says what the kind is, with mistakes.
 func (p *Parent) HasBrokenSchema() bool { return p.schema != nil && p.Definition == nil }
+
+// HasSchema reports whether the rule says what the kind is.
+func (p *Parent) HasSchema() bool { return p.schema != nil }
 
 // Labelled reports whether every parent has some label, because the selector requires one.
 func (p *Parent) Labelled() bool { return p.Guarantees("") }

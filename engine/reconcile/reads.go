@@ -1,0 +1,57 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/authorization"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules/privilege"
+)
+
+// readGate tells whether the rule of a reconcile may read something; name is empty for all objects of a namespace, and the
+// namespace for those of all namespaces.
+type readGate func(gvr schema.GroupVersionResource, namespace, name string) error
+
+// readGate is the gate of a rule.
+func (c *Cluster) readGate(ctx context.Context, op *operator.Operator) readGate {
+	return func(gvr schema.GroupVersionResource, namespace, name string) error {
+		return c.Reads.Check(ctx, op.Identity, authorization.Read{Resource: gvr, Namespace: namespace, Name: name})
+	}
+}
+
+// checkParentReads tells whether a rule may see a parent, and what selects it; nil is a parent that does not exist.
+func (c *Cluster) checkParentReads(ctx context.Context, op *operator.Operator, parent *unstructured.Unstructured) error {
+	if parent == nil {
+		return nil
+	}
+	mayRead := c.readGate(ctx, op)
+	if err := mayRead(op.Parent.GVR, parent.GetNamespace(), parent.GetName()); err != nil || op.NamespaceKey == nil {
+		return err
+	}
+	return mayRead(plan.NamespacesGVR, "", parent.GetNamespace())
+}
+
+// unread is the outcome of a reconcile of a parent that the rule must not see: the report on the rule says so, and the parent nothing.
+func unread(err error) outcome.Outcome {
+	if _, denied := errors.AsType[*authorization.DeniedError](err); !denied {
+		return outcome.Outcome{Verdict: outcome.Again, Err: err}
+	}
+	return outcome.Outcome{Verdict: outcome.Waiting, After: authorization.Lifetime, Denied: err.Error()}
+}
+
+// mayWrite fails for a child that the rule must not write: one that grants rights, and one of a kind that the rule may not read, so
+// that what is compared with it stays unseen. Whether it may be written, the API server decides.
+func (c *childWriter) mayWrite(ctx context.Context, kind restmapping.Kind, object *unstructured.Unstructured) error {
+	if reason := privilege.OfObject(object); reason != "" && !c.op.Program.AllowPrivileged {
+		return &privilege.Error{Object: mark.RefOf(object).String(), Because: reason}
+	}
+	return c.readGate(ctx, c.op)(kind.GVR, object.GetNamespace(), object.GetName())
+}
