@@ -1,30 +1,120 @@
-// Package docs has the pages that the program shows: those that are beside this file.
+// Package docs has the pages that the program shows: those on functions and findings in the folder reference.
 //
 //	page, ok := docs.Finding("KN0204")
 package docs
 
 import (
-	_ "embed"
+	"embed"
+	"path"
+	"regexp"
 	"strings"
+	"unicode"
 )
 
-//go:embed findings.md
-var findings string
+//go:embed reference/findings/*.md
+var findings embed.FS
 
-// Finding is what findings.md says about a code, in Markdown, without its heading. It is false for a code that is not there.
+// Finding is what the reference says about a code, in Markdown, without its heading. Links to other pages begin at the root of the
+// repository, as in docs/reference/rule.md. It is false for a code that is not there.
 func Finding(code string) (string, bool) {
-	_, section, found := strings.Cut(findings, "\n### "+code+": ")
-	if code == "" || !found {
+	name, _, section, ok := findingOf(code)
+	if !ok {
 		return "", false
 	}
-	_, section, _ = strings.Cut(section, "\n")
-	for _, next := range []string{"\n### ", "\n## "} {
-		section, _, _ = strings.Cut(section, next)
-	}
-	return strings.TrimSpace(section) + "\n", true
+	return rooted(name, strings.TrimSpace(section)) + "\n", true
 }
 
-// Plain is Markdown as a terminal shows it: examples are indented, and a link to another page is the name of its file.
+// FindingPlace is where the reference explains a code: the path of the page in the repository, and the anchor that Markdown gives the
+// heading, as in docs/reference/findings/names.md#kn0204-an-unknown-name. It is empty for a code that is not there.
+func FindingPlace(code string) string {
+	name, heading, _, ok := findingOf(code)
+	if !ok {
+		return ""
+	}
+	return path.Join("docs", name) + "#" + anchor(heading)
+}
+
+// findingOf finds the page that has a section on a code, the heading of that section, and its text.
+func findingOf(code string) (name, heading, section string, ok bool) {
+	pages, err := findings.ReadDir("reference/findings")
+	if err != nil || code == "" {
+		return "", "", "", false
+	}
+	for _, page := range pages {
+		name := path.Join("reference/findings", page.Name())
+		text, err := findings.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		_, section, found := strings.Cut(string(text), "\n### "+code+": ")
+		if !found {
+			continue
+		}
+		title, section, _ := strings.Cut(section, "\n")
+		for _, next := range []string{"\n### ", "\n## "} {
+			section, _, _ = strings.Cut(section, next)
+		}
+		return name, code + ": " + title, section, true
+	}
+	return "", "", "", false
+}
+
+// anchor is what GitHub, and the site, make of a heading.
+func anchor(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+			return unicode.ToLower(r)
+		default:
+			return -1
+		}
+	}, heading)
+}
+
+// link is a link of Markdown.
+var link = regexp.MustCompile(`\[([^\[\]]*)\]\(([^()\s]*)\)`)
+
+// rooted is the text of a page, with links that begin at the root of the repository. Examples stay as they are.
+func rooted(page, markdown string) string {
+	return outsideExamples(markdown, func(line string) string {
+		return link.ReplaceAllStringFunc(line, func(found string) string {
+			parts := link.FindStringSubmatch(found)
+			if strings.Contains(parts[2], "://") {
+				return found
+			}
+			file, place, hasPlace := strings.Cut(parts[2], "#")
+			target := path.Join("docs", page)
+			if file != "" {
+				target = path.Join("docs", path.Dir(page), file)
+			}
+			if hasPlace {
+				target += "#" + place
+			}
+			return "[" + parts[1] + "](" + target + ")"
+		})
+	})
+}
+
+// outsideExamples changes the lines that are not in a block of code.
+func outsideExamples(markdown string, change func(line string) string) string {
+	var out strings.Builder
+	inExample := false
+	for line := range strings.Lines(markdown) {
+		isFence := strings.HasPrefix(line, "```")
+		if isFence {
+			inExample = !inExample
+		}
+		if !isFence && !inExample {
+			line = change(line)
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// Plain is Markdown as a terminal shows it: examples are indented, and a link is its text with its target.
 func Plain(markdown string) string {
 	var out strings.Builder
 	indent := ""
@@ -41,27 +131,8 @@ func Plain(markdown string) string {
 		case indent != "":
 			out.WriteString(line)
 		default:
-			out.WriteString(withoutLinks(line))
+			out.WriteString(link.ReplaceAllString(line, "$1 ($2)"))
 		}
 	}
 	return out.String()
-}
-
-// withoutLinks writes [text](rules.md#part) as: text (docs/rules.md#part).
-func withoutLinks(line string) string {
-	var out strings.Builder
-	for {
-		before, rest, found := strings.Cut(line, "[")
-		text, rest, closed := strings.Cut(rest, "](")
-		target, rest, ended := strings.Cut(rest, ")")
-		if !found || !closed || !ended {
-			out.WriteString(line)
-			return out.String()
-		}
-		if strings.HasPrefix(target, "#") {
-			target = "findings.md" + target
-		}
-		out.WriteString(before + text + " (docs/" + target + ")")
-		line = rest
-	}
 }

@@ -5,17 +5,20 @@ import (
 	"strings"
 )
 
-//go:embed functions.md
-var functions string
+//go:embed reference/functions.md
+var ownFunctions string
 
-// Function is what functions.md says about a function or a macro, in Markdown: its section, or what its rows of the tables say. The
+//go:embed reference/cel.md
+var celFunctions string
+
+// Function is what the reference says about a function or a macro, in Markdown: its section, or what its rows of the tables say. The
 // name is that after the dot, as in join, or the whole, as in math.abs. It is false for a name that is not there.
 func Function(name string) (string, bool) {
 	if text := functionSection(name); text != "" {
-		return text, true
+		return rooted("reference/functions.md", text), true
 	}
 	var out strings.Builder
-	for line := range strings.Lines(functions) {
+	for line := range strings.Lines(ownFunctions + celFunctions) {
 		if row, ok := functionRow(line); ok && isCallOf(row[0], name) {
 			out.WriteString("`" + row[0] + "`: " + row[1] + "\n\n```cel\n" + row[2] + "\n// = " + row[3] + "\n```\n\n")
 		}
@@ -25,7 +28,7 @@ func Function(name string) (string, bool) {
 
 // functionSection is the section of a function of Kanon's own, with its heading; empty if it has none.
 func functionSection(name string) string {
-	rest := functions
+	rest := ownFunctions
 	for {
 		_, section, found := strings.Cut(rest, "\n###")
 		if !found {

@@ -13,7 +13,7 @@ func TestLinks(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	found := 0
-	for _, pattern := range []string{"*.md", "../*.md", "../examples/*.md", "../examples/*/*.md"} {
+	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "../*.md", "../examples/*.md", "../examples/*/*.md"} {
 		pages, err := filepath.Glob(pattern)
 		if err != nil || len(pages) == 0 {
 			t.Fatalf("%s: %d pages, %v", pattern, len(pages), err)
@@ -50,7 +50,6 @@ func prose(page string) string {
 // anchors are the headings of a page, as GitHub makes anchors of them.
 func anchors(page string) map[string]bool {
 	found := map[string]bool{}
-	dropped := regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 	page = regexp.MustCompile("(?ms)^ *```.*?^ *```$").ReplaceAllString(page, "")
 	for line := range strings.Lines(page) {
 		hashes, text, ok := strings.Cut(strings.TrimSpace(line), " ")
@@ -58,7 +57,7 @@ func anchors(page string) map[string]bool {
 			continue
 		}
 		text = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(text, "$1")
-		found[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(text), ""), " ", "-")] = true
+		found[anchor(text)] = true
 	}
 	return found
 }

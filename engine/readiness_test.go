@@ -193,7 +193,7 @@ spec:
 }
 
 // While the migration to a new version runs, an object that keeps the version in the parent's status goes on with the old one
-// and is repaired, as docs/rules.md shows, and a deleted Job is not run again. A cleanup that is given up after some time keeps nobody.
+// and is repaired, as docs/reference/deletion.md shows, and a deleted Job is not run again. A cleanup that is given up after some time keeps nobody.
 func TestMigrateBeforeAnUpdate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -70,7 +70,7 @@ spec:
         : variables.past + [{"text": parent.spec.text, "at": truncate(now, duration("1s"))}]}
 `
 
-// The time at which something happened is recorded as it was then, and never changes, as docs/rules.md shows.
+// The time at which something happened is recorded as it was then, and never changes, as docs/reference/state.md shows.
 func TestRecordOfWhenSomethingHappened(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -140,7 +140,7 @@ func fits(on, receiver string) bool {
 	return on == receiver || on == "any" || receiver == "any" || receiver == "dyn"
 }
 
-// documentedFunction is what docs/functions.md says of a function, and what it is called on there.
+// documentedFunction is what the reference says of a function, and what it is called on there.
 func documentedFunction(name string) (doc, on string) {
 	doc, _ = docs.Function(name)
 	on, _, isMember := strings.Cut(strings.TrimPrefix(doc, "`"), "."+name+"(")

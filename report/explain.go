@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Explain prints what docs/findings.md says about a code. The error is that of w, or an *UnknownCodeError.
+// Explain prints what the reference says about a code. The error is that of w, or an *UnknownCodeError.
 func Explain(w io.Writer, code string) error {
 	codes := diagnostic.Codes()
 	i := slices.IndexFunc(codes, func(info diagnostic.CodeInfo) bool { return strings.EqualFold(string(info.Code), code) })

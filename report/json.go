@@ -4,9 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
-	"unicode"
 
+	"kanon.dev/kanon/docs"
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
@@ -27,27 +26,9 @@ func entries(findings diagnostic.Findings) []entry {
 	}
 	all := make([]entry, len(findings))
 	for i, f := range findings {
-		all[i] = entry{Finding: f, Title: titles[f.Code], Docs: section(f.Code, titles[f.Code])}
+		all[i] = entry{Finding: f, Title: titles[f.Code], Docs: docs.FindingPlace(string(f.Code))}
 	}
 	return all
-}
-
-// section is the place in docs/findings.md that explains a code, by the anchor that Markdown gives its heading.
-func section(code diagnostic.Code, title string) string {
-	if title == "" {
-		return ""
-	}
-	anchor := strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ':
-			return '-'
-		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
-			return unicode.ToLower(r)
-		default:
-			return -1
-		}
-	}, string(code)+" "+title)
-	return "docs/findings.md#" + anchor
 }
 
 func writeJSON(w io.Writer, value any) error {

@@ -70,7 +70,7 @@ func TestJSON(t *testing.T) {
       }
     ],
     "title": "An unknown name",
-    "docs": "docs/findings.md#kn0204-an-unknown-name"
+    "docs": "docs/reference/findings/names.md#kn0204-an-unknown-name"
   },
   {
     "file": "rule/kanon-system/web",
@@ -79,7 +79,7 @@ func TestJSON(t *testing.T) {
     "code": "KN0440",
     "message": "<no schema>",
     "title": "A kind without a schema",
-    "docs": "docs/findings.md#kn0440-a-kind-without-a-schema"
+    "docs": "docs/reference/findings/templates.md#kn0440-a-kind-without-a-schema"
   }
 ]
 `

@@ -1,7 +1,6 @@
 package rules_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,17 +9,15 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-const findingsPage = "../docs/findings.md"
-
-// A search for the message of a finding leads to its entry in docs/findings.md: the entry of
+// A search for the message of a finding leads to its entry in docs/reference/findings: the entry of
 // its code lists it.
 func TestFindingsPageHasTheMessages(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(findingsPage)
+	entries, err := filepath.Glob("../docs/reference/findings/[a-z]*.md") // README.md has none
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := listedMessages(t, string(page))
+	listed := listedMessages(t, pages(t, entries...))
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +36,7 @@ func TestFindingsPageHasTheMessages(t *testing.T) {
 			for _, m := range finding.FindAllStringSubmatch(string(f.Data), -1) {
 				checked++
 				if forms := listed[m[2]]; forms == nil || !forms.MatchString(m[1]) {
-					t.Errorf("%s: in %s, the entry of %s has no message that fits: %s", path, findingsPage, m[2], m[1])
+					t.Errorf("%s: the entry of %s has no message that fits: %s", path, m[2], m[1])
 				}
 			}
 		}
@@ -55,7 +52,7 @@ func listedMessages(t *testing.T, page string) map[string]*regexp.Regexp {
 	t.Helper()
 	entries := regexp.MustCompile(`(?m)^### (KN\d{4}): .*\n\nMessages:\n\n((?:- .+\n)+)`).FindAllStringSubmatch(page, -1)
 	if headings := strings.Count(page, "\n### "); len(entries) != headings {
-		t.Errorf("%s: %d of %d entries begin with their messages", findingsPage, len(entries), headings)
+		t.Errorf("%d of %d entries begin with their messages", len(entries), headings)
 	}
 	placeholder := regexp.MustCompile(`<[a-zA-Z][a-zA-Z ]*>`)
 	listed := map[string]*regexp.Regexp{}

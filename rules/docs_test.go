@@ -1,19 +1,15 @@
 package rules_test
 
 import (
-	"maps"
 	"os"
-	"regexp"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/language"
 )
-
-const functionsPage = "../docs/functions.md"
 
 // functionExample is an expression of the reference with what it says comes out.
 type functionExample struct{ expr, want string }
@@ -21,11 +17,8 @@ type functionExample struct{ expr, want string }
 // Every example of the reference gives what the reference says.
 func TestFunctionReference(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(functionsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	examples := append(blockExamples(t, string(page)), tableExamples(string(page))...)
+	page := pages(t, "../docs/reference/functions.md", "../docs/reference/cel.md")
+	examples := append(blockExamples(t, page), tableExamples(page)...)
 	if len(examples) < 150 {
 		t.Fatalf("found %d examples; the page has changed its form", len(examples))
 	}
@@ -42,17 +35,14 @@ func TestFunctionReference(t *testing.T) {
 // The reference has every function.
 func TestFunctionReferenceIsComplete(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(functionsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := pages(t, "../docs/reference/functions.md", "../docs/reference/cel.md")
 	env, err := celenv.Shared()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range env.FunctionNames() {
-		if !strings.Contains(string(page), name+"(") {
-			t.Errorf("%s does not mention %s", functionsPage, name)
+		if !strings.Contains(page, name+"(") {
+			t.Errorf("the reference does not mention %s", name)
 		}
 	}
 }
@@ -97,29 +87,22 @@ func tableExamples(page string) []functionExample {
 	return found
 }
 
-// The reference has every field that is decoded.
-func TestRuleReferenceIsComplete(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../docs/rules.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range fieldNames(language.Document()) {
-		if !regexp.MustCompile("`(?:[a-zA-Z.]+\\.)?" + name + "`|`forEach: {" + name + ":|spec\\." + name + "\\b").Match(page) {
-			t.Errorf("docs/rules.md does not explain %s", name)
+// pages is the text of the pages that match one of the patterns.
+func pages(t *testing.T, patterns ...string) string {
+	t.Helper()
+	var text strings.Builder
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %d pages, %v", pattern, len(paths), err)
+		}
+		for _, path := range paths {
+			page, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text.Write(page)
 		}
 	}
-}
-
-// fieldNames are those of all fields below a type.
-func fieldNames(t *language.Type) map[string]bool {
-	names := map[string]bool{}
-	for _, form := range t.Forms() {
-		for _, field := range form.Fields {
-			names[field.Name] = true
-			maps.Copy(names, fieldNames(&field.Type))
-		}
-		maps.Copy(names, fieldNames(form.Items))
-	}
-	return names
+	return text.String()
 }

@@ -108,7 +108,7 @@ func FuzzEvaluate(f *testing.F) {
 }
 
 // compareWithoutSchemas holds that what a rule comes to does not depend on whether
-// schemas were known when it was compiled, but for the differences that docs/rules.md
+// schemas were known when it was compiled, but for the differences that docs/reference/expressions.md
 // names: texts that schemas say are times, and what is divided or added as a number.
 func compareWithoutSchemas(t *testing.T, data []byte) {
 	t.Helper()
@@ -135,7 +135,7 @@ func compareWithoutSchemas(t *testing.T, data []byte) {
 }
 
 // The differences that there are between a rule that was compiled with the schemas of
-// the kinds that it reads and one that was compiled without: docs/rules.md lists them.
+// the kinds that it reads and one that was compiled without: docs/reference/expressions.md lists them.
 func TestWithAndWithoutSchema(t *testing.T) {
 	t.Parallel()
 	const crd = `apiVersion: apiextensions.k8s.io/v1

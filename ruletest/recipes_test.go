@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/ruletest"
 )
 
-// webApps defines the parents of the examples in docs/rules.md, with any fields.
+// webApps defines the parents of the examples in docs/reference, with any fields.
 const webApps = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: webapps.shop.example.com}
@@ -34,14 +34,11 @@ spec:
             properties: {conditions: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `
 
-// The recipes in docs/rules.md do over time what the page says. A file NAME_test.yaml has the cases of the rule below the heading
+// The recipes in docs/reference do over time what the page says. A file NAME_test.yaml has the cases of the rule below the heading
 // of that name.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/rules.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := referencePages(t)
 	for _, file := range filesIn(t, "testdata/recipes/*_test.yaml") {
 		name := strings.TrimSuffix(filepath.Base(file), "_test.yaml")
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +48,7 @@ func TestRecipes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for path, text := range map[string]string{"crd.yaml": webApps, name + ".yaml": recipe(t, string(page), name), name + "_test.yaml": string(cases)} {
+			for path, text := range map[string]string{"crd.yaml": webApps, name + ".yaml": recipe(t, pages, name), name + "_test.yaml": string(cases)} {
 				if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -66,11 +63,25 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
+// referencePages is the text of the pages about the fields of a rule.
+func referencePages(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	for _, path := range filesIn(t, "../docs/reference/*.md") {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(page)
+	}
+	return text.String()
+}
+
 // recipe is the rule below a heading, which is given as its anchor.
-func recipe(t *testing.T, page, anchor string) string {
+func recipe(t *testing.T, pages, anchor string) string {
 	t.Helper()
 	var below string
-	for section := range strings.SplitSeq(page, "### ") {
+	for section := range strings.SplitSeq(pages, "## ") {
 		if heading, text, _ := strings.Cut(section, "\n"); strings.ReplaceAll(strings.ToLower(heading), " ", "-") == anchor {
 			below = text
 		}
@@ -78,7 +89,7 @@ func recipe(t *testing.T, page, anchor string) string {
 	_, rest, hasRule := strings.Cut(below, "```yaml rule\n")
 	spec, _, _ := strings.Cut(rest, "```\n")
 	if !hasRule {
-		t.Fatalf("docs/rules.md has no recipe %s", anchor)
+		t.Fatalf("docs/reference has no recipe %s", anchor)
 	}
 	spec = "parent: {apiVersion: shop.example.com/v1, kind: WebApp}\n" + spec
 	return "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: recipe}\nspec:\n  " + strings.TrimSpace(strings.ReplaceAll(spec, "\n", "\n  ")) + "\n"

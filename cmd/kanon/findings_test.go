@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,20 +87,30 @@ spec:
   {group: shop.example.com, names: {kind: Legacy, plural: legacies}, scope: Namespaced, versions: [{name: v1, served: true}]}
 `
 
-// explained is one code in docs/findings.md.
+// explained is one code in docs/reference/findings.
 type explained struct {
 	code, title, wrong, right string
 }
 
-// TestFindingsAreExplained holds that docs/findings.md explains every code, by
+// TestFindingsAreExplained holds that docs/reference/findings explains every code, by
 // the title that the table has, and that its examples are what it says.
 func TestFindingsAreExplained(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "findings.md"))
-	if err != nil {
-		t.Fatal(err)
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "reference", "findings", "*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%d pages, %v", len(pages), err)
 	}
-	all := explanations(t, string(data))
+	var all []explained
+	for _, page := range pages {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(page) != "README.md" {
+			all = append(all, explanations(t, string(data))...)
+		}
+	}
+	slices.SortFunc(all, func(a, b explained) int { return strings.Compare(a.code, b.code) })
 	var want, got []string
 	for _, info := range diagnostic.Codes() {
 		want = append(want, string(info.Code)+": "+info.Title)
@@ -108,7 +119,7 @@ func TestFindingsAreExplained(t *testing.T) {
 		got = append(got, e.code+": "+e.title)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("the headings of docs/findings.md (-want +got):\n%s", diff)
+		t.Fatalf("the headings of docs/reference/findings (-want +got):\n%s", diff)
 	}
 	for _, e := range all {
 		t.Run(e.code, func(t *testing.T) {

@@ -53,7 +53,7 @@ func newValidateCommand() *cobra.Command {
 		Use:   "validate FILE|DIR|-...",
 		Short: "Check rules without running them",
 		Long: `Check rules the way kanon run does before it runs them, and show all that is
-wrong: the line, the place in it, a code that docs/findings.md explains, and what
+wrong: the line, the place in it, a code that the documentation explains, and what
 to write instead where that is known.
 
 A file may hold rules, CustomResourceDefinitions, which are checked as the API server
@@ -75,7 +75,7 @@ With --fix the findings whose way out is known exactly are fixed in the files: n
 that are misspelt, missing quotes, missing string(…) and the like. Comments and layout stay. What was done is
 printed, then what is left to find. --dry-run prints the changes as a diff and writes nothing.
 
-With --explain nothing is checked: it prints what docs/findings.md says about a code,
+With --explain nothing is checked: it prints what the documentation says about a code,
 with a wrong and a right example.
 
 The exit code is 0 without errors, 1 with errors (with --strict also with

@@ -5,7 +5,7 @@ import (
 )
 
 // Reasons of conditions and Events. They are part of what users script
-// against, so they do not change. IsReason lists them, and so does docs/rules.md.
+// against, so they do not change. IsReason lists them, and so does docs/reference/status.md.
 const (
 	// ReasonReady: everything is up to date and ready.
 	ReasonReady = "Ready"

@@ -9,13 +9,13 @@ import (
 // Each reason of a condition or an Event is explained to users.
 func TestReasonsAreExplained(t *testing.T) {
 	t.Parallel()
-	docs, err := os.ReadFile("../../docs/rules.md")
+	docs, err := os.ReadFile("../../docs/reference/status.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, reason := range reasons() {
 		if !strings.Contains(string(docs), "`"+reason+"`") {
-			t.Errorf("docs/rules.md does not explain the reason %s", reason)
+			t.Errorf("docs/reference/status.md does not explain the reason %s", reason)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Code is the kind of mistake that a finding reports; docs/findings.md explains each one.
+// Code is the kind of mistake that a finding reports; docs/reference/findings explains each one.
 // A code keeps its meaning forever, and a retired code is not used again.
 type Code string
 

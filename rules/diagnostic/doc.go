@@ -3,7 +3,7 @@
 // tree can report with it.
 //
 // A phase collects its findings in a [List], with the position and a [Code]. The code
-// decides the [Severity], and docs/findings.md explains it. At the end, the list gives
+// decides the [Severity], and docs/reference/findings explains it. At the end, the list gives
 // [Findings]: sorted, without duplicates, not more than a reader can use, and each with
 // its line of the source:
 //
@@ -24,5 +24,5 @@
 //
 // list.go collects, span.go finds what a finding is about in its line, finding.go has the values, printer.go writes them, suggest.go finds
 // the name that was meant, and codes.go lists all codes. A new code goes at the end of its
-// area in codes.go, with its title, and into docs/findings.md, with its messages.
+// area in codes.go, with its title, and into docs/reference/findings, with its messages.
 package diagnostic

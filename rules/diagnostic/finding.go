@@ -23,7 +23,7 @@ const (
 type Finding struct {
 	Position `json:",inline"`
 	Severity Severity `json:"severity"`
-	// Code is the kind of mistake, as docs/findings.md lists them.
+	// Code is the kind of mistake, as docs/reference/findings lists them.
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
 	// Hint says what to write instead. It may be empty.

@@ -2,7 +2,7 @@
 // a sentence that explains it.
 //
 // The decoder knows a field only by this list, and so do the JSON Schema for editors, the
-// schema in the CustomResourceDefinition, the order of kanon fmt, the tables of docs/rules.md,
+// schema in the CustomResourceDefinition, the order of kanon fmt, the tables of docs/reference,
 // and what the language server completes and explains:
 //
 //	child := language.Child()

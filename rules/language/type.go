@@ -1,5 +1,7 @@
 package language
 
+import "cmp"
+
 // Form is what a value looks like in YAML.
 type Form uint8
 
@@ -67,7 +69,12 @@ type Field struct {
 	// Default is the value of a field that is left out, as it is written. Empty: there is
 	// none, or Doc says it.
 	Default string
+	// Since is the version of Kanon that has the field first. Empty: the first version.
+	Since string
 }
+
+// Version is the version of Kanon that has the field first.
+func (f *Field) Version() string { return cmp.Or(f.Since, "0.1") }
 
 // Description is Doc with the default.
 func (f *Field) Description() string {

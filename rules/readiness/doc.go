@@ -6,6 +6,6 @@
 //	// a Job that runs: {InProgress "Job in progress. success:0, active: 1, failed: 0"}
 //
 // An answer depends on the object alone: the package has no clock. The table in
-// docs/rules.md under "readyWhen" says what ready means for each kind, and
+// docs/reference/children.md under "readyWhen" says what ready means for each kind, and
 // TestDocumentedKinds has a case for each row of it.
 package readiness

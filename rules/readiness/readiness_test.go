@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kindCases are states of objects for each row of the table in docs/rules.md, each with
+// kindCases are states of objects for each row of the table in docs/reference/children.md, each with
 // what Of says of it.
 func kindCases() map[string][][2]string {
 	const (
@@ -190,7 +190,7 @@ func TestDocumentedKinds(t *testing.T) {
 	}
 	for row, states := range cases {
 		if !slices.Contains(rows, row) {
-			t.Errorf("docs/rules.md has no row %q", row)
+			t.Errorf("docs/reference/children.md has no row %q", row)
 		}
 		for _, state := range states {
 			var object unstructured.Unstructured
@@ -210,10 +210,10 @@ func TestDocumentedKinds(t *testing.T) {
 	}
 }
 
-// documentedKinds are the first cells of the table of docs/rules.md.
+// documentedKinds are the first cells of the table of docs/reference/children.md.
 func documentedKinds(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/rules.md")
+	text, err := os.ReadFile("../../docs/reference/children.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -273,10 +273,10 @@ func TestTooManyFields(t *testing.T) {
 	}
 }
 
-// TestEveryRowHasACase: each type and each marker of the tables in docs/rules.md is used by a case of TestForms, and the tables have no others.
+// TestEveryRowHasACase: each type and each marker of the tables in docs/reference/schema.md is used by a case of TestForms, and the tables have no others.
 func TestEveryRowHasACase(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/rules.md")
+	page, err := os.ReadFile("../../docs/reference/schema.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestEveryRowHasACase(t *testing.T) {
 	}
 	for heading, table := range map[string]string{"| type | |\n| --- | --- |\n": types.String(), "| marker | for | |\n| --- | --- | --- |\n": markers.String()} {
 		if !strings.Contains(string(page), "\n"+heading+table+"\n") {
-			t.Errorf("docs/rules.md does not have the table\n%s%s", heading, table)
+			t.Errorf("docs/reference/schema.md does not have the table\n%s%s", heading, table)
 		}
 	}
 }

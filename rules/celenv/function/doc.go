@@ -12,7 +12,7 @@
 //
 // Kanon's own functions have a file for each family: cron, json, yaml, merge, names, objectstatus, random, truncate,
 // optionalif. One is a Function: its signatures, its bounds and its call. To add one, write it into its family and
-// into the tables of docs/functions.md.
+// into the tables of docs/reference/functions.md.
 //
 //	table := function.NewTable()
 //	dispatcher, err := table.Dispatcher(env) // the implementations, each within its bounds

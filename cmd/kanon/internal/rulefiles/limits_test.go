@@ -13,7 +13,7 @@ import (
 // The reference has each limit with its default.
 func TestLimitsAreInTheReference(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../../docs/rules.md")
+	page, err := os.ReadFile("../../../../docs/reference/limits.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestLimitsAreInTheReference(t *testing.T) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		limits++
 		if row := "| `--" + f.Name + "` | " + f.DefValue + " |"; !strings.Contains(text, row) {
-			t.Errorf("docs/rules.md lacks the row %s", row)
+			t.Errorf("docs/reference/limits.md lacks the row %s", row)
 		}
 	})
 	if limits < 6 {
