@@ -34,6 +34,14 @@ func (i Identity) Permits(namespace string) bool {
 	return !i.Confined || namespace == i.ServiceAccount.Namespace
 }
 
+// Home is the namespace to which an identity is confined; empty if it is not.
+func (i Identity) Home() string {
+	if i.Confined {
+		return i.ServiceAccount.Namespace
+	}
+	return ""
+}
+
 type contextKey struct{}
 
 // NewContext has the requests of a context sent for an identity; the zero one takes back what was said before.

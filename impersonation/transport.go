@@ -3,6 +3,7 @@ package impersonation
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/transport"
@@ -22,19 +23,22 @@ func (e *OutsideError) Error() string {
 // Reason is that of a condition, and true: nothing changes until somebody changes something.
 func (e *OutsideError) Reason() (reason string, stalled bool) { return "Forbidden", true }
 
-// Wrap has requests sent with the rights of the ServiceAccount in their context. It is a wrapper as rest.Config takes.
+// Wrap has requests sent with the rights of the ServiceAccount in their context. It is a wrapper as rest.Config takes. Requests for
+// the kinds that there are, and for their schemas, stay those of the process: their answers serve all.
 func Wrap(next http.RoundTripper) http.RoundTripper { return roundTripper{next} }
 
 type roundTripper struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (t roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
-	identity := FromContext(request.Context())
-	if identity.IsZero() {
+	identity, about := FromContext(request.Context()), objectOf(request.URL.EscapedPath())
+	if identity.IsZero() || about.none && !about.odd {
 		return t.next.RoundTrip(request)
 	}
-	if namespace, ok := namespaceOf(request.URL.EscapedPath()); identity.Confined && (!ok || !identity.Permits(namespace)) {
-		closeBody(request)
+	if identity.Confined && (about.odd || !identity.Permits(about.namespace)) {
+		if request.Body != nil {
+			_ = request.Body.Close() // as a RoundTripper must
+		}
 		return nil, &OutsideError{Identity: identity, Path: request.URL.Path}
 	}
 	request = request.Clone(request.Context())
@@ -50,38 +54,29 @@ func (t roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport below, as its own do.
 func (t roundTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// closeBody does what a RoundTripper must that does not send a request.
-func closeBody(request *http.Request) {
-	if request.Body != nil {
-		_ = request.Body.Close()
-	}
+// object is what a path is about.
+type object struct {
+	// none is true for what is about no object: the kinds that there are, and their schemas.
+	none bool
+	// namespace is empty for cluster-scoped objects, and for those of all namespaces.
+	namespace string
+	// odd is true for a path that the API server could read otherwise: one with an escaped segment, or with one that goes up.
+	odd bool
 }
 
-// namespaceOf is the namespace of the objects that a path is about; empty for what is in none, and for what is in all. ok is false
-// for a path that the API server could read otherwise: one with an escaped segment, or with one that goes up.
-//
-// The paths are those of the API conventions: /api/v1/namespaces/NAMESPACE/RESOURCE and
+// objectOf tells what a path is about. The paths are those of the API conventions: /api/v1/namespaces/NAMESPACE/RESOURCE and
 // /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE. A Namespace itself is in no namespace.
-func namespaceOf(path string) (namespace string, ok bool) {
-	if strings.Contains(path, "%") {
-		return "", false
-	}
+func objectOf(path string) object {
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	for _, segment := range segments {
-		if segment == "" || segment == "." || segment == ".." {
-			return "", false
-		}
+	odd := strings.Contains(path, "%") || slices.ContainsFunc(segments, func(segment string) bool {
+		return segment == "" || segment == "." || segment == ".."
+	})
+	version := map[string]int{"api": 2, "apis": 3}[segments[0]]
+	if version == 0 || len(segments) <= version {
+		return object{none: true, odd: odd}
 	}
-	switch {
-	case segments[0] == "api" && len(segments) > 2:
-		segments = segments[2:]
-	case segments[0] == "apis" && len(segments) > 3:
-		segments = segments[3:]
-	default:
-		return "", true
+	if segments = segments[version:]; len(segments) > 2 && segments[0] == "namespaces" {
+		return object{namespace: segments[1], odd: odd}
 	}
-	if len(segments) > 2 && segments[0] == "namespaces" {
-		return segments[1], true
-	}
-	return "", true
+	return object{odd: odd}
 }

@@ -90,7 +90,7 @@ func (p *Patches) contribution(
 		targets, err := targets(from, planned, item.Target)
 		if err != nil {
 			now.Open = true
-			report(conditions.Problem{Reason: conditions.ReasonWaiting, Err: err})
+			report(problemOfSelection(err))
 			continue
 		}
 		var part *patchset.Part
@@ -113,6 +113,14 @@ func (p *Patches) contribution(
 		}
 	}
 	return now, problems
+}
+
+// problemOfSelection is why it is not known which objects are selected.
+func problemOfSelection(err error) conditions.Problem {
+	if of := conditions.OfWrite("", err); of.Reason == conditions.ReasonForbidden {
+		return of
+	}
+	return conditions.Problem{Reason: conditions.ReasonWaiting, Err: err}
 }
 
 // problemOfPart is why what is set is not known although it was rendered.

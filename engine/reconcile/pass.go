@@ -111,6 +111,7 @@ func (p *pass) run(ctx context.Context) outcome.Outcome {
 	if out, ok := p.render(ctx); !ok {
 		return out
 	}
+	p.add(p.reader.denied)
 	p.add(p.deleter.prune(ctx, p.problems))
 	p.add(p.removeFinalizerIfUnneeded(ctx))
 	p.add(p.loop())
@@ -253,7 +254,7 @@ func outcomeOf(problems []conditions.Problem) outcome.Outcome {
 			errs = append(errs, fmt.Errorf("%s: %w", problem.Subject, problem.Err))
 		}
 	}
-	if i := slices.IndexFunc(problems, func(of conditions.Problem) bool { return of.Reason == conditions.ReasonForbidden }); i >= 0 {
+	if i := slices.IndexFunc(problems, func(of conditions.Problem) bool { return lacksRights(of.Err) }); i >= 0 {
 		out.Denied = problems[i].String()
 	}
 	out.Err = errors.Join(errs...)

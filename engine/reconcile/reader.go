@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/authorization"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
@@ -42,6 +43,8 @@ type reader struct {
 	reads map[readers.Subject]bool
 	// inputs are the versions of what was read; nil if the rule's status does not depend on itself.
 	inputs *feedback.Inputs
+	// denied are the lookups that the rule may not do. What waits for them does not say so everywhere.
+	denied []conditions.Problem
 	// revealed has what readUnproven gave.
 	revealed map[identity.ID]*unstructured.Unstructured
 	// unseen is true if a child exists that the evaluation did not see: what follows from its absence must not be deleted. Its
@@ -64,6 +67,9 @@ func (r *reader) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 		return nil, &plan.MissingKindError{GVK: q.GVK} // not for a query of this rule's program
 	}
 	found, s, err := r.look(l, q)
+	if _, denied := errors.AsType[*authorization.DeniedError](err); denied {
+		r.denied = append(r.denied, conditions.OfWrite("lookups."+q.Lookup, err))
+	}
 	r.inputs.Lookup(s, found, err, r.parent.GetUID())
 	return found, err
 }

@@ -3,7 +3,9 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -41,7 +43,7 @@ func (c *Cluster) checkParentReads(ctx context.Context, op *operator.Operator, p
 
 // unread is the outcome of a reconcile of a parent that the rule must not see: the report on the rule says so, and the parent nothing.
 func unread(err error) outcome.Outcome {
-	if _, denied := errors.AsType[*authorization.DeniedError](err); !denied {
+	if !lacksRights(err) {
 		return outcome.Outcome{Verdict: outcome.Again, Err: err}
 	}
 	return outcome.Outcome{Verdict: outcome.Waiting, After: authorization.Lifetime, Denied: err.Error()}
@@ -54,4 +56,11 @@ func (c *childWriter) mayWrite(ctx context.Context, kind restmapping.Kind, objec
 		return &privilege.Error{Object: mark.RefOf(object).String(), Because: reason}
 	}
 	return c.readGate(ctx, c.op)(kind.GVR, object.GetNamespace(), object.GetName())
+}
+
+// lacksRights tells whether an error says that a ServiceAccount lacks a right, which somebody could grant. The API server forbids
+// things for other reasons too, such as a quota.
+func lacksRights(err error) bool {
+	denied, ok := errors.AsType[*authorization.DeniedError](err)
+	return ok && len(denied.Verbs) > 0 || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ")
 }
