@@ -6,13 +6,32 @@ import (
 	"strings"
 )
 
-// dot is the graph in the language of Graphviz.
-func (g *Graph) dot() string {
-	shapes := map[Kind]string{Parent: "house", Lookup: "note", Child: "box", Patch: "component", Status: "oval"}
+// dot are graphs in the language of Graphviz, each of several in a box with its name.
+func dot(graphs []*Graph) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "digraph %s {\n  rankdir=LR;\n  node [fontname=\"sans-serif\"];\n", strconv.Quote(g.Rule))
+	name := ""
+	if len(graphs) == 1 {
+		name = strconv.Quote(graphs[0].Rule) + " "
+	}
+	fmt.Fprintf(&out, "digraph %s{\n  rankdir=LR;\n  node [fontname=\"sans-serif\"];\n", name)
+	for i, g := range graphs {
+		if len(graphs) == 1 {
+			g.dotBody(&out, "  ", "")
+			continue
+		}
+		fmt.Fprintf(&out, "  subgraph \"cluster_%d\" {\n    label=%s;\n", i, strconv.Quote("rule "+g.Rule))
+		g.dotBody(&out, "    ", fmt.Sprintf("%d/", i))
+		out.WriteString("  }\n")
+	}
+	out.WriteString("}\n")
+	return out.String()
+}
+
+// dotBody writes nodes and edges. prefix tells the nodes of one graph from those of another.
+func (g *Graph) dotBody(out *strings.Builder, indent, prefix string) {
+	shapes := map[Kind]string{Parent: "house", Lookup: "note", Child: "box", Patch: "component", Status: "oval"}
 	for _, n := range g.Nodes {
-		fmt.Fprintf(&out, "  %s [shape=%s, label=%s];\n", strconv.Quote(n.ID), shapes[n.Kind], strconv.Quote(n.label()))
+		fmt.Fprintf(out, "%s%s [shape=%s, label=%s];\n", indent, strconv.Quote(prefix+n.ID), shapes[n.Kind], strconv.Quote(n.label()))
 	}
 	for _, e := range g.Edges {
 		style := ""
@@ -22,22 +41,35 @@ func (g *Graph) dot() string {
 		case e.Observes:
 			style = " [style=dotted]"
 		}
-		fmt.Fprintf(&out, "  %s -> %s%s;\n", strconv.Quote(e.From), strconv.Quote(e.To), style)
+		fmt.Fprintf(out, "%s%s -> %s%s;\n", indent, strconv.Quote(prefix+e.From), strconv.Quote(prefix+e.To), style)
 	}
-	out.WriteString("}\n")
+}
+
+// mermaid are graphs as GitHub shows them in a Markdown file, each of several in a box with its name.
+func mermaid(graphs []*Graph) string {
+	var out strings.Builder
+	out.WriteString("flowchart LR\n")
+	first := 0
+	for i, g := range graphs {
+		if len(graphs) == 1 {
+			g.mermaidBody(&out, "  ", 0)
+			continue
+		}
+		fmt.Fprintf(&out, "  subgraph r%d[\"%s\"]\n", i, mermaidText("rule "+g.Rule))
+		g.mermaidBody(&out, "    ", first)
+		out.WriteString("  end\n")
+		first += len(g.Nodes)
+	}
 	return out.String()
 }
 
-// mermaid is the graph as GitHub shows it in a Markdown file.
-func (g *Graph) mermaid() string {
+// mermaidBody writes nodes and edges. first is the number of the first node in the document.
+func (g *Graph) mermaidBody(out *strings.Builder, indent string, first int) {
 	brackets := map[Kind][2]string{
 		Parent: {"[/", "\\]"}, Lookup: {"[(", ")]"}, Child: {"[", "]"}, Patch: {"{{", "}}"}, Status: {"([", "])"},
 	}
-	var out strings.Builder
-	out.WriteString("flowchart LR\n")
 	for i, n := range g.Nodes {
-		label := strings.ReplaceAll(strings.ReplaceAll(n.label(), `"`, "#quot;"), "\n", "<br>")
-		fmt.Fprintf(&out, "  n%d%s\"%s\"%s\n", i, brackets[n.Kind][0], label, brackets[n.Kind][1])
+		fmt.Fprintf(out, "%sn%d%s\"%s\"%s\n", indent, first+i, brackets[n.Kind][0], mermaidText(n.label()), brackets[n.Kind][1])
 	}
 	for _, e := range g.Edges {
 		arrow := "-->"
@@ -47,7 +79,10 @@ func (g *Graph) mermaid() string {
 		case e.Observes:
 			arrow = "-.->"
 		}
-		fmt.Fprintf(&out, "  n%d %s n%d\n", g.index(e.From), arrow, g.index(e.To))
+		fmt.Fprintf(out, "%sn%d %s n%d\n", indent, first+g.index(e.From), arrow, first+g.index(e.To))
 	}
-	return out.String()
+}
+
+func mermaidText(label string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(label, `"`, "#quot;"), "\n", "<br>")
 }

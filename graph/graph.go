@@ -44,6 +44,9 @@ type Graph struct {
 	Rule  string
 	Nodes []Node
 	Edges []Edge
+	// Watches are the objects whose changes have the rule evaluated, Reads the fields that its expressions read, and Writes what it
+	// writes. Each is sorted.
+	Watches, Reads, Writes []string
 }
 
 // Format is how a graph is written.
@@ -61,17 +64,24 @@ const (
 func Formats() []string { return []string{string(Text), string(Dot), string(Mermaid), string(SVG)} }
 
 // Write writes the graph. The error says that there is no such format, or that the writer failed.
-func (g *Graph) Write(w io.Writer, format Format) error {
+func (g *Graph) Write(w io.Writer, format Format) error { return Write(w, format, g) }
+
+// Write writes graphs as one document.
+func Write(w io.Writer, format Format, graphs ...*Graph) error {
 	var text string
 	switch format {
 	case Text:
-		text = g.text()
+		texts := make([]string, len(graphs))
+		for i, g := range graphs {
+			texts[i] = g.text()
+		}
+		text = strings.Join(texts, "\n")
 	case Dot:
-		text = g.dot()
+		text = dot(graphs)
 	case Mermaid:
-		text = g.mermaid()
+		text = mermaid(graphs)
 	case SVG:
-		text = g.svg()
+		text = svg(graphs)
 	default:
 		return fmt.Errorf("there is no format %q: choose one of %s", format, strings.Join(Formats(), ", "))
 	}

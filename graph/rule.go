@@ -35,26 +35,40 @@ type builder struct {
 }
 
 func (b *builder) build() {
-	parent := Node{ID: "parent", Kind: Parent, Name: b.rule.Parent.GVK.Kind, Object: b.rule.Parent.GVK.GroupVersion().String()}
-	if p := b.rule.Parent; p.Selector != nil {
-		parent.Notes = append(parent.Notes, "with labels "+p.Selector.String())
+	parent := b.rule.Parent
+	b.graph.Nodes = append(b.graph.Nodes, Node{
+		ID: "parent", Kind: Parent, Name: parent.GVK.Kind, Object: parent.GVK.GroupVersion().String(), Notes: slices.Concat(b.parentNotes(), b.timeNotes()),
+	})
+	b.watch(parent.GVK.Kind, b.parentNotes())
+	if parent.NamespaceSelector != nil {
+		b.watch("Namespace", []string{"with labels " + parent.NamespaceSelector.String()})
 	}
-	parent.Notes = append(parent.Notes, when(b.rule.Parent.When)...)
-	b.graph.Nodes = append(b.graph.Nodes, parent)
+	for _, part := range b.timeParts() {
+		b.note(part)
+	}
 	for i := range b.rule.Lookups {
 		l := &b.rule.Lookups[i]
-		b.add(Node{ID: "lookups." + l.ID, Kind: Lookup, Name: l.ID, Object: objects(l.GVK, &l.Body), Notes: when(l.When)}, &l.Body, l.Node)
+		notes := whichObjects(l)
+		b.watch(l.GVK.Kind, notes)
+		if l.Optional {
+			notes = append(notes, "optional")
+		}
+		b.add(Node{ID: "lookups." + l.ID, Kind: Lookup, Name: l.ID, Object: objects(l.GVK, &l.Body), Notes: append(notes, when(l.When)...)}, &l.Body, l.Node)
 	}
 	for i := range b.rule.Children {
 		b.child(&b.rule.Children[i])
 	}
 	for i := range b.rule.Patches {
 		p := &b.rule.Patches[i]
-		target, node := b.rule.Parent.GVK, (*yamltree.Node)(nil)
+		target, node, notes := b.rule.Parent.GVK, (*yamltree.Node)(nil), []string(nil)
 		if p.Target != nil {
-			target, node = p.Target.GVK, p.Target.Node
+			target, node, notes = p.Target.GVK, p.Target.Node, whichObjects(p.Target)
+			b.watch(target.Kind, notes)
 		}
-		b.add(Node{ID: "patches." + p.ID, Kind: Patch, Name: p.ID, Object: objects(target, &p.Body), Notes: when(p.When)}, &p.Body, p.Template, node)
+		for _, field := range fieldsOf(p.Template) {
+			b.graph.Writes = append(b.graph.Writes, fmt.Sprintf("%s %s (patch %s)", target.Kind, field, p.ID))
+		}
+		b.add(Node{ID: "patches." + p.ID, Kind: Patch, Name: p.ID, Object: objects(target, &p.Body), Notes: append(notes, when(p.When)...)}, &p.Body, p.Template, node)
 	}
 	parts := []*yamltree.Node{b.rule.Status, b.rule.DeleteWhen}
 	var notes []string
@@ -70,6 +84,13 @@ func (b *builder) build() {
 	}
 	if slices.ContainsFunc(parts, func(n *yamltree.Node) bool { return n != nil }) {
 		b.add(Node{ID: "status", Kind: Status, Name: "status", Notes: notes}, &syntax.Body{}, parts...)
+	}
+	if b.rule.Status != nil || len(b.rule.Conditions) > 0 {
+		b.graph.Writes = append(b.graph.Writes, "the status of "+parent.GVK.Kind)
+	}
+	for _, list := range []*[]string{&b.graph.Watches, &b.graph.Reads, &b.graph.Writes} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
 	}
 }
 
@@ -98,10 +119,22 @@ func (b *builder) child(c *syntax.Child) {
 	if c.Adopt {
 		notes = append(notes, "adopts")
 	}
+	notes = append(notes, deletionNotes(c.Deletion)...)
+	for _, ignored := range c.Ignore {
+		if path, ok := ignored.Path.Text(); ok {
+			notes = append(notes, strings.Join(append([]string{"ignores " + path}, when(ignored.When)...), " "))
+		}
+	}
+	kind := syntax.TemplateGVK(c.Template).Kind
+	b.watch(kind, []string{"children of the rule"})
+	b.graph.Writes = append(b.graph.Writes, fmt.Sprintf("%s (child %s)", kind, c.ID))
 	body := c.Body
 	body.ForEach = b.dimensions(c)
-	b.add(Node{ID: c.ID, Kind: Child, Name: c.ID, Object: objects(syntax.TemplateGVK(c.Template), &body), Notes: notes},
-		&body, c.Template, c.ReadyWhen, c.CreateWhen, c.UpdateWhen, c.RecreateWhen)
+	parts := []*yamltree.Node{c.Template, c.ReadyWhen, c.CreateWhen, c.UpdateWhen, c.RecreateWhen, c.Deletion.WhenPruned, c.Deletion.WhenDeleted}
+	for _, ignored := range c.Ignore {
+		parts = append(parts, ignored.When)
+	}
+	b.add(Node{ID: c.ID, Kind: Child, Name: c.ID, Object: objects(syntax.TemplateGVK(c.Template), &body), Notes: notes}, &body, parts...)
 	for _, dependency := range c.DependsOn {
 		b.edge(Edge{From: dependency.ID, To: c.ID, Waits: true})
 	}
@@ -124,12 +157,23 @@ func (b *builder) dimensions(c *syntax.Child) []syntax.Dimension {
 
 // when is a note of a condition; none without one.
 func when(n *yamltree.Node) []string {
-	text, ok := n.Text()
+	text, ok := expressionIn(n)
 	if !ok {
 		return nil
 	}
-	text = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(text), "${"), "}")
-	return []string{"when " + strings.Join(strings.Fields(text), " ")}
+	return []string{"when " + text}
+}
+
+// expressionIn is a value that is one expression, without the braces; false without the value.
+func expressionIn(n *yamltree.Node) (string, bool) {
+	text, ok := n.Text()
+	if !ok {
+		return "", false
+	}
+	if parts, err := syntax.Scan(strings.TrimSpace(text)); err == nil && len(parts) == 1 && parts[0].Expr {
+		text = parts[0].Text
+	}
+	return strings.Join(strings.Fields(text), " "), true
 }
 
 // objects says what a node stands for: Deployment, or Deployments of a forEach.
@@ -235,11 +279,20 @@ func (b *builder) expression(text string, names celenv.Scope) []read {
 		return nil
 	}
 	var ids []read
+	within := map[int64]bool{} // of a longer path
+	for e := range celenv.All(x.Root()) {
+		for _, step := range flow.PathOf(e).Steps {
+			within[step.Operand.ID()] = true
+		}
+	}
 	for e := range celenv.All(x.Root()) {
 		path := flow.PathOf(e)
 		steps := path.Names()
 		if len(steps) < 2 {
 			continue
+		}
+		if !within[e.ID()] {
+			b.readsField(steps)
 		}
 		switch name := steps[1]; path.RootName() {
 		case flow.RootLookups:

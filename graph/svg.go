@@ -16,8 +16,42 @@ const (
 	margin     = 12
 )
 
-// svg is a picture of the graph. Its colours can be read on a light and on a dark page.
-func (g *Graph) svg() string {
+// heading is the height of the name above each of several graphs.
+const heading = 28
+
+// svg is a picture of graphs, one below the other. Its colours can be read on a light and on a dark page.
+func svg(graphs []*Graph) string {
+	names := make([]string, len(graphs))
+	var body strings.Builder
+	var width, height float64
+	for i, g := range graphs {
+		names[i] = g.Rule
+		picture, w, h := g.picture()
+		width = max(width, w)
+		if len(graphs) == 1 {
+			body.WriteString(picture)
+			height = h
+			continue
+		}
+		fmt.Fprintf(&body, `<text x="%d" y="%.0f" font-weight="bold" fill="#7a869a">%s</text>`+"\n", margin, height+heading-8, html.EscapeString("rule "+g.Rule))
+		fmt.Fprintf(&body, `<svg y="%.0f" width="%.0f" height="%.0f">`+"\n%s</svg>\n", height+heading, w, h, picture)
+		height += heading + h
+	}
+	what := "The graph of rule "
+	if len(graphs) > 1 {
+		what = "The graphs of rules "
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" font-family="sans-serif" font-size="13" role="img" aria-label="%s">
+`, width, height, width, height, html.EscapeString(what+strings.Join(names, ", ")))
+	out.WriteString(`<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="10" markerHeight="10" markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#7a869a"/></marker></defs>
+`)
+	out.WriteString(body.String() + "</svg>\n")
+	return out.String()
+}
+
+// picture is what is in the picture of a graph, and its size.
+func (g *Graph) picture() (text string, totalX, totalY float64) {
 	places, columns, rows := g.layout()
 	width := 0.0
 	for _, n := range g.Nodes {
@@ -35,12 +69,8 @@ func (g *Graph) svg() string {
 		own := float64(perColumn[p.column])*(nodeHeight+gapY) - gapY
 		return margin + (height-own)/2 + float64(p.row)*(nodeHeight+gapY)
 	}
-	totalX, totalY := 2*margin+float64(columns)*(width+gapX)-gapX, 2*margin+height
+	totalX, totalY = 2*margin+float64(columns)*(width+gapX)-gapX, 2*margin+height
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" font-family="sans-serif" font-size="13" role="img" aria-label="%s">
-`, totalX, totalY, totalX, totalY, html.EscapeString("The graph of rule "+g.Rule))
-	out.WriteString(`<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="10" markerHeight="10" markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#7a869a"/></marker></defs>
-`)
 	for _, e := range g.Edges {
 		from, to := places[g.index(e.From)], places[g.index(e.To)]
 		x1, y1, x2, y2 := x(from)+width, y(from)+nodeHeight/2, x(to), y(to)+nodeHeight/2
@@ -69,8 +99,7 @@ func (g *Graph) svg() string {
 		}
 		out.WriteString("</g>\n")
 	}
-	out.WriteString("</svg>\n")
-	return out.String()
+	return out.String(), totalX, totalY
 }
 
 // stroke is how an arrow is drawn.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// text is the graph as a table: each part, its objects, and what it needs.
+// text is the graph as a table: each part, its objects, and what it needs; then what the rule watches, reads and writes.
 func (g *Graph) text() string {
 	var rows [][3]string
 	widths := [2]int{}
@@ -46,6 +46,19 @@ func (g *Graph) text() string {
 	for _, row := range rows {
 		line := fmt.Sprintf("  %-*s  %-*s  %s", widths[0], row[0], widths[1], row[1], row[2])
 		out.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	for _, list := range []struct {
+		title string
+		items []string
+	}{{"watches", g.Watches}, {"reads", g.Reads}, {"writes", g.Writes}} {
+		title := list.title
+		if len(list.items) > 0 && title == "watches" {
+			out.WriteString("\n")
+		}
+		for _, item := range list.items {
+			fmt.Fprintf(&out, "  %-*s  %s\n", len("watches"), title, item)
+			title = ""
+		}
 	}
 	return out.String()
 }

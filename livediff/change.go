@@ -25,7 +25,9 @@ const (
 	Deleted   Action = "delete"
 	Orphaned  Action = "orphan"
 	Patched   Action = "patch"
-	Status    Action = "status"
+	// Restored is for what a patch no longer sets.
+	Restored Action = "restore"
+	Status   Action = "status"
 	// Refused is for what cannot be written.
 	Refused Action = "refuse"
 	// Kept is for what would be deleted, and is not because something else is refused.
@@ -42,6 +44,8 @@ type Change struct {
 	before, after *unstructured.Unstructured
 	// secrets are values that are not shown.
 	secrets redact.Values
+	// passes is true for what is refused now and not for ever: the object with the name of a child is being deleted.
+	passes bool
 	// recreates is true if the object is deleted first where the change is refused.
 	recreates bool
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
@@ -21,11 +22,14 @@ type Differ struct {
 	options   livepreview.Options
 	previewer *livepreview.Previewer
 	shapes    fieldset.Shapes
+	// contributors are the parents that were evaluated, and evaluatedAll is true if these are all.
+	contributors map[types.NamespacedName]contributor
+	evaluatedAll bool
 }
 
 // New makes a Differ. It sends no request.
 func New(o livepreview.Options) *Differ {
-	return &Differ{options: o, previewer: livepreview.New(o), shapes: fieldset.Shapes{Seed: maphash.MakeSeed()}}
+	return &Differ{options: o, previewer: livepreview.New(o), shapes: fieldset.Shapes{Seed: maphash.MakeSeed()}, contributors: map[types.NamespacedName]contributor{}}
 }
 
 // Changes are what the rule would change for one parent.
@@ -37,7 +41,11 @@ type Changes struct {
 	Preview *preview.Preview
 	// All are the changes: of children in the order of the rule, then patches, the status and deletions.
 	All []Change
+	// Problems are the parts of the rule that wait or fail for the parent.
+	Problems []Problem
 
+	// unselected is true if the rule is not for the parent.
+	unselected bool
 	// losses are what the prune guard counts. It is certain of them if unsure is false.
 	losses []identity.ID
 	unsure bool
@@ -57,18 +65,20 @@ const (
 // Diff compares. The error says that the API server could not be asked, or not about all.
 func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*Changes, error) {
 	out := &Changes{Parent: parent, Idle: d.idle(parent)}
-	if out.Idle == Terminating {
-		return out, nil
-	}
 	p, err := d.previewer.Preview(ctx, parent)
 	if err != nil {
 		return nil, err
 	}
-	if out.Idle == Suspended {
+	out.unselected = p.Unmatched != "" && !p.Failed()
+	d.note(parent, out.Idle, p.Preview)
+	switch out.Idle {
+	case Terminating:
+		return out, nil
+	case Suspended:
 		out.loseAtMost(d.options.Program, parent, p)
 		return out, nil
 	}
-	out.Preview = p.Preview
+	out.Preview, out.Problems = p.Preview, problemsOf(p.Preview)
 	if p.Unmatched == "" {
 		if err := d.rendered(ctx, p, out); err != nil {
 			return nil, err
@@ -109,7 +119,7 @@ func (d *Differ) rendered(ctx context.Context, p *livepreview.Preview, out *Chan
 			}
 		}
 		for _, refused := range node.Refused {
-			out.All = append(out.All, Change{Action: Refused, Object: refused.Object, Message: d.reason(refused.Err)})
+			out.All = append(out.All, Change{Action: Refused, Object: refused.Object, Message: d.reason(refused.Err), passes: !refused.IsFinal()})
 		}
 		for _, kept := range node.Kept {
 			if kept.Recreated {

@@ -3,6 +3,8 @@ package livediff
 import (
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // What happens to children that the rule does not render, and what the prune guard has to know.
@@ -106,6 +108,123 @@ func TestEnded(t *testing.T) {
 			}
 			if lost != tc.losses {
 				t.Errorf("losses: got %q, want %q", lost, tc.losses)
+			}
+		})
+	}
+}
+
+// What fails is told, and is a failure; what waits is told.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		spec, parent       string
+		objects            []string
+		problems, failures string
+	}{
+		"nothing": {spec: oneChild},
+		"a child that waits": {
+			spec: `
+  lookups: [{id: absent, apiVersion: v1, kind: ConfigMap, name: absent}]
+  children:
+  - id: config
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${lookups.absent.metadata.name}"}}`,
+			problems: "child config waits: template.metadata.name: ",
+		},
+		"a child that fails": {
+			spec: `
+  children:
+  - id: config
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.labels.missing}"}}`,
+			problems: "child config fails: template.metadata.name: ",
+			failures: "ServiceAccount shop/web: child config fails: template.metadata.name: ",
+		},
+		"a patch that fails": {
+			spec: `
+  patches:
+  - id: tag
+    target: {apiVersion: v1, kind: Namespace, name: shop}
+    template: {metadata: {labels: {tag: "${parent.metadata.labels.missing}"}}}`,
+			problems: "patch tag fails: template.metadata.labels.tag: ",
+			failures: "ServiceAccount shop/web: patch tag fails: template.metadata.labels.tag: ",
+		},
+		"an event that fails": {
+			spec: `
+  events: [{when: "${parent.metadata.labels.missing == 'a'}", reason: Missing, message: "a"}]`,
+			problems: "fails: events[0].when: ",
+			failures: "ServiceAccount shop/web: fails: events[0].when: ",
+		},
+		"a rule of which it is not known whether it is for the parent": {
+			spec: "\n", parent: strings.Replace(ruleText, "kind: ServiceAccount,", `kind: ServiceAccount, when: "${parent.metadata.labels.missing == 'a'}",`, 1),
+			problems: "the rule fails: it is not known whether it is for the parent: ",
+			failures: "ServiceAccount shop/web: the rule fails: it is not known whether it is for the parent: ",
+		},
+		"what has the name of a child": {
+			spec: oneChild, objects: []string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: shop}}"},
+			failures: "ServiceAccount shop/web: refuse ConfigMap shop/config: ",
+		},
+		"what has the name of a child, and is being deleted": {
+			spec: oneChild, objects: []string{`{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: shop, deletionTimestamp: "2026-03-05T06:07:08Z"}}`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rule := tc.parent
+			if rule == "" {
+				rule = ruleText
+			}
+			d, _ := differOf(t, rule+tc.spec, tc.objects...)
+			changes, err := d.Diff(t.Context(), parse(t, parentText))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var problems []string
+			for _, problem := range changes.Problems {
+				problems = append(problems, problem.String())
+			}
+			check := func(what, got, want string) {
+				if !strings.HasPrefix(got, want) || want == "" && got != "" {
+					t.Errorf("%s: got %q, want %q", what, got, want)
+				}
+			}
+			check("problems", strings.Join(problems, ", "), tc.problems)
+			check("failures", strings.Join(changes.Failures(), ", "), tc.failures)
+			summary := NewSummary([]*unstructured.Unstructured{changes.Parent}, 10, false)
+			summary.Add(changes)
+			if says := strings.Contains(summary.String(), "1 parent fails"); says != (tc.failures != "") {
+				t.Errorf("the summary: %s", summary)
+			}
+		})
+	}
+}
+
+// A parent that the rule is not for counts only if something is undone for it.
+func TestConcerns(t *testing.T) {
+	t.Parallel()
+	other := strings.Replace(parentText, "name: web", "name: web, labels: {not: selected}", 1)
+	suspended := strings.Replace(other, "name: web", `name: web, annotations: {kanon.dev/suspend: "true"}`, 1)
+	for name, tc := range map[string]struct {
+		parent  string
+		objects []string
+		want    bool
+	}{
+		"selected":                             {parentText, nil, true},
+		"not selected":                         {other, nil, false},
+		"not selected any more":                {other, []string{child("theirs")}, true},
+		"not selected, and suspended":          {suspended, nil, false},
+		"suspended, and not selected any more": {suspended, []string{child("theirs")}, true},
+		"not selected, and being deleted":      {strings.Replace(other, "name: web", `name: web, deletionTimestamp: "2026-03-05T06:07:08Z"`, 1), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, _ := differ(t, oneChild, tc.objects...)
+			changes, err := d.Diff(t.Context(), parse(t, tc.parent))
+			if err != nil {
+				t.Fatal(err)
+			}
+			summary := NewSummary([]*unstructured.Unstructured{changes.Parent}, 10, false)
+			summary.Add(changes)
+			if counts := strings.HasPrefix(summary.String(), "1 parent: "); changes.Concerns() != tc.want || counts != tc.want {
+				t.Errorf("%t: %s", changes.Concerns(), summary)
 			}
 		})
 	}

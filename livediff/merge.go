@@ -13,24 +13,24 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
-// applied is the live object after its managedFields became entries and Kanon applied content to it, by the API server's own code.
-func (w *writing) applied(entries []any, content map[string]any) (*unstructured.Unstructured, error) {
-	live, err1 := w.kind.TypedLive(w.live)
-	config, err2 := w.kind.Converter.ObjectToTyped(&unstructured.Unstructured{Object: content})
-	managers, err3 := w.managers(entries)
+// applied is the live object after its managedFields became entries and a manager applied content to it, by the API server's own code.
+func applied(kind fieldset.Kind, live *unstructured.Unstructured, entries []any, manager string, content map[string]any) (*unstructured.Unstructured, error) {
+	before, err1 := kind.TypedLive(live)
+	config, err2 := kind.Converter.ObjectToTyped(&unstructured.Unstructured{Object: content})
+	managers, err3 := managersOf(kind, entries, manager)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
 	updater := (&merge.UpdaterBuilder{Converter: oneVersion{}, ReturnInputOnNoop: true}).BuildUpdater()
-	merged, _, err := updater.Apply(live, config, fieldpath.APIVersion(w.kind.Version), managers, fieldset.Manager, true)
+	merged, _, err := updater.Apply(before, config, fieldpath.APIVersion(kind.Version), managers, manager, true)
 	if err != nil {
 		return nil, err
 	}
-	return w.untyped(merged)
+	return untyped(kind, merged)
 }
 
-func (w *writing) untyped(value *typed.TypedValue) (*unstructured.Unstructured, error) {
-	object, err := w.kind.Converter.TypedToObject(value)
+func untyped(kind fieldset.Kind, value *typed.TypedValue) (*unstructured.Unstructured, error) {
+	object, err := kind.Converter.TypedToObject(value)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +41,8 @@ func (w *writing) untyped(value *typed.TypedValue) (*unstructured.Unstructured, 
 	return next, nil
 }
 
-// managers are the owners of fields, by entries of managedFields: Kanon's apply under its name, and all others.
-func (w *writing) managers(entries []any) (fieldpath.ManagedFields, error) {
+// managersOf are the owners of fields, by entries of managedFields: what one manager has applied under its name, and all others.
+func managersOf(kind fieldset.Kind, entries []any, manager string) (fieldpath.ManagedFields, error) {
 	holder := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"managedFields": entries}}}
 	managers := fieldpath.ManagedFields{}
 	for i, e := range fieldset.EntriesOf(holder) {
@@ -51,10 +51,10 @@ func (w *writing) managers(entries []any) (fieldpath.ManagedFields, error) {
 			return nil, err
 		}
 		name, isApply := strconv.Itoa(i), e.Operation == fieldset.OperationApply
-		if e.Ours() && isApply {
-			name = fieldset.Manager
+		if e.Manager == manager && e.Subresource == "" && isApply {
+			name = manager
 		}
-		managers[name] = fieldpath.NewVersionedSet(fields, fieldpath.APIVersion(w.kind.Version), isApply)
+		managers[name] = fieldpath.NewVersionedSet(fields, fieldpath.APIVersion(kind.Version), isApply)
 	}
 	return managers, nil
 }

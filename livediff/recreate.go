@@ -62,7 +62,7 @@ func (w *writing) settled(answer, whole *unstructured.Unstructured) (*unstructur
 	if settled, err = settled.Merge(rendered); err != nil {
 		return nil, err
 	}
-	return w.untyped(settled)
+	return untyped(w.kind, settled)
 }
 
 // ownedByOthers are the fields that another than Kanon has set.

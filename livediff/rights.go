@@ -63,6 +63,15 @@ func (d *Differ) checkRight(ctx context.Context, object *unstructured.Unstructur
 	if namespace := object.GetNamespace(); namespace != "" {
 		where = fmt.Sprintf(" in namespace %q", namespace)
 	}
-	return fmt.Errorf("dry run of %s: you have no right to %s %s%s, which a dry run needs as the write does",
-		identity.Of(object), request.verb, resource, where)
+	return &deniedError{fmt.Sprintf("dry run of %s: you have no right to %s %s%s, which a dry run needs as the write does",
+		identity.Of(object), request.verb, resource, where), forbidden}
 }
+
+// deniedError says in words of ours what the API server said.
+type deniedError struct {
+	text string
+	err  error
+}
+
+func (e *deniedError) Error() string { return e.text }
+func (e *deniedError) Unwrap() error { return e.err }

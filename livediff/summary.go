@@ -16,8 +16,11 @@ import (
 
 // Summary counts what changes for several parents, and asks the prune guard about it as if the rule were a new revision.
 type Summary struct {
+	// parents counts those with which the rule has to do, and affected those, and objects of patches, for which something changes.
 	parents, affected int
 	counts            map[counted]int
+	// failing counts the parents for which the rule cannot do all that it says.
+	failing int
 	// idle counts the parents for which Kanon changes nothing, by the reason.
 	idle     map[Idle]int
 	guard    guard.Guard
@@ -49,8 +52,14 @@ func keyOf(parent *unstructured.Unstructured) queue.Key {
 	return queue.Key{Parent: types.NamespacedName{Namespace: parent.GetNamespace(), Name: parent.GetName()}}
 }
 
-// Add takes in what changes for one of the parents.
+// Add takes in what changes for one of the parents. One with which the rule has nothing to do does not count.
 func (s *Summary) Add(changes *Changes) {
+	if !changes.Concerns() {
+		s.parents--
+	}
+	if len(changes.Failures()) > 0 {
+		s.failing++
+	}
 	for _, change := range changes.All {
 		s.counts[counted{change.Action, change.Object.GroupVersionKind()}]++
 	}
@@ -71,8 +80,19 @@ func (s *Summary) Add(changes *Changes) {
 	}
 }
 
+// AddRestored takes in what patches no longer set.
+func (s *Summary) AddRestored(changes []Change) {
+	s.affected += len(changes)
+	for _, change := range changes {
+		s.counts[counted{change.Action, change.Object.GroupVersionKind()}]++
+	}
+}
+
 // Differs reports whether anything changes for any parent.
 func (s *Summary) Differs() bool { return s.affected > 0 }
+
+// Fails reports whether the rule cannot do all that it says for a parent.
+func (s *Summary) Fails() bool { return s.failing > 0 }
 
 // String is one line, such as "12 parents: 1 ConfigMap is deleted, 3 Deployments change".
 func (s *Summary) String() string {
@@ -86,6 +106,12 @@ func (s *Summary) String() string {
 			text = strings.Replace(text, "is ", "are ", 1)
 		}
 		parts = append(parts, countOf(n)+" "+text)
+	}
+	switch {
+	case s.failing == 1:
+		parts = append(parts, "1 parent fails")
+	case s.failing > 1:
+		parts = append(parts, countOf(s.failing)+" fail")
 	}
 	slices.Sort(parts)
 	if len(parts) == 0 {
@@ -116,6 +142,7 @@ var verbs = map[Action][2]string{ //nolint:gochecknoglobals // a table
 	Deleted:   {"is deleted", "are deleted"},
 	Orphaned:  {"is orphaned", "are orphaned"},
 	Patched:   {"is patched", "are patched"},
+	Restored:  {"is restored", "are restored"},
 	Status:    {"has another status", "have another status"},
 	Refused:   {"is refused", "are refused"},
 	Kept:      {"is kept", "are kept"},

@@ -62,6 +62,12 @@ func child(note string) string { return childOf("config", "config", note) }
 // differ compares a rule with a cluster that has the parent and these objects.
 func differ(t *testing.T, spec string, objects ...string) (*Differ, *fake.FakeDynamicClient) {
 	t.Helper()
+	return differOf(t, ruleText+spec, objects...)
+}
+
+// differOf is differ for the whole text of a rule.
+func differOf(t *testing.T, rule string, objects ...string) (*Differ, *fake.FakeDynamicClient) {
+	t.Helper()
 	kinds, err := manifests.BuiltinKinds()
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +81,7 @@ func differ(t *testing.T, spec string, objects ...string) (*Differ, *fake.FakeDy
 		given = append(given, parse(t, text))
 	}
 	client := fake.NewSimpleDynamicClient(scheme, given...)
-	checked, err := manifests.Check(t.Context(), []manifests.File{{Name: "rule.yaml", Data: []byte(ruleText + spec)}}, nil, kinds, rules.Options{Namespace: kanon})
+	checked, err := manifests.Check(t.Context(), []manifests.File{{Name: "rule.yaml", Data: []byte(rule)}}, nil, kinds, rules.Options{Namespace: kanon})
 	if err != nil || len(checked.Programs) != 1 {
 		t.Fatal(err, checked.Findings)
 	}

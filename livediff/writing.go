@@ -86,7 +86,7 @@ func (w *writing) update(ctx context.Context) (*unstructured.Unstructured, error
 	if entries == nil {
 		return w.apply(ctx, content)
 	}
-	next, err := w.applied(entries, content)
+	next, err := applied(w.kind, w.live, entries, fieldset.Manager, content)
 	if err != nil {
 		return nil, fmt.Errorf("merge %s: %w", w.desired.Ref, err)
 	}

@@ -62,23 +62,32 @@ func (r *reader) childKinds() (map[schema.GroupVersionKind]bool, error) {
 	for _, child := range r.options.Program.Children {
 		kinds[child.GVK] = true
 	}
-	stored, err := r.options.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).
-		Namespace(r.options.Namespace).Get(r.ctx, record.NamePrefix+r.ruleID, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		return kinds, nil
-	case err != nil:
-		return nil, fmt.Errorf("read the rule's record: %w", err)
-	}
-	text, _, _ := unstructured.NestedString(stored.Object, "data", "record")
-	var stated record.Record
-	if err := json.Unmarshal([]byte(text), &stated); err != nil {
-		return kinds, nil //nolint:nilerr // a record that Kanon did not write says nothing
+	stated, err := r.Record(r.ctx)
+	if err != nil {
+		return nil, err
 	}
 	for _, kind := range stated.Children {
 		kinds[kind.GVK()] = true
 	}
 	return kinds, nil
+}
+
+// Record is what Kanon remembers of the rule; empty if it does not run, and without the right to read it.
+func (p *Previewer) Record(ctx context.Context) (record.Record, error) {
+	stored, err := p.options.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).
+		Namespace(p.options.Namespace).Get(ctx, record.NamePrefix+p.ruleID, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return record.Record{}, nil
+	case err != nil:
+		return record.Record{}, fmt.Errorf("read the rule's record: %w", err)
+	}
+	text, _, _ := unstructured.NestedString(stored.Object, "data", "record")
+	var stated record.Record
+	if err := json.Unmarshal([]byte(text), &stated); err != nil {
+		return record.Record{}, nil //nolint:nilerr // a record that Kanon did not write says nothing
+	}
+	return stated, nil
 }
 
 // read reads one object, if it was not yet.

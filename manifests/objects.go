@@ -3,6 +3,7 @@ package manifests
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -37,6 +39,43 @@ func Objects(files []File) ([]*unstructured.Unstructured, error) {
 		}
 	}
 	return objects, nil
+}
+
+// DistinctObjects is Objects for files that may have each object once. An object without a namespace is taken to be in the one that
+// kubectl would put it in.
+func DistinctObjects(files []File) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	from := map[identity.ID]string{} // the file that has the object
+	for _, file := range files {
+		objects, err := Objects([]File{file})
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			id := identity.Of(object)
+			id.Namespace = cmp.Or(id.Namespace, metav1.NamespaceDefault)
+			if first, twice := from[id]; twice {
+				return nil, &TwiceError{Object: identity.Of(object), First: first, Second: file.Name}
+			}
+			from[id] = file.Name
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
+}
+
+// TwiceError says that an object is given more than once, so that it is not clear how it is.
+type TwiceError struct {
+	Object identity.ID
+	// First and Second are the names of the files that have it, which may be one.
+	First, Second string
+}
+
+func (e *TwiceError) Error() string {
+	if e.First == e.Second {
+		return fmt.Sprintf("%s has %s twice: leave one of them out", e.First, e.Object)
+	}
+	return fmt.Sprintf("%s has %s, and so has %s: leave one of them out", e.Second, e.Object, e.First)
 }
 
 // appendObjects adds what a document holds; an empty one holds nothing.

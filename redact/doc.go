@@ -6,6 +6,7 @@
 //	values.Text("https://topsecret@db")       // https://(hidden)@db
 //	values.Object(configMap)                  // data: {url: https://(hidden)@db}
 //
-// It knows values by their text. What is computed from one in another way, such as a hash of it, is shown. A value of fewer than
+// It knows values by their text, and by what base64, JSON, YAML and URLs make of it (forms.go). What is computed from one in another
+// way, such as a hash of it, is shown. A value of fewer than
 // LeastPart characters is hidden only where it stands alone: within other text it would be found where it is not.
 package redact

@@ -21,7 +21,7 @@ const (
 // LeastPart is from how many characters on a value is also looked for inside other text.
 const LeastPart = 6
 
-// Values are the values that Secrets hold, as text and as base64.
+// Values are the values that Secrets hold, in the forms in which texts may have them; see formsOf.
 type Values map[string]bool
 
 // Note takes in what an object holds, if it is a Secret.
@@ -44,8 +44,10 @@ func (v Values) Note(object *unstructured.Unstructured) {
 }
 
 func (v Values) add(text string) {
-	if text != "" {
-		v[text], v[base64.StdEncoding.EncodeToString([]byte(text))] = true, true
+	for _, form := range formsOf(text) {
+		if form != "" {
+			v[form] = true
+		}
 	}
 }
 
@@ -99,7 +101,7 @@ func (v Values) JSON(value any) any {
 
 // Object is the content of an object without the values in it. Its kind and its name stay: nobody would know which object it is.
 func (v Values) Object(content map[string]any) map[string]any {
-	if len(v) == 0 {
+	if len(v) == 0 || content == nil {
 		return content
 	}
 	out, _ := v.JSON(content).(map[string]any)

@@ -1,6 +1,10 @@
 package redact_test
 
 import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,7 +79,44 @@ func TestObjects(t *testing.T) {
 	}, is); diff != "" {
 		t.Error(diff)
 	}
-	if _, created := values().Objects(nil, map[string]any{"a": "topsecret"}); created["a"] != redact.Hidden {
-		t.Errorf("%v", created)
+	if nothing, created := values().Objects(nil, map[string]any{"a": "topsecret"}); nothing != nil || created["a"] != redact.Hidden {
+		t.Errorf("%v, %v", nothing, created)
+	}
+}
+
+// What rules and messages compute from a value is hidden, too.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	const value = "top\"secret/&\n-----BEGIN SOMETHING-----\n"
+	v := redact.Values{}
+	v.Note(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "stringData": map[string]any{"key": value, "pin": "1234"}}})
+	for name, text := range map[string]string{
+		"base64":                 base64.StdEncoding.EncodeToString([]byte(value)),
+		"base64 of URLs":         base64.URLEncoding.EncodeToString([]byte(value)),
+		"base64 without padding": base64.RawStdEncoding.EncodeToString([]byte(value)),
+		"JSON":                   `{"key":"top\"secret/&\n-----BEGIN SOMETHING-----\n"}`,
+		"JSON of Go":             `{"key":"top\"secret/\u0026\n-----BEGIN SOMETHING-----\n"}`,
+		"quoted":                 fmt.Sprintf("Invalid value: %q", value),
+		"a query":                "https://db?key=" + url.QueryEscape(value),
+		"a path":                 "https://db/" + url.PathEscape(value),
+		"YAML":                   "key: |\n  x\n  -----BEGIN SOMETHING-----\n",
+	} {
+		got := v.Text(text)
+		if !strings.Contains(got, redact.Hidden) || strings.Contains(got, "BEGIN") || strings.Contains(got, "c2Vjc") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for _, user := range []string{"", "a", "ab", "abc", "admin:"} {
+		encoded := base64.StdEncoding.EncodeToString([]byte(user + value))
+		got := v.Text(encoded)
+		rest := strings.Replace(got, redact.Hidden, "", 1)
+		if len(rest) > len(user)*4/3+8 {
+			t.Errorf("%s after %q: %s", encoded, user, got)
+		}
+	}
+	for _, text := range []string{"pin 1234", "top"} {
+		if got := v.Text(text); got != text {
+			t.Errorf("%q: %q", text, got)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package ruletest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/definitions"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -166,12 +169,22 @@ func (s *subject) read(o object) ([]*unstructured.Unstructured, error) {
 	return manifests.Objects(files)
 }
 
+// readAll are the objects of a list, which may have each once.
 func (s *subject) readAll(objects []object) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	var wrong []error
+	given := map[identity.ID]bool{}
 	for _, o := range objects {
 		read, err := s.read(o)
 		wrong = append(wrong, err)
+		for _, u := range read {
+			id := identity.Of(u)
+			id.Namespace = cmp.Or(id.Namespace, metav1.NamespaceDefault)
+			if given[id] {
+				wrong = append(wrong, fmt.Errorf("%s: %s is given twice: leave one of them out", o.at, identity.Of(u)))
+			}
+			given[id] = true
+		}
 		all = append(all, read...)
 	}
 	return all, errors.Join(wrong...)

@@ -71,7 +71,7 @@ func (o *confirmOptions) run(cmd *cobra.Command, name string) error {
 	if o.timeout <= 0 {
 		return exit.Usagef(cmd, "--timeout must be more than 0; --wait=false does not wait")
 	}
-	there, err := o.live.Reach(cmd.Context())
+	there, err := o.live.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

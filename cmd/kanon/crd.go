@@ -15,7 +15,6 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
-	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
 )
@@ -69,8 +68,9 @@ the rules or if none of them has a schema, and 2 when the command is called wron
 	o.files.Add(cmd, "rules")
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
 	flags.StringVarP(&o.output, "output", "o", "yaml", "form of the output: yaml or json")
-	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
+	rulefiles.AddKanonNamespace(flags, &o.namespace, "in which rules belong")
 	rulefiles.AddLimits(flags, &o.limits)
+	commandline.CompleteFlag(cmd, "kanon-namespace", func() []cobra.Completion { return nil })
 	commandline.CompleteFlag(cmd, "output", func() []cobra.Completion { return crdFormats() })
 	return cmd
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +28,7 @@ import (
 
 // diffOptions are the flags of kanon diff.
 type diffOptions struct {
+	files     rulefiles.Filenames
 	namespace string
 	selector  string
 	all       bool
@@ -51,8 +55,12 @@ Left out are the labels and annotations by which Kanon knows its children, its o
 conditions, and the values of Secrets. Nothing is shown for a suspended rule or
 parent, and for a parent that is being deleted only what finalize does.
 
+With --all and --selector, parents that the rule does not select are left out, unless
+something is undone for them.
+
 The exit code is 0 without differences, 1 with some, and more than 1 when something
-went wrong, as of kubectl diff.`,
+went wrong, as of kubectl diff: also when the rule fails for a parent, or the API server
+refuses what it renders.`,
 		Example: `  # What the rule would change for one parent
   kanon diff rule.yaml storefront -n shop
 
@@ -62,6 +70,9 @@ went wrong, as of kubectl diff.`,
   # A parent that does not exist yet
   kanon diff rule.yaml parent.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if o.files.Given() {
+				args = append([]string{""}, args...) // in place of RULE
+			}
 			switch selects := o.all || o.selector != ""; {
 			case len(args) == 0:
 				return exit.Usagef(cmd, "name a file with a rule")
@@ -75,6 +86,7 @@ went wrong, as of kubectl diff.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.diff(cmd, args) },
 	}
 	flags := cmd.Flags()
+	o.files.Add(cmd, "a rule, in place of RULE")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the parent; default: that of the kubeconfig, with --all and --selector all")
 	flags.StringVarP(&o.selector, "selector", "l", "", "parents with these labels")
 	flags.BoolVar(&o.all, "all", false, "all parents that the rule selects")
@@ -83,7 +95,23 @@ went wrong, as of kubectl diff.`,
 	o.cluster.AddTimeout(flags, connection.Group)
 	rulefiles.AddLimits(flags, &o.limits)
 	o.cluster.Complete(cmd)
+	cmd.ValidArgsFunction = o.complete
 	return cmd
+}
+
+// complete completes PARENT with the names of the parents of the rule, beside files.
+func (o *diffOptions) complete(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	files, rest, err := o.files.Split(cmd, args)
+	files = slices.Compact(files) // to complete, cobra parses the flags twice
+	if err != nil || len(files) != 1 || len(rest) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	rules := rulefiles.Decoded(files[0])
+	if len(rules) != 1 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	gvk := rules[0].ParentKind()
+	return o.cluster.Names(cmd.Context(), strings.ToLower(gvk.Kind)+"."+gvk.Version+"."+gvk.Group, o.namespace), cobra.ShellCompDirectiveDefault
 }
 
 func (o *diffOptions) diff(cmd *cobra.Command, args []string) error {
@@ -94,12 +122,16 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	if err := rulefiles.CheckLimits(o.limits); err != nil {
 		return exit.Usagef(cmd, "%w", err)
 	}
-	files, err := manifests.Read(args[:1], cmd.InOrStdin())
+	names, parentArgs, err := o.files.Split(cmd, args)
+	if err != nil {
+		return err
+	}
+	files, err := manifests.Read(names, cmd.InOrStdin())
 	if err != nil {
 		return exit.Usagef(cmd, "%w", err)
 	}
 	ctx := cmd.Context()
-	config, err := o.cluster.Reach(ctx)
+	config, err := o.cluster.Reach(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -111,7 +143,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return exit.OfCluster(config.Host, err)
 	}
-	program, err := o.program(cmd, args[0], files, kinds, config)
+	program, err := o.program(cmd, strings.Join(names, ", "), files, kinds, config)
 	if err != nil {
 		return err
 	}
@@ -119,7 +151,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 		return terminal.Say(cmd.OutOrStdout(), "# the rule is suspended: Kanon changes nothing for it\n")
 	}
 	differ := livediff.New(livepreview.Options{Client: client, Kinds: kinds, Program: program, Namespace: o.kanonNamespace, Now: time.Now()})
-	parents, err := o.parents(cmd, differ, program, args[1:])
+	parents, err := o.parents(cmd, differ, program, parentArgs)
 	if err != nil {
 		return exit.OfCluster(config.Host, err)
 	}
@@ -162,9 +194,9 @@ func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule 
 	if err != nil {
 		return nil, exit.Usagef(cmd, "%w", err)
 	}
-	objects, err := manifests.Objects(files)
+	objects, err := manifests.DistinctObjects(files)
 	if err != nil {
-		return nil, err
+		return nil, rulefiles.AsGiven(cmd, err)
 	}
 	parents, err := differ.Written(ctx, namespace, objects)
 	if err == nil && len(parents) == 0 {
@@ -177,23 +209,41 @@ func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule 
 func (o *diffOptions) print(cmd *cobra.Command, differ *livediff.Differ, rule *program.Program, parents []*unstructured.Unstructured) error {
 	defer terminal.SayIfSlow(cmd.ErrOrStderr(), fmt.Sprintf("Comparing %s with the cluster…", manifests.Counted(len(parents), "parent")))()
 	out := cmd.OutOrStdout()
+	chosen := o.all || o.selector != ""
 	summary := livediff.NewSummary(parents, rule.PruneLimit, o.selector != "" || o.namespace != "")
+	var failures []string
 	for _, parent := range parents {
 		changes, err := differ.Diff(cmd.Context(), parent)
 		if err != nil {
 			return err
 		}
-		if err := changes.Print(out, terminal.HasColors(out)); err != nil {
-			return err
+		if !chosen || changes.Concerns() { // who names a parent is told that the rule does not select it
+			if err := changes.Print(out, terminal.HasColors(out)); err != nil {
+				return err
+			}
 		}
+		failures = append(failures, changes.Failures()...)
 		summary.Add(changes)
 	}
-	if len(parents) > 1 || o.all || o.selector != "" {
+	restored, notes, err := differ.Restored(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(terminal.Warn(cmd.ErrOrStderr(), notes), livediff.PrintRestored(out, rule.Name, restored, terminal.HasColors(out))); err != nil {
+		return err
+	}
+	summary.AddRestored(restored)
+	if len(parents) > 1 || chosen {
 		if err := terminal.Say(out, "# %s\n", summary); err != nil {
 			return err
 		}
 	}
-	if summary.Differs() {
+	switch {
+	case len(failures) == 1:
+		return errors.New(failures[0])
+	case len(failures) > 1:
+		return fmt.Errorf("%s; and %d more in the output", failures[0], len(failures)-1)
+	case summary.Differs():
 		return exit.ErrDifferences
 	}
 	return nil

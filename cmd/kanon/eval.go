@@ -12,6 +12,7 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 	"kanon.dev/kanon/cmd/kanon/internal/connection"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/inventory"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/cmd/kanon/internal/workbench"
@@ -90,6 +91,12 @@ command is called wrongly.`,
 	rulefiles.AddLimits(flags, &o.Limits)
 	o.Cluster.Complete(cmd)
 	commandline.CompleteFlag(cmd, "output", evalFormats)
+	commandline.CompleteFlagBy(cmd, "parent", connection.CompleteSlashed(&o.Cluster, &o.Namespace))
+	commandline.CompleteFlagBy(cmd, "rule", func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		there := inventory.Flags{KanonNamespace: o.KanonNamespace, Cluster: o.Cluster}
+		return there.CompleteRules(cmd), cobra.ShellCompDirectiveDefault // or a file
+	})
+	commandline.CompleteFlag(cmd, "child", func() []cobra.Completion { return o.Children(cmd) })
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }

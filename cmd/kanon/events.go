@@ -73,6 +73,7 @@ is called wrongly, and 3 when the cluster does not answer.`,
 	o.where.AddCluster(cmd)
 	o.output.Add(cmd)
 	commandline.CompleteFlag(cmd, "types", func() []cobra.Completion { return []cobra.Completion{"Normal", "Warning"} })
+	commandline.CompleteFlagBy(cmd, "for", connection.CompleteSlashed(&o.where.Cluster, &o.where.Namespace))
 	commandline.CompleteFlag(cmd, "rule", func() []cobra.Completion { return o.where.CompleteRules(cmd) })
 	return cmd
 }
@@ -108,7 +109,7 @@ func (o *eventsOptions) events(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	there, err := o.where.Reach(cmd.Context())
+	there, err := o.where.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

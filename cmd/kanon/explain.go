@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/engine"
@@ -29,10 +30,11 @@ func newExplainCommand() *cobra.Command {
 		Short: "Show what a rule reads and makes, as a table or a graph",
 		Long: `Show the parts of a rule: what it is for, what it looks up, which children it makes
 and what it patches; under which conditions, and which part needs which. A part stands
-after all that it needs.
+after all that it needs. Then follow the objects that the rule watches, the fields that
+its expressions read, and what it writes.
 
 With -o the same is a graph: for Graphviz (dot), for a Markdown page on GitHub
-(mermaid), or as a picture (svg). A bold arrow is a dependsOn, which waits until the other
+(mermaid), or as a picture (svg). Several rules are in one graph. A bold arrow is a dependsOn, which waits until the other
 child is ready, and a dotted one reads a child as observed, which waits for nothing.
 
 The exit code is 0, 1 when the rule has errors, and 2 when the command is called
@@ -54,6 +56,7 @@ wrongly.`,
 	o.files.Add(cmd, "rules")
 	flags.StringVarP(&o.output, "output", "o", string(graph.Text), strings.Join(graph.Formats(), ", "))
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
+	commandline.CompleteFlag(cmd, "output", func() []cobra.Completion { return graph.Formats() })
 	return cmd
 }
 
@@ -65,26 +68,19 @@ func (o *explainOptions) explain(cmd *cobra.Command, files []string) error {
 	if err != nil {
 		return err
 	}
-	if len(checked.Decoded) > 1 && o.output == string(graph.SVG) {
-		return fmt.Errorf("%s has %d rules: a picture has one", strings.Join(files, ", "), len(checked.Decoded))
-	}
 	return o.write(cmd, checked.Decoded)
 }
 
 func (o *explainOptions) write(cmd *cobra.Command, decoded []*syntax.Rule) error {
+	graphs := make([]*graph.Graph, len(decoded))
 	for i, rule := range decoded {
-		g, err := graph.Of(rule)
-		if err != nil {
+		var err error
+		if graphs[i], err = graph.Of(rule); err != nil {
 			return err
 		}
-		if i > 0 {
-			if _, err := fmt.Fprintln(cmd.OutOrStdout()); err != nil {
-				return fmt.Errorf("print the graph: %w", err)
-			}
-		}
-		if err := g.Write(cmd.OutOrStdout(), graph.Format(o.output)); err != nil {
-			return fmt.Errorf("print the graph: %w", err)
-		}
+	}
+	if err := graph.Write(cmd.OutOrStdout(), graph.Format(o.output), graphs...); err != nil {
+		return fmt.Errorf("print the graph: %w", err)
 	}
 	return nil
 }

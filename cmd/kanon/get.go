@@ -101,7 +101,7 @@ func (o *getOptions) get(cmd *cobra.Command, what string, names []string) error 
 		return err
 	}
 	ctx := cmd.Context()
-	there, err := o.where.Reach(ctx)
+	there, err := o.where.Reach(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

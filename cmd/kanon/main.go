@@ -25,7 +25,7 @@ func run() int {
 	root.SetArgs(os.Args[1:])
 	err := root.ExecuteContext(ctx)
 	if err != nil && !errors.Is(err, exit.ErrFindings) {
-		fmt.Fprintln(os.Stderr, root.DisplayName()+":", err)
+		fmt.Fprintln(os.Stderr, root.DisplayName()+":", exit.Message(err))
 	}
 	return exit.Code(err)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -70,7 +69,7 @@ called wrongly, and 3 when the cluster does not answer.`,
 	flags.BoolVar(&o.options.Definitions, "definitions", false, "add the rights to install CustomResourceDefinitions beside rules")
 	flags.BoolVar(&o.options.Finalizers, "finalizers", false, "add what the admission plugin OwnerReferencesPermissionEnforcement wants (OpenShift has it)")
 	flags.BoolVar(&o.check, "check", false, "ask the cluster which rights are missing")
-	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
+	rulefiles.AddKanonNamespace(flags, &o.namespace, "in which rules belong")
 	o.cluster.Add(flags, connection.Group+" (with --check)")
 	o.cluster.AddTimeout(flags, connection.Group+" (with --check)")
 	rulefiles.AddLimits(flags, &o.limits)
@@ -101,7 +100,7 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 		_, err = fmt.Fprint(out, rights.Roles(access.Subject{Role: o.name, ServiceAccount: account}))
 		return err
 	}
-	missing, err := o.missing(cmd.Context(), rights, account)
+	missing, err := o.missing(cmd, rights, account)
 	if err != nil {
 		return err
 	}
@@ -146,8 +145,8 @@ func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights,
 	return rights, nil
 }
 
-func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, account types.NamespacedName) ([]access.Right, error) {
-	config, err := o.cluster.Reach(ctx)
+func (o *rbacOptions) missing(cmd *cobra.Command, rights *access.Rights, account types.NamespacedName) ([]access.Right, error) {
+	config, err := o.cluster.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +154,7 @@ func (o *rbacOptions) missing(ctx context.Context, rights *access.Rights, accoun
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	missing, err := access.Missing(ctx, client, rights, "system:serviceaccount:"+account.Namespace+":"+account.Name)
+	missing, err := access.Missing(cmd.Context(), client, rights, "system:serviceaccount:"+account.Namespace+":"+account.Name)
 	if err != nil {
 		return nil, exit.OfCluster(config.Host, err)
 	}

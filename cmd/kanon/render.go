@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/definitions"
-	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/preview"
 	"kanon.dev/kanon/rules"
@@ -30,6 +30,7 @@ var errRender = errors.New("the rule fails for this parent")
 
 // renderOptions are the flags of kanon render.
 type renderOptions struct {
+	files   rulefiles.Filenames
 	with    []string
 	schemas []string
 	now     string
@@ -73,23 +74,35 @@ or a child, and 2 when the command is called wrongly.`,
   # As it will be on another day
   kanon render rule.yaml parent.yaml --schemas crds/ --now 2030-01-01T00:00:00Z`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
+			wanted := 2
+			if o.files.Given() {
+				wanted = 1
+			}
+			if len(args) != wanted {
 				return exit.Usagef(cmd, "name a file with a rule and a file with a parent")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.render(cmd, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ruleFiles, parents, err := o.files.Split(cmd, args)
+			if err != nil {
+				return err
+			}
+			return o.render(cmd, ruleFiles, parents)
+		},
 	}
 	flags := cmd.Flags()
+	o.files.Add(cmd, "rules, in place of RULE")
 	flags.StringArrayVar(&o.with, "with", nil, "directory or file with objects that the cluster has; repeatable")
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
-	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, by which marks name their rule")
+	rulefiles.AddKanonNamespace(flags, &o.namespace, "by which marks name their rule")
 	flags.StringVar(&o.now, "now", "", "the time that the rule sees, in RFC 3339; default: the time it is")
 	rulefiles.AddLimits(flags, &o.limits)
+	commandline.CompleteFlag(cmd, "kanon-namespace", func() []cobra.Completion { return nil })
 	return cmd
 }
 
-func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) error {
+func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []string) error {
 	if err := rulefiles.CheckLimits(o.limits); err != nil {
 		return exit.Usagef(cmd, "%w", err)
 	}
@@ -102,16 +115,16 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 		err = errors.Join(err, readErr)
 		return inputs
 	}
-	ruleTexts, parentTexts, withTexts := read(ruleFile), read(parentFile), read(o.with...)
-	schemaTexts, schemasErr := manifests.SchemasFor([]string{ruleFile}, o.schemas, cmd.InOrStdin())
+	ruleTexts, parentTexts, withTexts := read(ruleFiles...), read(parentFiles...), read(o.with...)
+	schemaTexts, schemasErr := manifests.SchemasFor(ruleFiles, o.schemas, cmd.InOrStdin())
 	err = errors.Join(err, schemasErr)
 	if err != nil {
 		return exit.Usagef(cmd, "%w", err)
 	}
-	parents, err1 := manifests.Objects(parentTexts)
-	with, err2 := manifests.Objects(withTexts)
+	parents, err1 := manifests.DistinctObjects(parentTexts)
+	with, err2 := manifests.DistinctObjects(withTexts)
 	if err := errors.Join(err1, err2); err != nil {
-		return err
+		return rulefiles.AsGiven(cmd, err)
 	}
 	kinds, err := manifests.BuiltinKinds()
 	if err != nil {
@@ -128,7 +141,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFile, parentFile string) 
 	case check.Findings.HasErrors():
 		return exit.ErrFindings
 	case len(check.Programs) == 0:
-		return fmt.Errorf("there are no rules in %s", ruleFile)
+		return fmt.Errorf("there are no rules in %s", strings.Join(ruleFiles, ", "))
 	}
 	known, err := definitions.NewKinds(check.CRDs)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/version"
-	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/leadership"
 	"kanon.dev/kanon/manager"
 	"kanon.dev/kanon/manifests"
@@ -85,7 +84,7 @@ is called wrongly or no cluster is configured.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, from which rule ConfigMaps are read")
+	rulefiles.AddKanonNamespace(flags, &o.namespace, "from which rule ConfigMaps are read")
 	flags.StringArrayVar(&o.rules, "rules", nil, "directory or file with rules; repeatable")
 	flags.BoolVar(&o.tenants, "tenant-rules", false, "also run the rules of other namespaces, each confined to its namespace and with the rights of a ServiceAccount there")
 	flags.IntVar(&o.workers, "workers", 16, "how many parents are reconciled at the same time")
@@ -125,7 +124,7 @@ func (o *runOptions) validate() error {
 		wrong = append(wrong, fmt.Sprintf("--workers must be at least 1, not %d", o.workers))
 	}
 	if o.namespace == "" {
-		wrong = append(wrong, "--namespace must not be empty")
+		wrong = append(wrong, "--kanon-namespace must not be empty")
 	}
 	if o.logFormat != "text" && o.logFormat != "json" {
 		wrong = append(wrong, fmt.Sprintf("--log-format must be text or json, not %q", o.logFormat))

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,6 +47,7 @@ func (s sharing) Run() int { return controlplanetest.Main(s.m) }
 //	fetch CODE ENDPOINT PATH [TOKEN]
 //	                        what kanon serves there is answered with that code, and the body is in the file body;
 //	                        TOKEN is a file with a bearer token
+//	silent PATH...          $SERVER is an API server that answers to these paths alone, and to others never
 //	jsonlines FILE          each line is a JSON object with time, level and msg
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -63,6 +67,7 @@ func TestScripts(t *testing.T) {
 			"unfollow":  command((*script).unfollow),
 			"terminate": command((*script).terminate),
 			"fetch":     command((*script).fetch),
+			"silent":    command((*script).silent),
 			"jsonlines": command((*script).jsonLines),
 		},
 	})
@@ -183,6 +188,18 @@ func (s *script) fetch(args []string) {
 	if got := strconv.Itoa(code); got != args[0] {
 		s.Fatalf("%s is answered with %s, want %s:\n%s", args[2], got, args[0], body)
 	}
+}
+
+func (s *script) silent(paths []string) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !slices.Contains(paths, r.URL.Path) {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = w.Write([]byte(`{"gitVersion": "v1.36.0"}`)) // who asked may be gone
+	}))
+	s.Defer(server.Close)
+	s.Setenv("SERVER", server.URL)
 }
 
 func (s *script) jsonLines(args []string) {

@@ -55,7 +55,7 @@ func TestStandby(t *testing.T) {
 	}
 	start := func() *kanontest.Process {
 		t.Helper()
-		return startStandby(t, "--kubeconfig", plane.Kubeconfig, "--namespace", namespace, "--rules", rule)
+		return startStandby(t, "--kubeconfig", plane.Kubeconfig, "--kanon-namespace", namespace, "--rules", rule)
 	}
 	set := func(value string) {
 		t.Helper()

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
-	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
@@ -75,8 +75,9 @@ called wrongly.`,
 	flags.BoolVar(&o.update, "update", false, "rewrite the outputs in the files")
 	flags.BoolVar(&o.coverage, "coverage", false, "print which parts of the rules no case takes")
 	flags.StringVar(&o.junit, "junit", "", "file to write a report in JUnit's XML to")
-	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
+	rulefiles.AddKanonNamespace(flags, &o.namespace, "in which rules belong")
 	rulefiles.AddLimits(flags, &o.limits)
+	commandline.CompleteFlag(cmd, "kanon-namespace", func() []cobra.Completion { return nil })
 	return cmd
 }
 

@@ -120,7 +120,7 @@ func (o *traceOptions) trace(cmd *cobra.Command, args []string) error {
 		return exit.Usagef(cmd, "--watch does not go with --output %s: a picture does not change", o.output)
 	}
 	ctx := cmd.Context()
-	config, err := o.live.Cluster.Reach(ctx)
+	config, err := o.live.Cluster.Reach(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

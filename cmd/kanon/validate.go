@@ -20,7 +20,6 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/cmd/kanon/internal/version"
 	"kanon.dev/kanon/definitions/keeper"
-	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/report"
@@ -134,7 +133,7 @@ func (o *validateOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.fix, "fix", false, "fix in the files what can be fixed, and print it")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "with --fix: print a diff and write nothing")
 	flags.BoolVar(&o.strict, "strict", false, "count warnings as errors")
-	flags.StringVar(&o.namespace, "namespace", engine.DefaultNamespace, "Kanon's own namespace, in which rules belong")
+	rulefiles.AddKanonNamespace(flags, &o.namespace, "in which rules belong")
 	o.cluster.AddChoice(flags, &o.live, "take the kinds from the cluster; --cluster=NAME: from that cluster in the kubeconfig")
 	o.cluster.Add(flags, connection.Group+" (with --cluster)")
 	o.cluster.AddTimeout(flags, connection.Group+" (with --cluster)")
@@ -286,7 +285,7 @@ func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.
 	if progress := cmd.ErrOrStderr(); terminal.Is(progress) {
 		defer terminal.SayIfSlow(progress, "Asking the cluster for its kinds and their fields …")()
 	}
-	config, err := o.cluster.Reach(cmd.Context())
+	config, err := o.cluster.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}

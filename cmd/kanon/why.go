@@ -145,7 +145,7 @@ func (o *whyOptions) why(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return exit.Usagef(cmd, "%w", err)
 	}
-	config, err := o.cluster.Reach(cmd.Context())
+	config, err := o.cluster.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

@@ -107,20 +107,8 @@ func (w *Writer) writePrevious(ctx context.Context, p Patch, list []patchset.Pre
 // restore puts back what the patch took and sets no more, unless another patch has the field still, or somebody else
 // has it by now. It returns the object as it is then. held is what the patch has.
 func (w *Writer) restore(ctx context.Context, p Patch, held *fieldpath.Set) (*unstructured.Unstructured, error) {
-	var kept, returned []patchset.Previous
 	list := patchset.PreviousOf(p.Object)
-	for _, t := range list {
-		path, ok := t.Fields()
-		if !ok {
-			continue // nobody knows what it is
-		}
-		switch ours, others := patchset.OtherOwners(p.Object, path, p.Manager); {
-		case p.Content != nil && p.Content.Paths.Has(path), ours:
-			kept = append(kept, t)
-		case held.Has(path) && !others:
-			returned = append(returned, t)
-		}
-	}
+	kept, returned := patchset.SplitPrevious(p.Object, p.Manager, p.Content, held)
 	if len(kept) == len(list) {
 		return p.Object, nil
 	}

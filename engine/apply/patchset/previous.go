@@ -76,6 +76,24 @@ func ContainsPath(list []Previous, t Previous) bool {
 	return slices.ContainsFunc(list, func(o Previous) bool { return slices.Equal(o.Path, t.Path) })
 }
 
+// SplitPrevious sorts what is recorded in obj, if a manager that holds some paths is to set content (nil: nothing): what stays
+// recorded, because a patch has the field still, and what is restored now. What somebody else has by now is neither.
+func SplitPrevious(obj *unstructured.Unstructured, manager string, content *Part, held *fieldpath.Set) (kept, restored []Previous) {
+	for _, t := range PreviousOf(obj) {
+		path, ok := t.Fields()
+		if !ok {
+			continue // nobody knows what it is
+		}
+		switch ours, others := OtherOwners(obj, path, manager); {
+		case content != nil && content.Paths.Has(path), ours:
+			kept = append(kept, t)
+		case held.Has(path) && !others:
+			restored = append(restored, t)
+		}
+	}
+	return kept, restored
+}
+
 // MoveOwnership is managedFields with paths moved from the manager of a patch to an owner, as if that had updated them. A
 // value that is the same as before would otherwise stay the patch's, and go with it.
 func MoveOwnership(obj *unstructured.Unstructured, manager, owner string, paths *fieldpath.Set) ([]any, error) {

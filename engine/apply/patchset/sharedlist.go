@@ -139,14 +139,24 @@ func PlanSharedList(obj *unstructured.Unstructured, manager string, wanted []str
 	return plan
 }
 
-// Operations are the JSON patch that carries out the plan.
-func (plan SharedListPlan) Operations(obj *unstructured.Unstructured, field string) ([]fieldset.Operation, error) {
-	operations := []fieldset.Operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()}}
-	before, there := obj.Object[field].([]any)
+// Removes reports whether the plan takes something out of the list.
+func (plan SharedListPlan) Removes() bool { return len(plan.remove) > 0 }
+
+// Items is the list as it is after the plan.
+func (plan SharedListPlan) Items(obj *unstructured.Unstructured, field string) []any {
+	before, _ := obj.Object[field].([]any)
 	items := slices.DeleteFunc(slices.Clone(before), func(item any) bool { return slices.Contains(plan.remove, nameOfItem(item)) })
 	for _, name := range plan.add {
 		items = append(items, map[string]any{"name": name})
 	}
+	return items
+}
+
+// Operations are the JSON patch that carries out the plan.
+func (plan SharedListPlan) Operations(obj *unstructured.Unstructured, field string) ([]fieldset.Operation, error) {
+	operations := []fieldset.Operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()}}
+	_, there := obj.Object[field].([]any)
+	items := plan.Items(obj, field)
 	switch {
 	case len(items) > 0:
 		operations = append(operations, fieldset.Operation{Op: "add", Path: "/" + field, Value: items})

@@ -91,10 +91,14 @@ func Rename(root *cobra.Command, name string) {
 
 // CompleteFlag gives the values of a flag that the command has.
 func CompleteFlag(cmd *cobra.Command, name string, values func() []cobra.Completion) {
-	err := cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	CompleteFlagBy(cmd, name, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return values(), cobra.ShellCompDirectiveNoFileComp
 	})
-	if err != nil {
+}
+
+// CompleteFlagBy has a function complete a flag that the command has.
+func CompleteFlagBy(cmd *cobra.Command, name string, complete cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
 		panic(fmt.Sprintf("complete --%s of %s: %v", name, cmd.Name(), err)) // the flag does not exist, or twice
 	}
 }

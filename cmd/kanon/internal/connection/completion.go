@@ -34,6 +34,45 @@ func (c *Flags) Complete(cmd *cobra.Command) {
 			return names(config)
 		})
 	}
+	for _, name := range []string{"namespace", "kanon-namespace"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Deprecated == "" {
+			commandline.CompleteFlag(cmd, name, func() []cobra.Completion { return c.Names(cmd.Context(), "namespaces", "") })
+		}
+	}
+}
+
+// Names are the names of the objects of a kind in a cluster, for a shell; none if it does not answer.
+func (c *Flags) Names(ctx context.Context, kind, namespace string) []cobra.Completion {
+	config, err := c.Config()
+	if err != nil {
+		return nil // the command will say what is wrong
+	}
+	config.Timeout = CompletionLimit
+	return objectNames(ctx, c, config, kind, namespace)
+}
+
+// CompleteSlashed completes KIND/NAME, the value of a flag, from the cluster.
+func CompleteSlashed(c *Flags, namespace *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		kind, _, named := strings.Cut(begun, "/")
+		if named {
+			names := c.Names(cmd.Context(), kind, *namespace)
+			for i, name := range names {
+				names[i] = kind + "/" + name
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		}
+		config, err := c.Config()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		config.Timeout = CompletionLimit
+		kinds := kindNames(config)
+		for i, name := range kinds {
+			kinds[i] = name + "/"
+		}
+		return kinds, cobra.ShellCompDirectiveNoSpace
+	}
 }
 
 // CompletionLimit is how long a shell waits for names of a cluster.

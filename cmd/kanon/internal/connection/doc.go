@@ -4,7 +4,7 @@
 //	cluster.Add(cmd.Flags(), connection.Group) // --kubeconfig, --context, --as and the others
 //	...
 //	object, rest, err := connection.ParseObject(cmd, args) // deployment web, or deployment/web
-//	config, err := cluster.Reach(ctx)                      // an error within 5 s if it does not answer
+//	config, err := cluster.Reach(ctx, cmd.ErrOrStderr())   // an error within 5 s if it does not answer
 //	live, err := object.Read(ctx, &cluster, config, client, namespace)
 //
 // Kinds, names and parts of the kubeconfig are completed from there as well.

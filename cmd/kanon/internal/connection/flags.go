@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -103,11 +105,17 @@ func (c *Flags) loading() *clientcmd.ClientConfigLoadingRules {
 	return loading
 }
 
-// Reach is Config for a command that needs an answer now: the API server must give one within apiserver.AnswerLimit.
-func (c *Flags) Reach(ctx context.Context) (*rest.Config, error) {
+// Reach is Config for a command that needs an answer now: the API server must give one within apiserver.AnswerLimit, to this request and to
+// those that follow, unless --request-timeout says otherwise. notes is where a person is told that it takes a while.
+func (c *Flags) Reach(ctx context.Context, notes io.Writer) (*rest.Config, error) {
 	config, err := c.Config()
 	if err != nil {
 		return nil, err
+	}
+	if !c.HasTimeout() {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return &patience{next: next, host: config.Host, notes: notes}
+		})
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

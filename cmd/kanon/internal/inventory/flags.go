@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -76,9 +77,9 @@ type Live struct {
 	kinds *manifests.Kinds
 }
 
-// Reach finds the cluster and reads its rules.
-func (l *Flags) Reach(ctx context.Context) (*Live, error) {
-	config, err := l.Cluster.Reach(ctx)
+// Reach finds the cluster and reads its rules. notes is where a person is told that it takes a while.
+func (l *Flags) Reach(ctx context.Context, notes io.Writer) (*Live, error) {
+	config, err := l.Cluster.Reach(ctx, notes)
 	if err != nil {
 		return nil, err
 	}
@@ -129,16 +130,30 @@ func (o *Output) Printer(cmd *cobra.Command) (*listing.Printer, error) {
 	return &listing.Printer{Out: out, Format: format, Color: terminal.HasColors(out), NoHeaders: o.noHeaders}, nil
 }
 
-// CompleteRules gives the names of the rules that a cluster has.
-func (l *Flags) CompleteRules(cmd *cobra.Command) []cobra.Completion {
+// installed are the rules that a cluster has, for a shell; none if it does not answer.
+func (l *Flags) installed(cmd *cobra.Command) *installed.Rules {
 	ctx, cancel := context.WithTimeout(cmd.Context(), connection.CompletionLimit)
 	defer cancel()
-	there, err := l.Reach(ctx)
+	there, err := l.Reach(ctx, io.Discard)
 	if err != nil {
-		return nil // the command will say what is wrong
+		return &installed.Rules{} // the command will say what is wrong
 	}
+	return there.Rules
+}
+
+// Rule is a rule of the cluster, for a shell; nil if that is not known.
+func (l *Flags) Rule(cmd *cobra.Command, name string) *installed.Rule {
+	rule, err := l.installed(cmd).Find(name)
+	if err != nil {
+		return nil
+	}
+	return rule
+}
+
+// CompleteRules gives the names of the rules that a cluster has.
+func (l *Flags) CompleteRules(cmd *cobra.Command) []cobra.Completion {
 	var names []cobra.Completion
-	for _, rule := range there.Rules.All {
+	for _, rule := range l.installed(cmd).All {
 		name := rule.Name.Name
 		if rule.Name.Namespace != l.KanonNamespace {
 			name = rule.Name.String()

@@ -177,7 +177,7 @@ func (t *TargetFlags) Begin(cmd *cobra.Command, args []string, timeout time.Dura
 	if timeout <= 0 {
 		return named, nil, exit.Usagef(cmd, "--timeout must be more than 0; --wait=false does not wait")
 	}
-	there, err := t.Reach(cmd.Context())
+	there, err := t.Reach(cmd.Context(), cmd.ErrOrStderr())
 	return named, there, err
 }
 

@@ -61,6 +61,18 @@ func (f *Filenames) After(cmd *cobra.Command, args []string) ([]string, error) {
 	return all, nil
 }
 
+// Split are the files with rules, and the arguments after them, of a command that takes a file with rules as its first argument where -f
+// names none.
+func (f *Filenames) Split(cmd *cobra.Command, args []string) (files, rest []string, err error) {
+	if !f.Given() && len(args) > 0 {
+		files, rest = args[:1], args[1:]
+	} else {
+		rest = args
+	}
+	files, err = f.After(cmd, files)
+	return files, rest, err
+}
+
 // Run calls a command with the files that arguments and flags name.
 func (f *Filenames) Run(command func(cmd *cobra.Command, files []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {

@@ -12,6 +12,7 @@ import (
 	"kanon.dev/kanon/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/ruleset"
 )
 
@@ -31,6 +32,14 @@ func Read(cmd *cobra.Command, args, schemas []string, o rules.Options) (*manifes
 	return checked, kinds, err
 }
 
+// AsGiven is an error about objects in files, as wrong use where it is about which of them were given.
+func AsGiven(cmd *cobra.Command, err error) error {
+	if twice := new(manifests.TwiceError); errors.As(err, &twice) {
+		return exit.Usagef(cmd, "%w", err)
+	}
+	return err
+}
+
 // Check compiles the rules in files, which a message calls where. There is at least one rule. If they have errors it prints the findings.
 func Check(cmd *cobra.Command, where string, files, schemas []manifests.File, kinds *manifests.Kinds, o rules.Options) (*manifests.Checked, error) {
 	checked, err := manifests.Check(cmd.Context(), files, schemas, kinds, o)
@@ -43,6 +52,20 @@ func Check(cmd *cobra.Command, where string, files, schemas []manifests.File, ki
 		return nil, fmt.Errorf("there are no rules in %s", where)
 	}
 	return checked, nil
+}
+
+// Decoded are the rules in a file, for a shell; none if it cannot be read.
+func Decoded(file string) []*syntax.Rule {
+	files, err := manifests.Read([]string{file}, strings.NewReader(""))
+	if err != nil {
+		return nil
+	}
+	var all []*syntax.Rule
+	for _, file := range files {
+		docs, _ := syntax.Decode(file.Name, file.Data)
+		all = append(append(all, docs.Rules...), docs.Partial...)
+	}
+	return all
 }
 
 // Add adds the rules in files to a set. Without names it does nothing.

@@ -14,6 +14,7 @@ import (
 
 	"kanon.dev/kanon/cmd/kanon/internal/connection"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/inventory"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/console"
@@ -75,8 +76,8 @@ func (o *Options) offline(cmd *cobra.Command) (*console.Session, error) {
 		if err != nil {
 			return nil, exit.Usagef(cmd, "%w", err)
 		}
-		if *in.into, err = manifests.Objects(files); err != nil {
-			return nil, err
+		if *in.into, err = manifests.DistinctObjects(files); err != nil {
+			return nil, rulefiles.AsGiven(cmd, err)
 		}
 	}
 	options := rules.Options{Namespace: o.KanonNamespace, Limits: o.Limits}
@@ -190,7 +191,7 @@ func (o *Options) live(cmd *cobra.Command) (*console.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := o.Cluster.Reach(cmd.Context())
+	config, err := o.Cluster.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
@@ -229,6 +230,26 @@ func (o *Options) live(cmd *cobra.Command) (*console.Session, error) {
 		},
 	})
 	return session, exit.OfCluster(config.Host, err)
+}
+
+// Children are the ids of the children of the Rule, for a shell; none if they cannot be found out.
+func (o *Options) Children(cmd *cobra.Command) []cobra.Completion {
+	var decoded []*syntax.Rule
+	if manifests.IsFileName(o.Rule) {
+		decoded = rulefiles.Decoded(o.Rule)
+	} else if o.Rule != "" {
+		there := inventory.Flags{KanonNamespace: o.KanonNamespace, Cluster: o.Cluster}
+		if rule := there.Rule(cmd, o.Rule); rule != nil && rule.Decoded != nil {
+			decoded = []*syntax.Rule{rule.Decoded}
+		}
+	}
+	var ids []cobra.Completion
+	for _, rule := range decoded {
+		for i := range rule.Children {
+			ids = append(ids, cobra.CompletionWithDesc(rule.Children[i].ID, syntax.TemplateGVK(rule.Children[i].Template).Kind))
+		}
+	}
+	return ids
 }
 
 // liveRule is the rule for a parent in the cluster: of a file, an installed one, or one that has nothing but the parent.

@@ -1,0 +1,133 @@
+package connection
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kanon.dev/kanon/apiserver"
+)
+
+// transport is a function as a transport.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// after is a server that answers after a while; -1: never.
+func after(pause time.Duration) transport {
+	return func(r *http.Request) (*http.Response, error) {
+		timer := time.After(pause)
+		if pause < 0 {
+			timer = nil
+		}
+		select {
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		case <-timer:
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+		}
+	}
+}
+
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		method  string
+		takes   time.Duration // of the answer
+		answers bool
+		waited  time.Duration
+		notes   string
+	}{
+		"an answer at once":         {http.MethodGet, 0, true, 0, ""},
+		"a slow answer":             {http.MethodGet, 4 * time.Second, true, 4 * time.Second, "Waiting for the API server at https://it …\n"},
+		"no answer":                 {http.MethodGet, -1, false, 5 * time.Second, "Waiting for the API server at https://it …\n"},
+		"a write that webhooks see": {http.MethodPatch, 30 * time.Second, true, 30 * time.Second, "Waiting for the API server at https://it …\n"},
+		"no answer to a write":      {http.MethodPost, -1, false, 35 * time.Second, "Waiting for the API server at https://it …\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var notes strings.Builder
+				p := &patience{next: after(tc.takes), host: "https://it", notes: &notes}
+				begin := time.Now()
+				answered, err := send(t, p, tc.method)
+				if answered != tc.answers || !answered && !errors.Is(err, apiserver.ErrNoAnswer) {
+					t.Errorf("answered: %t, %v", answered, err)
+				}
+				if waited := time.Since(begin); waited != tc.waited {
+					t.Errorf("it took %s, want %s", waited, tc.waited)
+				}
+				if notes.String() != tc.notes {
+					t.Errorf("notes: %q, want %q", notes.String(), tc.notes)
+				}
+			})
+		})
+	}
+}
+
+// What is asked after a request without an answer does not wait once more; after a while it is tried.
+func TestPatienceEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &patience{next: after(-1), host: "https://it"}
+		begin := time.Now()
+		for range 3 {
+			if answered, err := send(t, p, http.MethodGet); answered || !errors.Is(err, apiserver.ErrNoAnswer) {
+				t.Errorf("answered: %t, %v", answered, err)
+			}
+		}
+		if waited := time.Since(begin); waited != 5*time.Second {
+			t.Errorf("three requests without an answer took %s", waited)
+		}
+		<-time.After(5 * time.Second)
+		p.next = after(0)
+		if answered, err := send(t, p, http.MethodGet); !answered {
+			t.Errorf("the server is not asked again: %v", err)
+		}
+	})
+}
+
+// A body can be read for as long as it takes.
+func TestPatienceWithWatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var done <-chan struct{}
+		p := &patience{next: transport(func(r *http.Request) (*http.Response, error) {
+			done = r.Context().Done()
+			return after(0)(r)
+		}), host: "https://it"}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://it/api", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := p.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Hour)
+		select {
+		case <-done:
+			t.Error("the watch was ended")
+		default:
+		}
+		_ = response.Body.Close()
+		<-done
+	})
+}
+
+func send(t *testing.T, p *patience, method string) (answered bool, err error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "https://it/api", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := p.RoundTrip(request)
+	if err != nil {
+		return false, err
+	}
+	return true, response.Body.Close()
+}

@@ -1,0 +1,134 @@
+package livediff
+
+import (
+	"strings"
+	"testing"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchset"
+)
+
+// patched is the Namespace shop, on which a patch of the rule has set labels, and taken one from kubectl.
+func patchedNamespace(labels, fields, taken string) string {
+	manager := patchset.Manager(mark.RuleID(kanon, kanon, "r"), "tag")
+	annotations := ""
+	if taken != "" {
+		annotations = "annotations: {kanon.dev/taken: '" + taken + "'}, "
+	}
+	return `{apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: n1, ` + annotations + `labels: {` + labels + `}, managedFields: [
+{manager: ` + manager + `, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:metadata": {"f:labels": {` + fields + `}}}}]}}`
+}
+
+// What a patch no longer sets is removed, or gets back the value that it had, unless a parent sets it still or may set it.
+func TestRestored(t *testing.T) {
+	t.Parallel()
+	const (
+		tag = `
+  patches:
+  - id: tag
+    target: {apiVersion: v1, kind: Namespace, name: shop}
+    template: {metadata: {labels: {one: a}}}`
+		each = `
+  patches:
+  - id: tag
+    target: {apiVersion: v1, kind: Namespace, name: shop}
+    template: {metadata: {labels: {"${parent.metadata.name}": a}}}`
+		oneAndTwo = `"f:one": {}, "f:two": {}`
+		record    = `{"patches":[{"id":"tag","version":"v1","kind":"Namespace"}]}`
+		other     = `{apiVersion: v1, kind: ServiceAccount, metadata: {name: api, namespace: shop, uid: 0b5c3a52-0f47-4a5c-8d4e-000000000002`
+	)
+	for name, tc := range map[string]struct {
+		spec    string
+		objects []string
+		// has and not are lines of the diff.
+		has, not []string
+	}{
+		"all is set": {spec: tag, objects: []string{patchedNamespace("one: a, two: b", `"f:one": {}`, "")}},
+		"one field is set no more": {
+			spec: tag, objects: []string{patchedNamespace("one: a, two: b", oneAndTwo, "")},
+			has: []string{"-    two: b", "     one: a"},
+		},
+		"another value is no release": {
+			spec: tag, objects: []string{patchedNamespace("one: z, two: b", oneAndTwo, "")},
+			has: []string{"-    two: b"}, not: []string{"-    one: z"},
+		},
+		"it was somebody else's": {
+			spec: tag, objects: []string{patchedNamespace("one: a, two: b", oneAndTwo, `[{"path":["f:metadata","f:labels","f:two"],"value":"before","owner":"kubectl"}]`)},
+			has: []string{"-    two: b", "+    two: before"},
+		},
+		"the patch is gone, and the record has it": {
+			spec: oneChild, objects: []string{
+				patchedNamespace("one: a", `"f:one": {}`, ""),
+				`{apiVersion: v1, kind: ConfigMap, metadata: {name: kanon-state-` + mark.RuleID(kanon, kanon, "r") + `, namespace: ` + kanon + `}, data: {record: '` + record + `'}}`,
+			},
+			has: []string{"-  labels:", "-    one: a"},
+		},
+		"the patch is gone, and there is no record": {spec: oneChild, objects: []string{patchedNamespace("one: a", `"f:one": {}`, "")}},
+		"another parent sets it": {
+			spec: each, objects: []string{patchedNamespace("web: a, api: a, gone: a", `"f:web": {}, "f:api": {}, "f:gone": {}`, ""), other + "}}"},
+			has: []string{"-    gone: a"}, not: []string{"-    api: a"},
+		},
+		"a suspended parent may have set it": {
+			spec: each, objects: []string{patchedNamespace("web: a, older: a", `"f:web": {}, "f:older": {}`, ""), other + `, annotations: {kanon.dev/suspend: "true"}}}`},
+		},
+		"a parent that is being deleted sets it no more": {
+			spec: each, objects: []string{patchedNamespace("web: a, api: a", `"f:web": {}, "f:api": {}`, ""), other + `, deletionTimestamp: "2026-03-05T06:07:08Z"}}`},
+			has: []string{"-    api: a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, _ := differ(t, tc.spec, tc.objects...)
+			if _, err := d.Diff(t.Context(), parse(t, parentText)); err != nil {
+				t.Fatal(err)
+			}
+			restored, notes, err := d.Restored(t.Context())
+			if err != nil || len(notes) > 0 {
+				t.Fatal(notes, err)
+			}
+			text := ""
+			for _, change := range restored {
+				if change.Action != Restored {
+					t.Errorf("the action is %s", change.Action)
+				}
+				text += change.Unified()
+			}
+			if len(tc.has) == 0 && text != "" {
+				t.Errorf("something is restored:\n%s", text)
+			}
+			for _, line := range tc.has {
+				if !strings.Contains(text, line+"\n") {
+					t.Errorf("the diff has no line %q:\n%s", line, text)
+				}
+			}
+			for _, line := range tc.not {
+				if strings.Contains(text, line+"\n") {
+					t.Errorf("the diff has the line %q:\n%s", line, text)
+				}
+			}
+		})
+	}
+}
+
+// The imagePullSecrets of a ServiceAccount are shared item by item.
+func TestRestoredItems(t *testing.T) {
+	t.Parallel()
+	manager := patchset.Manager(mark.RuleID(kanon, kanon, "r"), "pull")
+	d, _ := differ(t, `
+  patches:
+  - id: pull
+    target: {apiVersion: v1, kind: ServiceAccount, name: default}
+    template: {imagePullSecrets: [{name: ours}]}`,
+		`{apiVersion: v1, kind: ServiceAccount, imagePullSecrets: [{name: theirs}, {name: old}], metadata: {name: default, namespace: shop, uid: s1, labels: {not: selected}, annotations: {kanon.dev/joined: '{"items":{"old":["`+manager+`"]}}'}}}`)
+	if _, err := d.Diff(t.Context(), parse(t, parentText)); err != nil {
+		t.Fatal(err)
+	}
+	restored, _, err := d.Restored(t.Context())
+	if err != nil || len(restored) != 1 {
+		t.Fatal(restored, err)
+	}
+	text := restored[0].Unified()
+	if !strings.Contains(text, "-- name: old\n") || strings.Contains(text, "-- name: theirs") || strings.Contains(text, "+- name: ours") {
+		t.Error(text)
+	}
+}
