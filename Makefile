@@ -122,6 +122,12 @@ pgo: bin/kanon bin/controlplane bin/kanonbench ## Record what kanon run does in 
 microbench: ## Run the Go benchmarks with allocations, COUNT times (default 6) for BENCHTIME (default 1s) each, for benchstat
 	go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),6) -benchtime $(or $(BENCHTIME),1s) ./rules/... ./engine/... ./wire/... ./cmd/kanon
 
+.PHONY: docs
+docs: bin/kanon ## Build the site of the documents in bin/site, and follow its links
+	site/stage.sh bin/site-source
+	cd bin/site-source && go tool -modfile=../../tools/hugo.mod hugo --quiet --destination ../site --cleanDestinationDir
+	go run ./site/check bin/site
+
 .PHONY: verify
 verify: ## Check that modules are tidy
 	go mod tidy -diff

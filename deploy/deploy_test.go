@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,11 +48,7 @@ func TestBase(t *testing.T) {
 	}
 	kubectl := func(args ...string) string {
 		t.Helper()
-		output, err := exec.CommandContext(t.Context(), plane.Kubectl, append([]string{"--kubeconfig", plane.Kubeconfig}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)
-		}
-		return string(output)
+		return mustKubectl(t, plane, args...)
 	}
 	kubectl("apply", "-k", "base")
 	kubectl("apply", "-f", "rbac-examples.yaml")
@@ -77,11 +72,11 @@ status: {observedGeneration: 1, replicas: 2, readyReplicas: 2, availableReplicas
 			t.Errorf("a Pod that says nothing of its security is answered with %v", err)
 		}
 	})
-	t.Run("requests about the Lease have a priority of their own", func(t *testing.T) {
-		checkPriority(t, client, kubeconfigOf(t, client, plane.Config))
-	})
 	t.Run("examples run with the rights that are granted", func(t *testing.T) {
 		runExamples(cluster.For(t), client, kubeconfigOf(t, client, plane.Config))
+	})
+	t.Run("Kanon's requests have priorities of their own", func(t *testing.T) {
+		checkDispatched(t, kubectl)
 	})
 	t.Run("kubectl shows Rule objects", func(t *testing.T) {
 		lines := strings.Split(kubectl("get", "rules", "-n", namespace), "\n")
@@ -129,12 +124,7 @@ func kubeconfigOf(t *testing.T, client kubernetes.Interface, admin *rest.Config)
 // right and pruned.
 func runExamples(cluster *kanontest.Cluster, client kubernetes.Interface, kubeconfig string) {
 	cluster.Helper()
-	deployment, err := client.AppsV1().Deployments(namespace).Get(cluster.Context(), "kanon", metav1.GetOptions{})
-	if err != nil {
-		cluster.Fatal(err)
-	}
-	args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--kubeconfig", kubeconfig, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
-	kanon := kanontest.Start(cluster, args...)
+	kanon := kanontest.Start(cluster, append(installedArguments(cluster, client), "--kubeconfig", kubeconfig)...)
 	readMetrics(cluster, client, kanon)
 	all := loadExamples(cluster)
 

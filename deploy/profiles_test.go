@@ -7,15 +7,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
@@ -75,7 +77,48 @@ func TestMonitoring(t *testing.T) {
 	}
 }
 
-// TestProfiles applies each profile, and runs the program from its arguments and under its rights with an example.
+// profile is a way to install Kanon.
+type profile struct {
+	name    string
+	install func(t *testing.T, plane *controlplanetest.ControlPlane)
+	// grants are what the rules need, where it comes on top.
+	grants func(t *testing.T) []*unstructured.Unstructured
+}
+
+// profiles are all of them. The chart comes first, because it takes over no object that it did not make.
+func profiles() []profile {
+	exact := func(t *testing.T) []*unstructured.Unstructured {
+		t.Helper()
+		return kanontest.ReadManifest(t, "rbac-examples.yaml")
+	}
+	aggregated := func(t *testing.T) []*unstructured.Unstructured {
+		t.Helper()
+		return []*unstructured.Unstructured{aggregatedRole(t)}
+	}
+	none := func(*testing.T) []*unstructured.Unstructured { return nil }
+	chart := func(profile string) func(t *testing.T, plane *controlplanetest.ControlPlane) {
+		return func(t *testing.T, plane *controlplanetest.ControlPlane) {
+			t.Helper()
+			newHelm(t).must(t, "upgrade", "--install", "kanon", "chart", "--namespace", namespace, "--create-namespace",
+				"--kubeconfig", plane.Kubeconfig, "--set", "rbac.profile="+profile)
+		}
+	}
+	kustomize := func(dir string) func(t *testing.T, plane *controlplanetest.ControlPlane) {
+		return func(t *testing.T, plane *controlplanetest.ControlPlane) {
+			t.Helper()
+			mustKubectl(t, plane, "apply", "-k", dir)
+		}
+	}
+	return []profile{
+		{"chart, exact", chart("exact"), exact},
+		{"chart, aggregated", chart("aggregated"), aggregated},
+		{"chart, admin", chart("admin"), none},
+		{"kustomize, aggregated", kustomize("profiles/aggregated"), aggregated},
+		{"kustomize, admin", kustomize("profiles/admin"), none},
+	}
+}
+
+// TestProfiles installs each profile, and runs the program from its arguments and under its rights with an example.
 func TestProfiles(t *testing.T) {
 	plane := controlplanetest.Start(t, controlplanetest.Options{
 		Controllers: []string{"namespace", "garbage-collector", "clusterrole-aggregation-controller"},
@@ -85,40 +128,72 @@ func TestProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := kanontest.NewCluster(t, plane.Config)
-	foo := loadExamples(t)[0]
-	for _, profile := range []string{"aggregated", "admin"} {
-		t.Run(profile, func(t *testing.T) {
-			cluster := cluster.For(t)
-			apply := exec.CommandContext(t.Context(), plane.Kubectl, "--kubeconfig", plane.Kubeconfig, "apply", "-f", "-")
-			text := render(t, "profiles/"+profile)
-			apply.Stdin = strings.NewReader(text)
-			if output, err := apply.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, output)
+	isChart := false
+	for _, p := range profiles() {
+		t.Run(p.name, func(t *testing.T) {
+			wasChart := isChart
+			if isChart = strings.HasPrefix(p.name, "chart"); wasChart && !isChart {
+				uninstallChart(cluster.For(t), plane)
 			}
-			if profile == "aggregated" {
-				cluster.Apply(aggregatedRole(t))
-			}
-			args := append(argumentsOf(t, text), "--kubeconfig", kubeconfigOf(t, client, plane.Config))
-			kanon := kanontest.Start(t, args...)
-			cluster.Apply(foo.kinds...)
-			cluster.ApplyRules(namespace, foo.name, foo.rule)
-			cluster.AwaitVerdict(namespace, foo.name, true, "")
-			cluster.Apply(foo.parent)
-			for _, want := range foo.want { // that they become ready is the affair of controllers that do not run here
-				cluster.Await(want, func(*unstructured.Unstructured) error { return nil })
-			}
-			cluster.Delete(foo.parent) // with its children
-			for _, want := range foo.want {
-				cluster.AwaitGone(want)
-			}
-			if profile == "aggregated" {
-				cluster.Delete(kanontest.Ref("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "kanon-aggregated"))
-			}
-			if err := kanon.Stop(); err != nil {
-				t.Error(err)
-			}
+			p.install(t, plane)
+			checkPriority(t, client, kubeconfigOf(t, client, plane.Config))
+			runProfile(cluster.For(t), client, plane, p)
 		})
 	}
+}
+
+// runProfile runs the program as the Deployment of a profile says, with an example from its first object to the last.
+func runProfile(cluster *kanontest.Cluster, client kubernetes.Interface, plane *controlplanetest.ControlPlane, p profile) {
+	cluster.Helper()
+	t, ok := cluster.TB.(*testing.T)
+	if !ok {
+		cluster.Fatal("not a test")
+	}
+	grants := p.grants(t)
+	cluster.Apply(grants...)
+	foo := loadExamples(t)[0]
+	kanon := kanontest.Start(t, append(installedArguments(t, client), "--kubeconfig", kubeconfigOf(t, client, plane.Config))...)
+	cluster.Apply(foo.kinds...)
+	cluster.ApplyRules(namespace, foo.name, foo.rule)
+	cluster.AwaitVerdict(namespace, foo.name, true, "")
+	p.install(t, plane) // again, as an upgrade does: it takes no right away that was granted
+	cluster.Apply(foo.parent)
+	for _, want := range foo.want { // that they become ready is the affair of controllers that do not run here
+		cluster.Await(want, func(*unstructured.Unstructured) error { return nil })
+	}
+	cluster.Delete(foo.parent) // with its children
+	for _, want := range foo.want {
+		cluster.AwaitGone(want)
+	}
+	if err := kanon.Stop(); err != nil {
+		t.Error(err)
+	}
+	for _, grant := range grants {
+		cluster.Delete(grant)
+	}
+	for _, name := range []string{"kanon-aggregated", "kanon-admin"} { // the next profile has other rights
+		mustKubectl(t, plane, "delete", "clusterrolebinding", name, "--ignore-not-found")
+	}
+}
+
+// uninstallChart uninstalls the release. The kind Rule stays, and so do the rules.
+func uninstallChart(cluster *kanontest.Cluster, plane *controlplanetest.ControlPlane) {
+	cluster.Helper()
+	newHelm(cluster.TB).must(cluster.TB, "uninstall", "kanon", "--namespace", namespace, "--kubeconfig", plane.Kubeconfig)
+	cluster.AwaitGone(kanontest.Ref("rbac.authorization.k8s.io/v1", "ClusterRole", "kanon"))
+	if !cluster.IsThere(kanontest.Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rules.kanon.dev")) {
+		cluster.Error("the kind Rule went with the release, and all rules with it")
+	}
+}
+
+// mustKubectl runs kubectl as the administrator.
+func mustKubectl(tb testing.TB, plane *controlplanetest.ControlPlane, args ...string) string {
+	tb.Helper()
+	output, err := exec.CommandContext(tb.Context(), plane.Kubectl, append([]string{"--kubeconfig", plane.Kubeconfig}, args...)...).CombinedOutput()
+	if err != nil {
+		tb.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)
+	}
+	return string(output)
 }
 
 // aggregatedRole is the role of the examples as one that is aggregated.
@@ -134,36 +209,38 @@ func aggregatedRole(t *testing.T) *unstructured.Unstructured {
 	return nil
 }
 
-// argumentsOf are those of the Deployment among rendered objects.
-func argumentsOf(t *testing.T, text string) []string {
-	t.Helper()
-	for document := range strings.SplitSeq(text, "\n---\n") {
-		var deployment appsv1.Deployment
-		if err := yaml.Unmarshal([]byte(document), &deployment); err == nil && deployment.Kind == "Deployment" {
-			return deployment.Spec.Template.Spec.Containers[0].Args
-		}
+// installedArguments are those of the Deployment in the cluster, with ports that are free.
+func installedArguments(tb testing.TB, client kubernetes.Interface) []string {
+	tb.Helper()
+	deployment, err := client.AppsV1().Deployments(namespace).Get(tb.Context(), "kanon", metav1.GetOptions{})
+	if err != nil {
+		tb.Fatal(err)
 	}
-	t.Fatal("no Deployment was rendered")
-	return nil
+	return append(deployment.Spec.Template.Spec.Containers[0].Args, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
 }
 
-// checkPriority reads the Lease as Kanon does, and another object, and compares the priorities that the API server gives the requests.
+// checkPriority sends requests as Kanon does, and compares which FlowSchema and which priority the API server gives them.
 func checkPriority(t *testing.T, client kubernetes.Interface, kubeconfig string) {
 	t.Helper()
-	schema, err := client.FlowcontrolV1().FlowSchemas().Get(t.Context(), "kanon-leader-election", metav1.GetOptions{})
-	if err != nil {
+	flows := client.FlowcontrolV1()
+	election, err1 := flows.FlowSchemas().Get(t.Context(), "kanon-leader-election", metav1.GetOptions{})
+	others, err2 := flows.FlowSchemas().Get(t.Context(), "kanon", metav1.GetOptions{})
+	electionLevel, err3 := flows.PriorityLevelConfigurations().Get(t.Context(), "leader-election", metav1.GetOptions{})
+	ownLevel, err4 := flows.PriorityLevelConfigurations().Get(t.Context(), "kanon", metav1.GetOptions{})
+	config, err5 := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		t.Fatal(err)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var seen string
+	type priority struct{ schema, level types.UID }
+	var got priority
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			response, err := next.RoundTrip(r)
 			if err == nil {
-				seen = response.Header.Get("X-Kubernetes-Pf-Flowschema-Uid")
+				got = priority{
+					types.UID(response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)),
+					types.UID(response.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID)),
+				}
 			}
 			return response, err
 		})
@@ -172,12 +249,42 @@ func checkPriority(t *testing.T, client kubernetes.Interface, kubeconfig string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = kanon.CoordinationV1().Leases(namespace).Get(t.Context(), "kanon", metav1.GetOptions{}) // it need not exist
-	if seen != string(schema.UID) {
-		t.Errorf("the Lease is read by the FlowSchema %s, want %s", seen, schema.UID)
+	// What is answered does not matter: the object need not exist, nor be allowed.
+	send := map[string]func(){
+		"the Lease": func() { _, _ = kanon.CoordinationV1().Leases(namespace).Get(t.Context(), "kanon", metav1.GetOptions{}) },
+		"a ConfigMap that is created": func() {
+			_, _ = kanon.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}, metav1.CreateOptions{})
+		},
+		"a list of all Deployments": func() { _, _ = kanon.AppsV1().Deployments("").List(t.Context(), metav1.ListOptions{}) },
+		"a Lease of others": func() {
+			_, _ = kanon.CoordinationV1().Leases("kube-system").Get(t.Context(), "kanon", metav1.GetOptions{})
+		},
+		"the version of the server": func() { _, _ = kanon.Discovery().ServerVersion() },
 	}
-	if _, err := kanon.CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{}); err != nil || seen == string(schema.UID) {
-		t.Error(errors.Join(err, errors.New("ConfigMaps are read by the same one")))
+	for name, request := range send {
+		want := priority{others.UID, ownLevel.UID}
+		if name == "the Lease" {
+			want = priority{election.UID, electionLevel.UID}
+		}
+		if request(); got != want {
+			t.Errorf("%s has the FlowSchema and priority %v, want %v", name, got, want)
+		}
+	}
+}
+
+// checkDispatched checks by the API server's own metrics that the requests of a running Kanon went by both FlowSchemas, and that none
+// was rejected.
+func checkDispatched(t *testing.T, kubectl func(...string) string) {
+	t.Helper()
+	metrics := kubectl("get", "--raw", "/metrics")
+	for schema, level := range map[string]string{"kanon": "kanon", "kanon-leader-election": "leader-election"} {
+		dispatched := regexp.MustCompile(`(?m)^apiserver_flowcontrol_dispatched_requests_total\{flow_schema="` + schema + `",priority_level="` + level + `"\} [1-9]`)
+		if !dispatched.MatchString(metrics) {
+			t.Errorf("no request went by the FlowSchema %s to the priority %s", schema, level)
+		}
+	}
+	if rejected := regexp.MustCompile(`(?m)^apiserver_flowcontrol_rejected_requests_total\{flow_schema="kanon.*`).FindString(metrics); rejected != "" {
+		t.Errorf("requests of Kanon were rejected: %s", rejected)
 	}
 }
 

@@ -163,7 +163,7 @@ func (table fieldTable) rows() []fieldRow {
 func (table fieldTable) markdown(t *testing.T, examples map[string]string, section func(path string) string) string {
 	t.Helper()
 	var out strings.Builder
-	out.WriteString("| field | type | default | since | meaning | example |\n| --- | --- | --- | --- | --- | --- |")
+	out.WriteString("| field | meaning | type | default | example | since |\n| --- | --- | --- | --- | --- | --- |")
 	rest := maps.Clone(examples)
 	for _, row := range table.rows() {
 		example := examples[row.path]
@@ -187,7 +187,7 @@ func (table fieldTable) markdown(t *testing.T, examples map[string]string, secti
 		case row.field.Required:
 			byDefault = "required"
 		}
-		fmt.Fprintf(&out, "\n| %s | %s | %s | %s | %s | %s |", name, describe(&row.field.Type), byDefault, row.field.Version(), meaning, "`"+strings.ReplaceAll(example, "|", `\|`)+"`")
+		fmt.Fprintf(&out, "\n| %s | %s | %s | %s | %s | %s |", name, meaning, describe(&row.field.Type), byDefault, "`"+strings.ReplaceAll(example, "|", `\|`)+"`", row.field.Version())
 	}
 	for path := range rest {
 		t.Errorf("testdata/fields.yaml has an example for %s, which is not a field of the table", path)

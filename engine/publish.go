@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -295,7 +296,10 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 	for id, op := range running {
 		if !e.hasRecord(op) {
 			starting[id] = true
-			if err := e.records.Failure(id); err != nil {
+			if err := e.records.Failure(id); errors.As(err, new(*record.NewerError)) {
+				fail(id, "%v", err)
+				continue
+			} else if err != nil {
 				fail(id, "its record cannot be written: %v", err)
 				continue
 			}

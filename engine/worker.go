@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/meter"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
@@ -40,7 +41,11 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	if out.Verdict != outcome.Later { // which did nothing
 		work.End(out.Verdict.String())
 	}
-	if out.Err != nil && ctx.Err() == nil {
+	switch {
+	case out.Err == nil || ctx.Err() != nil:
+	case refusal.OutOfDate(out.Err): // as happens every day
+		log.V(2).Info("Reconcile came too late; it is tried again", "err", out.Err.Error())
+	default:
 		if panicked, ok := errors.AsType[*outcome.PanicError](out.Err); ok {
 			log = log.WithValues("stack", string(panicked.Stack))
 		}

@@ -12,10 +12,10 @@ import (
 	"kanon.dev/kanon/metrics"
 )
 
-// The table of docs/operations.md has all metrics, and no others, with their labels and what they mean.
+// The table of docs/reference/metrics.md has all metrics, and no others, with their labels and what they mean.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/operations.md")
+	page, err := os.ReadFile("../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +34,6 @@ func TestMetricsAreDocumented(t *testing.T) {
 		return all
 	}
 	if diff := cmp.Diff(sorted(metrics.Descriptions()), sorted(documented)); diff != "" {
-		t.Errorf("docs/operations.md (-served +documented):\n%s", diff)
+		t.Errorf("docs/reference/metrics.md (-served +documented):\n%s", diff)
 	}
 }

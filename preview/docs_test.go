@@ -28,7 +28,7 @@ func TestDocuments(t *testing.T) {
 	}
 	parent := referenceParent(t)
 	for name, examples := range map[string]int{
-		"rule": 8, "expressions": 7, "schema": 1, "children": 10, "updates": 10, "state": 7, "patches": 2, "status": 5, "deletion": 6,
+		"rule": 8, "expressions": 7, "schema": 1, "children": 10, "updates": 10, "state": 7, "patches": 2, "status": 5, "deletion": 6, "limits": 1,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

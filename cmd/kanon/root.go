@@ -61,6 +61,7 @@ templates, which children each parent has and what its status says.`,
 		newDiffCommand(),
 		newEventsCommand(),
 		newGetCommand(),
+		newSupportBundleCommand(),
 		newTraceCommand(),
 		newWhyCommand(),
 	)

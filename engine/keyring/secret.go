@@ -19,6 +19,8 @@ const (
 	// that is not when the Secret was. All other entries are keys, by their ids.
 	currentEntry = "current"
 	sinceEntry   = "since"
+	// formatEntry is for a later version that keeps keys in another way. None so far writes it.
+	formatEntry = "format"
 	// maxKeys bounds what a ring reads.
 	maxKeys = 32
 )
@@ -40,6 +42,8 @@ func fromSecret(secret *unstructured.Unstructured) (*Keyring, error) {
 			return nil, fmt.Errorf("entry %q: %w", name, err)
 		}
 		switch name {
+		case formatEntry:
+			return nil, fmt.Errorf("a newer version of Kanon wrote it: it has format %q, which this version does not know; run that version again", value)
 		case currentEntry:
 			current = string(value)
 		case sinceEntry:
@@ -55,6 +59,15 @@ func fromSecret(secret *unstructured.Unstructured) (*Keyring, error) {
 		}
 	}
 	return New(since, current, keys)
+}
+
+// Secrets are the entries of a Secret's data that are secret.
+func Secrets(data map[string]any) map[string]any {
+	secret := maps.Clone(data)
+	for _, entry := range []string{currentEntry, sinceEntry, formatEntry} {
+		delete(secret, entry)
+	}
+	return secret
 }
 
 // data is what the Secret of a ring holds.

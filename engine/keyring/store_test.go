@@ -3,6 +3,7 @@ package keyring_test
 import (
 	"context"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -141,6 +142,11 @@ func TestStore(t *testing.T) {
 	if s.Keyring().CurrentID() != current {
 		t.Error("a Secret that cannot be understood has another key seal")
 	}
+
+	w.patch(`{"data": {"` + current + `": null, "format": "Mg=="}}`)
+	s.until("it is known that a newer version wrote it", func() bool {
+		return s.Failure() != nil && strings.Contains(s.Failure().Error(), "newer version")
+	})
 
 	// One that is deleted comes again with the same keys.
 	if err := w.client.CoreV1().Secrets(w.namespace).Delete(t.Context(), keyring.SecretName, metav1.DeleteOptions{}); err != nil {

@@ -26,9 +26,31 @@ const (
 	keySeal    = "seal"
 )
 
+// Format is the format of the records that this version writes. It changes when an earlier version would misread a record, or one
+// of the marks of the rule's children. A record without a format has the first one.
+const Format = 1
+
+// formatted is a record as its ConfigMap has it.
+type formatted struct {
+	Format int `json:"format,omitempty"`
+	*Record
+}
+
+// NewerError says that a newer version of Kanon wrote a record. It is left as it is, and its rule does not run: this version would
+// lose what the record says, and write the children of the rule again.
+type NewerError struct {
+	ConfigMap types.NamespacedName
+	Format    int
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("a newer version of Kanon wrote its record: ConfigMap %s has format %d, and this version reads formats up to %d; run that version again",
+		e.ConfigMap, e.Format, Format)
+}
+
 // encode is the ConfigMap of a record.
 func (r *Record) encode(namespace, id string, keys *keyring.Keyring) (*unstructured.Unstructured, error) {
-	text, err := json.Marshal(r)
+	text, err := json.Marshal(formatted{Format, r})
 	if err != nil {
 		return nil, fmt.Errorf("encode the record of rule %s: %w", r.Rule, err)
 	}
@@ -64,16 +86,26 @@ func decode(object *unstructured.Unstructured, keys *keyring.Keyring, trust bool
 
 // read reads a record from its ConfigMap, which anybody may have written. The text is what a seal proves.
 func read(object *unstructured.Unstructured) (r Record, text string, err error) {
+	name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 	text, _, err = unstructured.NestedString(object.Object, "data", keyRecord)
+	if format := formatOf(text); format > Format {
+		return r, text, &NewerError{ConfigMap: name, Format: format}
+	}
 	if err == nil {
-		err = json.Unmarshal([]byte(text), &r)
+		err = json.Unmarshal([]byte(text), &formatted{Record: &r})
 	}
 	if err != nil {
-		return r, text, fmt.Errorf("read the record in ConfigMap %s: %w",
-			types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, err)
+		return r, text, fmt.Errorf("read the record in ConfigMap %s: %w", name, err)
 	}
 	r.Blocked = readBlocked(object)
 	return r, text, nil
+}
+
+// formatOf is the format of a record, which may otherwise be written in a way that this version cannot decode.
+func formatOf(text string) int {
+	var record struct{ Format int }
+	_ = json.Unmarshal([]byte(text), &record) // whoever decodes all of it finds the error
+	return record.Format
 }
 
 // encode adds the keys of what is blocked.

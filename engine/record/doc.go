@@ -5,7 +5,7 @@
 // It is a ConfigMap kanon-state-<id of the rule> in Kanon's namespace:
 //
 //	data:
-//	  record: {"rule":"kanon-system/web", …, "revision":"5f2c…", "children":[{"version":"v1","kind":"Service"}, …]}
+//	  record: {"format":1,"rule":"kanon-system/web", …, "revision":"5f2c…", "children":[{"version":"v1","kind":"Service"}, …]}
 //	  seal: …
 //
 // A rule writes nothing before its record has the kinds that it is about to write. The [Store] brings that about:
@@ -23,4 +23,5 @@
 //   - The seal proves that Kanon wrote the record. A record without such a seal permits no deletion.
 //   - A rule whose text is gone was removed, or it went with Kanon's namespace. In the second case nobody meant its children
 //     to be deleted. [Store.IsRemovalMeant] tells the two apart.
+//   - A record of a later [Format] than this version knows stays as it is, and its rule does not run.
 package record

@@ -41,7 +41,7 @@ func full() Record {
 // The records of earlier versions are read by this one, and the other way round.
 func TestFormat(t *testing.T) {
 	t.Parallel()
-	const text = `{"rule":"kanon/box","origin":{"namespace":"kanon","configMap":"box"},"revision":"5f2c",` +
+	const text = `{"format":1,"rule":"kanon/box","origin":{"namespace":"kanon","configMap":"box"},"revision":"5f2c",` +
 		`"parents":[{"group":"example.com","version":"v1","kind":"Crate"},{"group":"example.com","version":"v1","kind":"Box"}],` +
 		`"children":[{"version":"v1","kind":"Service","revision":"5f2c"},{"version":"v1","kind":"ConfigMap","unseen":true}],` +
 		`"holds":true,"patches":[{"id":"label","version":"v1","kind":"Secret"}],` +

@@ -108,7 +108,7 @@ func (s *Store) recheckAll(ctx context.Context) bool {
 		}
 		s.mu.Lock()
 		if e := s.byID[id]; exists && e != nil {
-			e.live, e.sealed = nil, false
+			e.live, e.sealed, e.newer, e.err = nil, false, nil, nil
 		} else {
 			delete(s.byID, id)
 		}

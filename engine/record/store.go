@@ -61,6 +61,8 @@ type entry struct {
 	stored Record
 	// sealed is true while the current key has sealed it.
 	sealed bool
+	// newer says that a newer version wrote it; nil otherwise. It is not written then, and its rule waits.
+	newer *NewerError
 	// wanted is the record as it should be. There should be none where remove is true.
 	wanted Record
 	remove bool
@@ -95,7 +97,7 @@ func (s *Store) Get(id string) (Record, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.byID[id]
-	if e == nil || e.live == nil || e.remove {
+	if e == nil || e.live == nil || e.remove || e.newer != nil {
 		return Record{}, false
 	}
 	return e.stored.Clone(), true
@@ -109,7 +111,8 @@ func (s *Store) IsPending(id string) bool {
 	return e != nil && e.isPending()
 }
 
-// Failure is why the record of a rule could not be written or deleted, nil where that succeeded or was not tried.
+// Failure is why the record of a rule could not be written or deleted, nil where that succeeded or was not tried. Of a record that a
+// newer version wrote it is a NewerError.
 func (s *Store) Failure(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

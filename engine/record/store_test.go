@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -228,6 +229,66 @@ func TestRecordsWithoutASeal(t *testing.T) {
 				t.Errorf("the record has no seal: %v", err)
 			}
 		})
+	}
+}
+
+// A record that a newer version wrote stays as it is, whatever this version would write, and is known as such.
+func TestRecordOfANewerVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.start()
+	s.Update("1", one)
+	s.written("1")
+	s.stop()
+	live, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A later format may have what this version cannot decode.
+	live.Data["record"] = `{"format": 2, "rule": {"namespace": "kanon", "name": "one"}}`
+	if live, err = w.configMaps.Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s = w.start()
+	s.Update("1", one)
+	s.await("the record is known to be of a newer version", func() bool { return errors.As(s.Failure("1"), new(*record.NewerError)) })
+	if _, ok := s.Get("1"); ok || !s.IsPending("1") {
+		t.Error("the rule may start")
+	}
+	s.DeleteIf("1", always)
+	s.Update("2", one)
+	s.written("2") // the store has done what it had to do before
+	after, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
+	if err != nil || after.ResourceVersion != live.ResourceVersion {
+		t.Errorf("the record was written: %v %v", err, after.Data)
+	}
+}
+
+// A record without a format, as the first versions wrote it, is not written again for that.
+func TestRecordWithoutAFormat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before, err := os.ReadFile("testdata/first.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seal := w.ring.Seal("record\x00" + w.namespace + "\x001\x00" + string(before))
+	live, err := w.configMaps.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "kanon-state-1", Labels: map[string]string{record.Label: "true"}},
+		Data:       map[string]string{"record": string(before), "seal": seal},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := w.start()
+	s.Update("1", func(*record.Record) {})
+	if stored := s.written("1"); stored.Revision != "5f2c" || stored.Rule != "kanon/one" || len(stored.Children) != 1 {
+		t.Errorf("%+v", stored)
+	}
+	s.Update("2", one)
+	s.written("2")
+	if after, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err != nil || after.ResourceVersion != live.ResourceVersion {
+		t.Errorf("the record was written again: %v", err)
 	}
 }
 

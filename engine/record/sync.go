@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -61,7 +62,7 @@ func (s *Store) load(ctx context.Context) bool {
 }
 
 // takeLocked takes in the records of the cluster. One that cannot be decoded counts as none: its rule then counts as a new one,
-// and writes over it.
+// and writes over it. One that a newer version wrote stays as it is.
 func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructured) {
 	log := logr.FromContextOrDiscard(ctx)
 	// Where no record has a seal and there was no key, an earlier version of Kanon wrote them.
@@ -73,6 +74,11 @@ func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructu
 			continue
 		}
 		stored, sealed, err := decode(live, s.keys.Keyring(), upgrade)
+		if newer, ok := errors.AsType[*NewerError](err); ok {
+			log.Error(err, "the rule of this record does not run")
+			s.byID[id] = &entry{live: live, newer: newer}
+			continue
+		}
 		if err != nil {
 			log.Error(err, "the record of a rule cannot be decoded")
 			continue
@@ -106,6 +112,15 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 	e := s.byID[id]
 	if e == nil || !e.isPending() {
 		s.mu.Unlock()
+		return true
+	}
+	if e.newer != nil {
+		known := e.err != nil
+		e.err = e.newer
+		s.mu.Unlock()
+		if !known {
+			s.changed(id)
+		}
 		return true
 	}
 	before, wanted := *e, e.wanted.Clone()

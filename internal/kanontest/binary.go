@@ -44,6 +44,17 @@ func Binary(tb testing.TB) string {
 	return path
 }
 
+// Release builds the program as a release of a version, for tests of upgrades.
+func Release(tb testing.TB, version string) string {
+	tb.Helper()
+	dir, err := build("VERSION=" + version)
+	if err != nil {
+		tb.Fatalf("build kanon: %v", err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // left behind in the temporary directory at worst
+	return filepath.Join(dir, "kanon")
+}
+
 func (p *program) path() (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +73,7 @@ func (p *program) remove() {
 }
 
 // build builds the program in a new directory.
-func build() (dir string, err error) {
+func build(environment ...string) (dir string, err error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err
@@ -80,7 +91,7 @@ func build() (dir string, err error) {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	command := exec.Command("sh", "-c", line) //nolint:noctx // bounded by the test's own timeout
-	command.Dir = root
+	command.Dir, command.Env = root, append(os.Environ(), environment...)
 	if output, err := command.CombinedOutput(); err != nil {
 		return "", errors.Join(fmt.Errorf("%s: %w\n%s", line, err, output), os.RemoveAll(dir))
 	}

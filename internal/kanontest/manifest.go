@@ -22,12 +22,18 @@ func ReadManifest(tb testing.TB, path string) []*unstructured.Unstructured {
 	if err != nil {
 		tb.Fatalf("read objects: %v", err)
 	}
+	return Objects(tb, path, data)
+}
+
+// Objects reads the objects of YAML documents; name is where these are from. None fails the test.
+func Objects(tb testing.TB, name string, data []byte) []*unstructured.Unstructured {
+	tb.Helper()
 	objects, err := parse(data)
 	if err != nil {
-		tb.Fatalf("read %s: %v", path, err)
+		tb.Fatalf("read %s: %v", name, err)
 	}
 	if len(objects) == 0 {
-		tb.Fatalf("read %s: there is no object in it", path)
+		tb.Fatalf("read %s: there is no object in it", name)
 	}
 	return objects
 }

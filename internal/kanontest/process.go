@@ -32,7 +32,13 @@ type Process struct {
 // when the test has failed.
 func Start(tb testing.TB, args ...string) *Process {
 	tb.Helper()
-	p, err := Launch(exec.Command(Binary(tb), WithoutPorts(args)...)) //nolint:noctx // ended by Stop
+	return StartProgram(tb, Binary(tb), args...)
+}
+
+// StartProgram is Start for another program than that of Binary.
+func StartProgram(tb testing.TB, path string, args ...string) *Process {
+	tb.Helper()
+	p, err := Launch(exec.Command(path, WithoutPorts(args)...)) //nolint:noctx // ended by Stop
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -32,7 +32,7 @@ import (
 const AnnotationApplied = "kanon.dev/applied"
 
 // markVersion begins the text of a mark. It changes when the way of hashing or normalising does, so that everything is applied
-// once more.
+// once more. Raise record.Format with it: a version that does not know the mark then leaves the rule alone.
 const markVersion = "2"
 
 // How many characters the hashes of a mark have, of 22 that hashOf gives. They tell one write of a child from the next, and

@@ -114,3 +114,18 @@ func causes(err error) []metav1.StatusCause {
 func NoNewFinalizers(err error) bool {
 	return hasCause(err, "metadata.finalizers")
 }
+
+// OutOfDate reports whether writes came too late and nothing else is wrong: somebody else has written to the objects meanwhile, or they
+// have been replaced. The next reconcile sees what they are now. A conflict between field managers does not end by itself, and is none.
+func OutOfDate(err error) bool {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !OutOfDate(err) })
+	}
+	var status apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || !slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return cause.Type == metav1.CauseTypeFieldManagerConflict })
+}

@@ -2,6 +2,7 @@ package refusal
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -54,5 +55,30 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestOutOfDate(t *testing.T) {
+	t.Parallel()
+	pods := schema.GroupResource{Resource: "pods"}
+	late := apierrors.NewConflict(pods, "a", errors.New("the UID in the precondition differs"))
+	forbidden := apierrors.NewForbidden(pods, "a", nil)
+	fields := apierrors.NewApplyConflict([]metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec"}}, "conflict with somebody")
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"nothing":                       {nil, false},
+		"a conflict":                    {late, true},
+		"a conflict, wrapped":           {fmt.Errorf("delete pod: %w", late), true},
+		"two conflicts":                 {errors.Join(late, fmt.Errorf("pod b: %w", late)), true},
+		"a conflict and something else": {fmt.Errorf("delete: %w", errors.Join(late, forbidden)), false},
+		"something else":                {forbidden, false},
+		"a conflict of field managers":  {fields, false},
+		"not of the API server":         {errors.New("conflict"), false},
+	} {
+		if got := OutOfDate(test.err); got != test.want {
+			t.Errorf("%s: %t, want %t", name, got, test.want)
+		}
 	}
 }

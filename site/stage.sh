@@ -1,0 +1,45 @@
+#!/bin/sh
+# Lays the documents out as Hugo wants them, in the directory that is named: README.md is the page of its folder, an example with its files
+# and its graph is one page, and an example in a document says whether it is a rule, its input or its result. Needs bin/kanon.
+set -eu
+cd "$(dirname "$0")/.."
+to=$1
+rm -rf "$to"
+mkdir -p "$to/content" "$to/static/docs"
+
+# page FILE TARGET
+page() {
+	mkdir -p "$(dirname "$2")"
+	sed -E 's/^```yaml (parent|rule|with|result|test)$/```yaml {title="\1"}/; s/\{title="with"\}$/{title="other objects"}/' "$1" >"$2"
+}
+
+# graphs FILE TARGET draws each rule of a file.
+graphs() {
+	awk -v to="$2" '/^---$/ {n++; next} {print > (to "/rule-" n + 1 ".part")}' "$1"
+	n=0
+	for part in "$2"/rule-*.part; do
+		if grep -q '^kind: Rule$' "$part"; then
+			n=$((n + 1))
+			bin/kanon explain - -o svg <"$part" >"$2/graph-$n.svg"
+		fi
+		rm "$part"
+	done
+}
+
+page README.md "$to/content/_index.md"
+for file in ARCHITECTURE CHANGELOG CONTRIBUTING SECURITY; do
+	page $file.md "$to/content/$file.md"
+done
+find docs -name '*.md' | while read -r file; do
+	page "$file" "$to/content/$(echo "$file" | sed 's,README.md$,_index.md,')"
+done
+page examples/README.md "$to/content/examples/_index.md"
+for dir in examples/*/; do
+	name=$(basename "$dir")
+	page "$dir/README.md" "$to/content/examples/$name/index.md"
+	cp "$dir"*.yaml "$to/content/examples/$name/"
+	graphs "$dir/rule.yaml" "$to/content/examples/$name"
+done
+cp LICENSE "$to/static/LICENSE"
+cp docs/*.svg "$to/static/docs/"
+cp -r site/layouts site/assets site/hugo.yaml "$to/"
