@@ -56,7 +56,7 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *
 	target := spec.Target
 	if target == nil {
 		patch.GVK = p.Parent.GVK
-		c.checkPrivilege(spec.Label(), patch.GVK, c.rule.Parent.Node)
+		c.checkPrivilege("the target of "+spec.Label(), patch.GVK, c.rule.Parent.Node)
 		kind, _ := c.kindOnce(p.Parent.GVK, c.rule.Parent.Node, patchVerbs())
 		return kind.HasStatus
 	}
