@@ -56,3 +56,14 @@ func (t *text) confine() {
 		t.definitions, t.err = nil, errTenantDefinition
 	}
 }
+
+// maxTenantRules is how many rules a tenant may have in a namespace: each takes memory, an informer or two, and a turn.
+const maxTenantRules = 100
+
+// refuse passes over a rule of a tenant who has too many. It may have run in another process, so its namespace counts as one with a
+// text that cannot be read: nothing is taken for removed there.
+func (c *Catalog) refuse(text string, rule *syntax.Rule, name types.NamespacedName) {
+	t := c.texts[text]
+	t.conflicts = append(t.conflicts, rule.TooMany(name.Namespace, maxTenantRules))
+	c.broken.Insert(name.Namespace)
+}

@@ -167,6 +167,8 @@ var (
 	CodePrivileged = mistake("KN0901", "An object that grants rights")
 	CodeBeyond     = mistake("KN0902", "A confined rule that reaches beyond its namespace")
 	CodeUntrusted  = mistake("KN0903", "A permission that only a trusted source can give")
+
+	CodeTooManyRules = mistake("KN0904", "Too many rules in a namespace")
 )
 
 // CodeInfo describes a code.

@@ -109,6 +109,13 @@ func (r *Rule) MaySelect(parent metav1.Object, namespaceLabels func(name string)
 	return !known || spec.NamespaceSelector.Matches(set)
 }
 
+// TooMany is the finding about a rule that does not run because its namespace has limit others.
+func (r *Rule) TooMany(namespace string, limit int) diagnostic.Finding {
+	f := diagnostic.New(r.Position, diagnostic.CodeTooManyRules, "namespace %s has %d rules already, and this one does not run", namespace, limit)
+	f.WithHint("remove others, or put rules for one kind together")
+	return *f
+}
+
 // Taken is the finding about a rule that has the name and namespace of another rule. name has
 // both, and other is the position of the other rule.
 func (r *Rule) Taken(name string, other diagnostic.Position) diagnostic.Finding {
