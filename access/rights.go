@@ -128,6 +128,10 @@ func (a *adder) parent(o Options) {
 	if parent.NamespaceSelector != nil {
 		a.add(Right{Resource: "namespaces", Verbs: []string{"get", "list", "watch"}, For: []string{"namespaceSelector"}})
 	}
+	if a.rule.Parent.Definition != nil && !o.Definitions {
+		a.notes = append(a.notes, fmt.Sprintf("Kanon applies the CustomResourceDefinition of %s, which spec.parent.schema of %s makes, if it may: --definitions adds these rights. Or apply what 'kanon crd' prints.",
+			parent.GVK.Kind, a.program.Name))
+	}
 	if o.Definitions {
 		a.add(Right{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"get", "create", "patch"}, For: []string{"definitions"}})
 	}

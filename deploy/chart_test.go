@@ -128,7 +128,7 @@ func TestChartIsInItsNamespace(t *testing.T) {
 			t.Errorf("%s %s names %s: %v %s", object.GetKind(), object.GetName(), namespace, err, text)
 		}
 	}
-	if args := argumentsOf(t, byName(objects)["Deployment kanon"]); !slices.Contains(args, "--namespace=elsewhere") {
+	if args := argumentsOf(t, byName(objects)["Deployment kanon"]); !slices.Contains(args, "--kanon-namespace=elsewhere") {
 		t.Errorf("the arguments are %v", args)
 	}
 }

@@ -53,7 +53,11 @@ func (d *Differ) Named(ctx context.Context, namespace, name string) ([]*unstruct
 	}
 	parent, err := resource.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s %s does not exist in namespace %q: choose another namespace with -n, or name a file", d.options.Program.Parent.GVK.Kind, name, namespace)
+		kind := d.options.Program.Parent.GVK.Kind
+		if namespace == "" {
+			return nil, fmt.Errorf("%s %s does not exist: name another one, or a file", kind, name)
+		}
+		return nil, fmt.Errorf("%s %s does not exist in namespace %q: choose another namespace with -n, or name a file", kind, name, namespace)
 	}
 	return []*unstructured.Unstructured{parent}, err
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/openapi"
@@ -240,7 +241,7 @@ func (p *Preview) Targets(ctx context.Context, c program.Contribution) ([]*unstr
 // Patched is a target of a contribution with the fields that it sets.
 func (p *Preview) Patched(target *unstructured.Unstructured, c program.Contribution) *unstructured.Unstructured {
 	after := target.DeepCopy()
-	overlay.Apply(p.reader.options.Kinds.Schema(target.GroupVersionKind()), after.Object, nil, c.Object.Object)
+	overlay.Apply(p.reader.options.Kinds.Schema(target.GroupVersionKind()), after.Object, nil, patchset.JoinShared(after, c.Object))
 	return after
 }
 

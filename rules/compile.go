@@ -138,11 +138,21 @@ func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 func (c *compiler) compile() (*program.Program, diagnostic.Findings) {
 	c.declare()
 	p := c.program()
+	c.checkBooleanWords()
 	findings := c.findings.Findings(sourceOf{c.rule.Source, c})
 	if c.rule.Partial || findings.HasErrors() {
 		return nil, findings
 	}
 	return p, findings
+}
+
+// checkBooleanWords reports words that kubectl reads otherwise. What is wrong already is not reported: it may be that a boolean is meant.
+func (c *compiler) checkBooleanWords() {
+	for _, n := range c.rule.BooleanWords {
+		if !c.wrongAt[c.rule.Source.At(n)] { // an alias refers to a node that has been reported
+			syntax.SuggestQuotes(c.reportNode(n, diagnostic.CodeBooleanWord, "kubectl reads %s without quotes as a boolean, and Kanon as text", n.Raw()), n)
+		}
+	}
 }
 
 // declare makes the names of the rule known.

@@ -23,7 +23,7 @@ spec:
 	}{
 		"a field": {
 			spec: "  parent: {apiVersion: v1, kind: ConfigMap}\n  child: []\n",
-			want: []string{`rule/kanon-system/r: spec.child: error: unknown field "child" in spec [KN0101]`},
+			want: []string{`rule/kanon-system/r: spec.child: error: unknown field "child" in spec; did you mean "children"? [KN0101]`},
 		},
 		"a kind that is missing in a list": {
 			spec: "  parent: {apiVersion: v1, kind: ConfigMap}\n  children:\n" +

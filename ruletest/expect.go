@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
@@ -15,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/simulation"
 	"kanon.dev/kanon/textdiff"
 )
 
@@ -86,12 +89,28 @@ func (r *runner) compareObject(at diagnostic.Position, path string, want any, ob
 	if exact {
 		got = rendered(object, want)
 	}
-	for _, d := range differences(path, want, got, exact) {
+	all := differences(path, want, got, exact)
+	if wanted, ok := want.(map[string]any); ok && exact && len(all) > 0 && !fieldset.IsSecret(object) {
+		was, is := r.secrets.Objects(wanted, got)
+		r.fail(at, "%s is not exactly what is wanted", path)
+		r.failures[len(r.failures)-1].Diff = textdiff.Unified("want", asYAML(was), "got", asYAML(is))
+		return
+	}
+	for _, d := range all {
 		if fieldset.IsSecret(object) && holdsSecret(strings.TrimPrefix(d.path, path)) {
 			d.text, d.got = "it is not what is wanted, and values of Secrets are not shown", nil
 		}
 		r.fail(at, "%s", d.message(r.shown))
 	}
+}
+
+// asYAML is the content of an object for a diff.
+func asYAML(content map[string]any) []byte {
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		return []byte(err.Error() + "\n")
+	}
+	return text
 }
 
 // asWritten are fields of a Secret as the API server has them: what is wanted as stringData is in data.
@@ -118,8 +137,15 @@ func rendered(object *unstructured.Unstructured, want any) map[string]any {
 	for _, field := range []string{"uid", "generation", "creationTimestamp", "resourceVersion"} {
 		unstructured.RemoveNestedField(shown.Object, "metadata", field)
 	}
-	if wanted, _ := want.(map[string]any); wanted["status"] == nil {
+	wanted, _ := want.(map[string]any)
+	if wanted["status"] == nil {
 		delete(shown.Object, "status")
+	}
+	if _, found, _ := unstructured.NestedString(wanted, "metadata", "namespace"); !found && shown.GetNamespace() == metav1.NamespaceDefault {
+		unstructured.RemoveNestedField(shown.Object, "metadata", "namespace")
+	}
+	if _, found, _ := unstructured.NestedString(wanted, "spec", "clusterIP"); !found && simulation.HasGivenAddress(shown) {
+		unstructured.RemoveNestedField(shown.Object, "spec", "clusterIP")
 	}
 	return shown.Object
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/openapi"
 	"kanon.dev/kanon/overlay"
@@ -76,7 +77,7 @@ func (s *Simulation) patched(object *unstructured.Unstructured) *unstructured.Un
 	out := object.DeepCopy()
 	for _, c := range s.patches {
 		if c.isFor(object) {
-			s.lay(object, out.Object, nil, c.Object.Object)
+			s.lay(object, out.Object, nil, patchset.JoinShared(out, c.Object))
 		}
 	}
 	return out

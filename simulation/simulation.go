@@ -154,7 +154,7 @@ func (s *Simulation) complete(object *unstructured.Unstructured) {
 	if isKind(object, "Service") && object.Object["spec"] != nil {
 		if kind, _, _ := unstructured.NestedString(object.Object, "spec", "type"); kind != "ExternalName" {
 			s.addresses++
-			setDefault(object, fmt.Sprintf("10.96.0.%d", s.addresses), "spec", "clusterIP")
+			setDefault(object, fmt.Sprintf(addresses+"%d", s.addresses), "spec", "clusterIP")
 		}
 	}
 	if isKind(object, "Namespace") {
@@ -163,6 +163,15 @@ func (s *Simulation) complete(object *unstructured.Unstructured) {
 	if s.options.Default != nil {
 		s.options.Default(object)
 	}
+}
+
+// addresses begin those of Services.
+const addresses = "10.96.0."
+
+// HasGivenAddress reports whether a Service has an address that a simulation gave it.
+func HasGivenAddress(object *unstructured.Unstructured) bool {
+	ip, _, _ := unstructured.NestedString(object.Object, "spec", "clusterIP")
+	return isKind(object, "Service") && strings.HasPrefix(ip, addresses)
 }
 
 // touch gives an object that was written another resourceVersion.

@@ -34,8 +34,9 @@ after all that it needs. Then follow the objects that the rule watches, the fiel
 its expressions read, and what it writes.
 
 With -o the same is a graph: for Graphviz (dot), for a Markdown page on GitHub
-(mermaid), or as a picture (svg). Several rules are in one graph. A bold arrow is a dependsOn, which waits until the other
-child is ready, and a dotted one reads a child as observed, which waits for nothing.
+(mermaid), or as a picture (svg). Several rules are in one graph. A bold arrow is a
+dependsOn, which waits until the other child is ready, and a dotted one reads a child as
+observed, which waits for nothing.
 
 The exit code is 0, 1 when the rule has errors, and 2 when the command is called
 wrongly.`,

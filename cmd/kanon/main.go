@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"kanon.dev/kanon/cmd/kanon/internal/commandline"
@@ -25,7 +26,9 @@ func run() int {
 	root.SetArgs(os.Args[1:])
 	err := root.ExecuteContext(ctx)
 	if err != nil && !errors.Is(err, exit.ErrFindings) {
-		fmt.Fprintln(os.Stderr, root.DisplayName()+":", exit.Message(err))
+		for line := range strings.Lines(exit.Message(err)) { // of errors that have nothing to do with one another
+			fmt.Fprintln(os.Stderr, root.DisplayName()+":", strings.TrimSuffix(line, "\n"))
+		}
 	}
 	return exit.Code(err)
 }

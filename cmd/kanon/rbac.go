@@ -43,15 +43,19 @@ func newRBACCommand() *cobra.Command {
 the rules name, and their bindings to Kanon's ServiceAccount. They come on top of
 what Kanon needs itself, which is in deploy/base.
 
-With --check, print nothing but the rights that the ServiceAccount lacks in a cluster,
-one line for each resource.
+With --check, print nothing but the rights that you lack in a cluster, or the user of
+--as, one line for each resource; with --service-account those that it lacks, which takes
+the right to ask about others.
 
 The exit code is 0, with --check 1 if a right is missing, 2 when the command is
 called wrongly, and 3 when the cluster does not answer.`,
 		Example: `  # Grant Kanon what the rules of a directory need
   kanon rbac rules/ --schemas crds/ | kubectl apply -f -
 
-  # Check in CI that a cluster grants it
+  # Check in CI that a cluster grants Kanon that
+  kanon rbac rules/ --schemas crds/ --check --service-account kanon-system/kanon
+
+  # Have I the rights that a dry run of the rules takes?
   kanon rbac rules/ --schemas crds/ --check`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && !o.files.Given() {
@@ -65,10 +69,10 @@ called wrongly, and 3 when the cluster does not answer.`,
 	o.files.Add(cmd, "rules")
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "directory or file with CustomResourceDefinitions or OpenAPI v3 documents; repeatable")
 	flags.StringVar(&o.name, "name", "kanon-rules", "name of the roles and their bindings")
-	flags.StringVar(&o.serviceAccount, "service-account", engine.DefaultNamespace+"/kanon", "who gets the rights, as NAMESPACE/NAME")
+	flags.StringVar(&o.serviceAccount, "service-account", engine.DefaultNamespace+"/kanon", "who gets the rights, or with --check is asked about, as NAMESPACE/NAME")
 	flags.BoolVar(&o.options.Definitions, "definitions", false, "add the rights to install CustomResourceDefinitions beside rules")
 	flags.BoolVar(&o.options.Finalizers, "finalizers", false, "add what the admission plugin OwnerReferencesPermissionEnforcement wants (OpenShift has it)")
-	flags.BoolVar(&o.check, "check", false, "ask the cluster which rights are missing")
+	flags.BoolVar(&o.check, "check", false, "ask the cluster which rights are missing: yours, without --service-account")
 	rulefiles.AddKanonNamespace(flags, &o.namespace, "in which rules belong")
 	o.cluster.Add(flags, connection.Group+" (with --check)")
 	o.cluster.AddTimeout(flags, connection.Group+" (with --check)")
@@ -100,7 +104,11 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 		_, err = fmt.Fprint(out, rights.Roles(access.Subject{Role: o.name, ServiceAccount: account}))
 		return err
 	}
-	missing, err := o.missing(cmd, rights, account)
+	user := "" // whoever asks
+	if cmd.Flags().Changed("service-account") {
+		user = "system:serviceaccount:" + account.Namespace + ":" + account.Name
+	}
+	missing, err := o.missing(cmd, rights, user)
 	if err != nil {
 		return err
 	}
@@ -145,7 +153,7 @@ func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights,
 	return rights, nil
 }
 
-func (o *rbacOptions) missing(cmd *cobra.Command, rights *access.Rights, account types.NamespacedName) ([]access.Right, error) {
+func (o *rbacOptions) missing(cmd *cobra.Command, rights *access.Rights, user string) ([]access.Right, error) {
 	config, err := o.cluster.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
@@ -154,7 +162,7 @@ func (o *rbacOptions) missing(cmd *cobra.Command, rights *access.Rights, account
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	missing, err := access.Missing(cmd.Context(), client, rights, "system:serviceaccount:"+account.Namespace+":"+account.Name)
+	missing, err := access.Missing(cmd.Context(), client, rights, user)
 	if err != nil {
 		return nil, exit.OfCluster(config.Host, err)
 	}

@@ -118,6 +118,9 @@ func flagTables(cmd *cobra.Command) string {
 func collect(cmd *cobra.Command, of map[string]string) {
 	cmd.InitDefaultHelpFlag()
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return // as in the help
+		}
 		heading := commandline.Group(f)
 		if heading == "" {
 			heading = "Flags"

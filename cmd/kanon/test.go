@@ -70,6 +70,7 @@ called wrongly.`,
 	flags := cmd.Flags()
 	o.files.Only = ruletest.IsTestFile
 	o.files.Add(cmd, "tests")
+	flags.Lookup("filename").Usage = "file or directory with tests; repeatable" // they name files beside them, so that there is no standard input
 	flags.StringVar(&o.run, "run", "", "run the cases whose file and name, as in \"web_test.yaml: scales\", match this `regexp`")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print each case")
 	flags.BoolVar(&o.update, "update", false, "rewrite the outputs in the files")

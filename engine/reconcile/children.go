@@ -158,7 +158,8 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	if !ok {
 		return nil, &plan.MissingKindError{GVK: object.GroupVersionKind()}
 	}
-	if err := c.mayWrite(ctx, kind, object); err != nil {
+	// What is compared with the child stays unseen if the rule may not read it. Whether it may be written, the API server decides.
+	if err := c.readGate(ctx, c.op)(kind.GVR, object.GetNamespace(), object.GetName()); err != nil {
 		return nil, err
 	}
 	known := c.Monitors.Known(c.op.ChildKey(kind.GVR), object.GetNamespace(), object.GetName())
@@ -184,6 +185,9 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 		return live, nil
 	}
 	child, err := c.Writer.Prepare(ctx, object, w.owner, w.controller, w.policy)
+	if err == nil {
+		err = c.checkPrivilege(object)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/plan"
-	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules/privilege"
 )
 
@@ -49,13 +48,12 @@ func unread(err error) outcome.Outcome {
 	return outcome.Outcome{Verdict: outcome.Waiting, After: authorization.Lifetime, Denied: err.Error()}
 }
 
-// mayWrite fails for a child that the rule must not write: one that grants rights, and one of a kind that the rule may not read, so
-// that what is compared with it stays unseen. Whether it may be written, the API server decides.
-func (c *childWriter) mayWrite(ctx context.Context, kind restmapping.Kind, object *unstructured.Unstructured) error {
+// checkPrivilege fails for a child that grants rights, if the rule may not write such.
+func (c *childWriter) checkPrivilege(object *unstructured.Unstructured) error {
 	if reason := privilege.OfObject(object); reason != "" && !c.op.Program.AllowPrivileged {
 		return &privilege.Error{Object: mark.RefOf(object).String(), Because: reason}
 	}
-	return c.readGate(ctx, c.op)(kind.GVR, object.GetNamespace(), object.GetName())
+	return nil
 }
 
 // lacksRights tells whether an error says that a ServiceAccount lacks a right, which somebody could grant. The API server forbids

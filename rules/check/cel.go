@@ -53,6 +53,9 @@ type phrase struct {
 	pattern, text, hint string
 }
 
+// stringNotClosed is about a string that has no end on its line.
+const stringNotClosed = "the string is never closed"
+
 // syntaxText is a message of the parser in plain words, and what to do.
 func syntaxText(message string) (text, hint string) {
 	message = strings.Join(strings.Fields(message), " ")
@@ -79,7 +82,7 @@ func syntaxText(message string) (text, hint string) {
 		{`^token recognition error at: '&.*'$`, "a single & is not CEL", "write && for and"},
 		{`^token recognition error at: '\|.*'$`, "a single | is not CEL", "write || for or; there are no pipes, a function is called as f(x) or x.f()"},
 		{`^token recognition error at: '['"].*\\.*$`, "the string is never closed, or has an escape that CEL does not know", "write two backslashes for one"},
-		{`^token recognition error at: '['"].*$`, "the string is never closed", ""},
+		{`^token recognition error at: '['"].*$`, stringNotClosed, ""},
 		{`^token recognition error at: '(.+)'$`, "$1 is no character of CEL", ""},
 		{`^reserved identifier: (.+)$`, "\"$1\" is a word of CEL and cannot be a name", "write it in backquotes after a dot, as in parent.spec.`$1`"},
 		{`^invalid argument to has\(\) macro$`, "has() asks for a field, as in has(parent.spec.x)", "ask for a key in brackets as in \"a/b\" in parent.metadata.?labels.orValue({})"},

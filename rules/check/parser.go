@@ -56,6 +56,9 @@ func (p *Parser) Parse(text string, scope flow.Scope, names flow.Names, report f
 		f := report(first.Offset, diagnostic.CodeSyntax, "%s", message)
 		if f.Hint = hint; first.Offset >= 0 && first.Offset <= len(text) {
 			addOperator(f, text[first.Offset:], hint)
+			if message == stringNotClosed && strings.Contains(text[first.Offset:], "\n") {
+				f.Hint = "a line ends in it: write \\n there, and \\\\n where YAML has double quotes around the value"
+			}
 		}
 		return nil, false
 	}

@@ -47,6 +47,7 @@ var (
 	CodeReason           = mistake("KN0112", "An invalid reason")
 	CodeNotOneOf         = mistake("KN0113", "A value that is not allowed")
 	CodeDuration         = mistake("KN0114", "An invalid duration")
+	CodeBooleanWord      = warning("KN0115", "A word that kubectl reads as a boolean")
 	CodeIgnorePath       = mistake("KN0130", "An invalid path")
 	CodeIgnoreIdentity   = mistake("KN0131", "A field that cannot be ignored")
 	CodeIgnoreTwice      = mistake("KN0132", "A field is ignored twice")

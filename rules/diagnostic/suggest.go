@@ -30,6 +30,32 @@ func Nearest(name string, names []string) (string, bool) {
 	return best, best != ""
 }
 
+// NearestWord is Nearest, or the one of the names that begins as the name does, as children does for childs, and variables for vars.
+func NearestWord(name string, names []string) (string, bool) {
+	if near, ok := Nearest(name, names); ok {
+		return near, true
+	}
+	best, most, several := "", max(3, len(name)-2), false
+	for _, candidate := range names {
+		switch n := commonPrefix(name, candidate); {
+		case n > most || n == most && best == "":
+			best, most, several = candidate, n, false
+		case n == most:
+			several = true
+		}
+	}
+	return best, best != "" && !several
+}
+
+// commonPrefix is how many letters two words have in common at their beginning, whatever their case.
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && lower(a[n]) == lower(b[n]) {
+		n++
+	}
+	return n
+}
+
 // Distance is the number of letters to add, drop, change or swap with the next one that
 // turns a into b (optimal string alignment). It ignores case.
 func Distance(a, b string) int {

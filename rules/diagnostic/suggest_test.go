@@ -16,3 +16,16 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestNearestWord(t *testing.T) {
+	t.Parallel()
+	fields := []string{"children", "lookups", "patches", "parent", "pruneLimit", "variables", "createWhen", "updateWhen", "updatePolicy", "conditions", "conditionPrefix"}
+	for name, want := range map[string]string{
+		"childs": "children", "child": "children", "vars": "variables", "createIf": "createWhen", "updateIf": "", "update": "", "prune": "pruneLimit",
+		"lookup": "lookups", "chi": "children", "ch": "", "spec": "", "condition": "conditions", "childResources": "",
+	} {
+		if got, ok := NearestWord(name, fields); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: %q, %t, want %q", name, got, ok, want)
+		}
+	}
+}

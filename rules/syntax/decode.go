@@ -187,10 +187,18 @@ func (d *decoder) rule(root *yamltree.Node) *Rule {
 		"metadata":   func(n *yamltree.Node) { d.metadata(n, r) },
 		"spec":       func(n *yamltree.Node) { d.spec(n, r) },
 	})
+	if d.src.IsFile() {
+		r.BooleanWords = slices.DeleteFunc(booleanWordsIn(root), func(n *yamltree.Node) bool { return d.isReported(d.src.At(n)) })
+	}
 	if found["spec"] && r.Parent.Node == nil && len(r.Children) == 0 {
 		r.OpenVariables, r.OpenLookups, r.OpenChildren = true, true, true // nothing is known of it
 	}
 	return r
+}
+
+// isReported reports whether there is a finding at a position.
+func (d *decoder) isReported(pos diagnostic.Position) bool {
+	return slices.ContainsFunc(d.findings, func(f *diagnostic.Finding) bool { return f.Position == pos })
 }
 
 func (d *decoder) metadata(n *yamltree.Node, r *Rule) {

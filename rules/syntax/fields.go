@@ -54,7 +54,7 @@ func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, 
 		if hint == "" {
 			hint = misplacedField(n, path, f)
 		}
-		if near, ok := diagnostic.Nearest(f.Name, fields.Names()); ok && hint == "" {
+		if near, ok := diagnostic.NearestWord(f.Name, fields.Names()); ok && hint == "" {
 			target, hint = near, fmt.Sprintf("did you mean %q?", near)
 		}
 		unknown.Hint = hint

@@ -79,6 +79,8 @@ type Rule struct {
 	// DeleteWhen is nil without the field.
 	DeleteWhen *yamltree.Node
 
+	// BooleanWords are keys and values that kubectl reads as booleans if it reads the file; nil for a text that is in an object.
+	BooleanWords []*yamltree.Node
 	// Partial is true if something could not be read.
 	Partial bool
 	// OpenVariables, OpenLookups and OpenChildren are true if there are more of them than could

@@ -67,6 +67,9 @@ func NewText(name, text string) (*Source, *Node) {
 	return s, &Node{Kind: Scalar, yaml: s.whole, Value: text, Size: 1}
 }
 
+// IsFile reports whether the text is that of a file, and not one that an object holds.
+func (s *Source) IsFile() bool { return s.outer == nil && s.paths == nil && s.whole == nil }
+
 // Inner is the source of the text that a scalar holds. Its positions are those in s.
 func (s *Source) Inner(holder *Node) *Source {
 	text, _ := holder.Text()
