@@ -80,9 +80,16 @@ func (c *Catalog) Update(changes Changes, now time.Time) {
 			changed.Insert(gvk)
 		}
 	}
+	withSchemas := changed.Union(c.schemas.update(used, changed, newText, now))
+	c.inferAgain(withSchemas)
+	c.broken = make(sets.Set[string])
+	for _, t := range c.texts {
+		if t.findings.HasErrors() {
+			c.broken.Insert(c.placeOf(t).Namespace)
+		}
+	}
 	c.definitions.update(c.allDefinitions(), c.brokenTexts(), changed, now)
-	changed = changed.Union(c.schemas.update(used, changed, newText, now))
-	c.updateRevisions(changed)
+	c.updateRevisions(withSchemas)
 }
 
 // kindsInUse are the kinds that rules name, in the newest texts and in the last good
@@ -92,6 +99,11 @@ func (c *Catalog) kindsInUse() KindSet {
 	for _, t := range c.texts {
 		for _, rule := range t.docs.Rules {
 			used.Insert(rule.Kinds()...)
+		}
+		for _, rule := range t.docs.Partial {
+			if rule.Parent.Definition != nil { // what it lacks may be the type of a field of such a kind
+				used.Insert(rule.Kinds()...)
+			}
 		}
 	}
 	for _, r := range c.byName {
@@ -124,6 +136,9 @@ func (c *Catalog) updateRevisions(changed KindSet) {
 // definitions come before it; nil for the last good revision.
 func (c *Catalog) waitsFor(text string, newest *syntax.Rule, kinds []schema.GroupVersionKind) string {
 	if newest != nil {
+		if awaits := newest.Parent.Awaits; len(awaits) > 0 {
+			return fmt.Sprintf("%s in %s, from which the status takes its types; spec.parent.schema.status can give them", awaits[0].Kind, awaits[0].GroupVersion())
+		}
 		if failure := c.definitions.failure(newest); failure != nil {
 			return failure.Message
 		}
@@ -185,10 +200,13 @@ func (c *Catalog) allDefinitions() []Definition {
 		t := c.texts[name]
 		for _, d := range t.definitions {
 			d.created = t.created
-			if d.rule != nil {
+			d.Confirmed = syntax.ConfirmedRevisions(c.origins[t.origin].definitions)
+			if d.rule == nil {
+				d.Confirmed = append(d.Confirmed, syntax.ConfirmedRevisions(d.Object.GetAnnotations()[syntax.AnnotationConfirmDefinition])...)
+			} else {
 				d.Rule = c.nameOf(t, d.rule)
 				d.Adopt = d.rule.Parent.AdoptDefinition
-				d.Confirmed = slices.Concat(d.rule.ConfirmedDefinitions(), syntax.ConfirmedRevisions(c.origins[t.origin].definitions))
+				d.Confirmed = append(d.Confirmed, d.rule.ConfirmedDefinitions()...)
 			}
 			all = append(all, d)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/openapi/builtin"
@@ -20,6 +20,7 @@ type text struct {
 	// created is when the origin was created; zero for a file.
 	created  time.Time
 	sum      [sha256.Size]byte
+	from     source.Text
 	docs     syntax.Documents
 	findings diagnostic.Findings
 	// definitions are the CustomResourceDefinitions in it; err says why some cannot be
@@ -43,12 +44,8 @@ func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 				sum := sha256.Sum256(from.Data)
 				t := before[from.Name]
 				if t == nil || t.sum != sum || t.origin != bundle.Origin {
-					t = &text{origin: bundle.Origin, created: bundle.Created, sum: sum}
-					t.docs, t.findings = c.decode(from, c.placeOf(t))
-					t.definitions, t.err = definitionsOf(from.Name, &t.docs)
-					if c.placeOf(t).Confined {
-						t.confine()
-					}
+					t = &text{origin: bundle.Origin, created: bundle.Created, sum: sum, from: from}
+					t.read(c)
 					newText = true
 				}
 				t.conflicts = nil
@@ -57,25 +54,64 @@ func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 		}
 	}
 	c.partial = slices.ContainsFunc(snapshots, func(s source.Snapshot) bool { return !s.Complete })
-	c.broken = make(sets.Set[string])
-	for _, t := range c.texts {
-		if t.findings.HasErrors() {
-			c.broken.Insert(c.placeOf(t).Namespace)
+	return newText
+}
+
+// read decodes the text.
+func (t *text) read(c *Catalog) {
+	in := c.placeOf(t)
+	t.docs, t.findings = c.decode(t.from, in)
+	t.definitions, t.err = definitionsOf(t.from.Name, &t.docs)
+	if in.Confined {
+		t.confine()
+	}
+}
+
+// inferAgain decodes the texts again in which a status takes its types from kinds that changed, and takes in what comes out
+// differently.
+func (c *Catalog) inferAgain(changed KindSet) {
+	for name, before := range c.texts {
+		if !before.takesTypes(changed) {
+			continue
+		}
+		now := *before
+		if now.read(c); !now.isSame(before) {
+			c.texts[name] = &now
 		}
 	}
-	return newText
+}
+
+// takesTypes tells whether a rule of the text has a status whose types may come from one of the kinds.
+func (t *text) takesTypes(kinds KindSet) bool {
+	if len(kinds) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(slices.Concat(t.docs.Rules, t.docs.Partial), func(rule *syntax.Rule) bool {
+		return rule.Parent.Definition != nil && rule.Status != nil && slices.ContainsFunc(rule.Kinds(), func(gvk schema.GroupVersionKind) bool {
+			return gvk != rule.Parent.GVK && kinds.Has(gvk)
+		})
+	})
+}
+
+// isSame tells whether the text was read with the same definitions and findings.
+func (t *text) isSame(before *text) bool {
+	same := func(a, b Definition) bool { return a.Hash == b.Hash }
+	return slices.EqualFunc(t.definitions, before.definitions, same) && slices.Equal(linesOf(t.findings), linesOf(before.findings)) &&
+		slices.EqualFunc(t.docs.Rules, before.docs.Rules, func(a, b *syntax.Rule) bool { return slices.Equal(a.Parent.Awaits, b.Parent.Awaits) })
 }
 
 // decode decodes a text. A rule that cannot be decoded whole is compiled as far as it goes,
 // so that one report has all findings. That is done without kinds, because it is not done
-// again when they change.
+// again when they change; but for a rule whose status takes its types from them (inferAgain).
 func (c *Catalog) decode(from source.Text, in place) (syntax.Documents, diagnostic.Findings) {
 	decode := syntax.Decode
 	if from.Object {
 		decode = syntax.DecodeObject
 	}
 	docs, findings := decode(from.Name, from.Data)
-	findings = append(findings, rules.InferStatus(&docs, builtin.Schemas{})...)
+	// Kubernetes' own kinds as this program knows them: so a definition is the same on a desk and in every cluster.
+	inference := rules.Inference{Schemas: rules.Layers{builtin.Schemas{}, c.schemas}, Awaits: c.schemas.mayCome}
+	findings = append(findings, inference.Infer(&docs)...)
 	for _, partial := range docs.Partial {
 		_, more := rules.Compile(partial, rules.Options{Namespace: in.Namespace, Confined: in.Confined, Limits: c.compiling.Limits})
 		findings = append(findings, more...)
