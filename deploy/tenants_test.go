@@ -78,8 +78,8 @@ func TestTenants(t *testing.T) {
 	denied := func(text string, args ...string) {
 		t.Helper()
 		var output string
-		if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-			output, err = kubectlWith(t, plane, tenantRule, append(args, "--dry-run=server")...)
+		if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			output, err = kubectlIn(ctx, plane, tenantRule, append(args, "--dry-run=server")...)
 			return err != nil && strings.Contains(output, text), nil
 		}); err != nil {
 			t.Fatalf("kubectl %v says %q, want %q", args, output, text)
@@ -103,7 +103,7 @@ func TestTenants(t *testing.T) {
 	cluster.AwaitVerdict("team-a", "copies", true, "")
 	copied := kanontest.Ref("v1", "ConfigMap", "settings-copy")
 	copied.SetNamespace("team-a")
-	cluster.Await(copied, func(object *unstructured.Unstructured) error { return nil })
+	cluster.Await(copied, func(*unstructured.Unstructured) error { return nil })
 
 	// The other tenant was not chosen.
 	copied.SetNamespace("team-b")
@@ -111,7 +111,7 @@ func TestTenants(t *testing.T) {
 		t.Error("a rule runs in a namespace that nobody has chosen")
 	}
 	mustKubectl(t, plane, "-n", "team-b", "create", "rolebinding", "kanon-tenant", "--clusterrole", "kanon-tenant", "--serviceaccount", "kanon-system:kanon")
-	cluster.Await(copied, func(object *unstructured.Unstructured) error { return nil })
+	cluster.Await(copied, func(*unstructured.Unstructured) error { return nil })
 
 	if output, err := kubectlWith(t, plane, "", "delete", "configmap", "copies", "--as", "alice", "-n", "team-a"); err != nil {
 		t.Errorf("who may delete rules could not: %s", output)
@@ -131,7 +131,11 @@ func apply(t *testing.T, plane *controlplanetest.ControlPlane, text string) {
 // kubectlWith runs kubectl with a text on standard input.
 func kubectlWith(t *testing.T, plane *controlplanetest.ControlPlane, text string, args ...string) (output string, err error) {
 	t.Helper()
-	kubectl := exec.CommandContext(t.Context(), plane.Kubectl, append([]string{"--kubeconfig", plane.Kubeconfig}, args...)...)
+	return kubectlIn(t.Context(), plane, text, args...)
+}
+
+func kubectlIn(ctx context.Context, plane *controlplanetest.ControlPlane, text string, args ...string) (output string, err error) {
+	kubectl := exec.CommandContext(ctx, plane.Kubectl, append([]string{"--kubeconfig", plane.Kubeconfig}, args...)...)
 	kubectl.Stdin = strings.NewReader(text)
 	combined, err := kubectl.CombinedOutput()
 	return string(combined), err

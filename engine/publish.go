@@ -23,6 +23,7 @@ import (
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/removal"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -64,8 +65,8 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	var ops, started []*operator.Operator
 	for _, run := range p.planner.Runs(c, all) {
 		rule := run.Rule
-		if run.Program.ServiceAccountName != "" && e.options.Reviewer == nil {
-			continue // problems says so
+		if p.lacksReviews(run.Program) {
+			continue // addDenied says so
 		}
 		op, known := before.ByID[rule.ID], p.known[rule.ID]
 		if op == nil || op.Program != run.Program || op.IsOutdated(e.options.Mapper) {
@@ -285,13 +286,6 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 		}
 		return starting, failing
 	}
-	if e.options.Reviewer == nil {
-		for _, rule := range c.Rules() {
-			if rule.Newest.ServiceAccountName != "" {
-				fail(rule.ID, "Kanon was started without the means to act for a ServiceAccount")
-			}
-		}
-	}
 	running := e.running.Load().ByID
 	for id, op := range running {
 		if !e.hasRecord(op) {
@@ -315,13 +309,23 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 			}
 		}
 	}
-	p.addDenied(failing)
+	p.addDenied(c, failing)
 	p.addBlocked(starting, failing)
 	return starting, failing
 }
 
-// addDenied adds the rules whose ServiceAccount lacks rights.
-func (p *publisher) addDenied(failing map[string]catalog.Failure) {
+// lacksReviews tells whether a rule cannot run because nobody answers what its ServiceAccount may do.
+func (p *publisher) lacksReviews(of *program.Program) bool {
+	return of.ServiceAccountName != "" && p.engine.options.Reviewer == nil
+}
+
+// addDenied adds the rules whose ServiceAccount lacks rights, or of which none can be asked for.
+func (p *publisher) addDenied(c *catalog.Catalog, failing map[string]catalog.Failure) {
+	for _, rule := range c.Rules() {
+		if rule.Program != nil && p.lacksReviews(rule.Program) {
+			failing[rule.ID] = catalog.Failure{Message: "it cannot start: Kanon was started without the means to act for a ServiceAccount"}
+		}
+	}
 	for id, op := range p.engine.running.Load().ByID {
 		what, parents := p.engine.parents.Denied(id)
 		if parents == 0 {

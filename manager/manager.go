@@ -120,17 +120,9 @@ func New(o Options) (*Manager, error) {
 	}
 	registry := metrics.New(o.Version)
 	counted := countedClient{meter.NewClient(objects, registry), objects}
-	from := o.Namespace
-	if o.TenantRules {
-		from = metav1.NamespaceAll
-	}
-	sources := []engine.Source{source.NewConfigMaps(counted, from), source.NewRuleObjects(counted, from)}
-	if len(o.Rules) > 0 {
-		files, err := source.NewFiles(o.Rules...)
-		if err != nil {
-			return nil, err
-		}
-		sources = append(sources, files)
+	sources, err := o.sources(counted)
+	if err != nil {
+		return nil, err
 	}
 	m := &Manager{
 		server:      apiserver.New(kinds.RESTClient(), config.Host),
@@ -164,6 +156,20 @@ func New(o Options) (*Manager, error) {
 	}
 	registry.Observe(m.engine.Stats)
 	return m, nil
+}
+
+// sources are where rules come from.
+func (o *Options) sources(client countedClient) ([]engine.Source, error) {
+	from := o.Namespace
+	if o.TenantRules {
+		from = metav1.NamespaceAll
+	}
+	sources := []engine.Source{source.NewConfigMaps(client, from), source.NewRuleObjects(client, from)}
+	if len(o.Rules) == 0 {
+		return sources, nil
+	}
+	files, err := source.NewFiles(o.Rules...)
+	return append(sources, files), err
 }
 
 // Run serves, and runs the engine once the API server answers, until ctx ends.

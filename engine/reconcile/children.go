@@ -184,10 +184,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 		c.Writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
 		return live, nil
 	}
-	child, err := c.Writer.Prepare(ctx, object, w.owner, w.controller, w.policy)
-	if err == nil {
-		err = c.checkPrivilege(object)
-	}
+	child, err := c.prepareChild(ctx, w)
 	if err != nil {
 		return nil, err
 	}

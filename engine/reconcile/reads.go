@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/operator"
@@ -48,12 +49,17 @@ func unread(err error) outcome.Outcome {
 	return outcome.Outcome{Verdict: outcome.Waiting, After: authorization.Lifetime, Denied: err.Error()}
 }
 
-// checkPrivilege fails for a child that grants rights, if the rule may not write such.
-func (c *childWriter) checkPrivilege(object *unstructured.Unstructured) error {
-	if reason := privilege.OfObject(object); reason != "" && !c.op.Program.AllowPrivileged {
-		return &privilege.Error{Object: mark.RefOf(object).String(), Because: reason}
+// prepareChild is a child as it is written. It fails for one that nobody may write, and for one that grants rights if the rule may not
+// write such.
+func (c *childWriter) prepareChild(ctx context.Context, w *write) (*apply.Child, error) {
+	child, err := c.Writer.Prepare(ctx, w.object, w.owner, w.controller, w.policy)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	if reason := privilege.OfObject(w.object); reason != "" && !c.op.Program.AllowPrivileged {
+		return nil, &privilege.Error{Object: mark.RefOf(w.object).String(), Because: reason}
+	}
+	return child, nil
 }
 
 // lacksRights tells whether an error says that a ServiceAccount lacks a right, which somebody could grant. The API server forbids
