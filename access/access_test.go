@@ -156,7 +156,7 @@ func TestRights(t *testing.T) {
 		},
 		"a role that is granted": {
 			parent: "{apiVersion: apps/v1, kind: Deployment}",
-			spec:   "  children: [{id: a, template: {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: a}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: x}}}]\n",
+			spec:   "  allowPrivileged: true\n  children: [{id: a, template: {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: a}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: x}}}]\n",
 			want:   []string{deployment, "rbac.authorization.k8s.io rolebindings " + write, "rbac.authorization.k8s.io roles bind x"},
 		},
 		"definitions and finalizers": {

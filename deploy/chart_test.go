@@ -73,11 +73,14 @@ func byName(objects []*unstructured.Unstructured) map[string]*unstructured.Unstr
 func TestChartIsTheBase(t *testing.T) {
 	t.Parallel()
 	helm := newHelm(t)
-	for profile, dir := range map[string]string{"exact": "base", "aggregated": "profiles/aggregated", "admin": "profiles/admin"} {
-		t.Run(profile, func(t *testing.T) {
+	for value, dir := range map[string]string{
+		`rbac.profile="exact"`: "base", `rbac.profile="aggregated"`: "profiles/aggregated", `rbac.profile="admin"`: "profiles/admin",
+		`tenantRules=true`: "profiles/tenants",
+	} {
+		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
 			want := byName(kanontest.Objects(t, dir, []byte(render(t, dir))))
-			got := byName(helm.render(t, namespace, "rbac.profile="+`"`+profile+`"`))
+			got := byName(helm.render(t, namespace, value))
 			delete(want, "Namespace "+namespace) // helm makes it, with --create-namespace
 			for name, object := range got {
 				withoutChart(t, object)
@@ -125,7 +128,7 @@ func TestChartIsInItsNamespace(t *testing.T) {
 			t.Errorf("%s %s names %s: %v %s", object.GetKind(), object.GetName(), namespace, err, text)
 		}
 	}
-	if args := argumentsOf(t, byName(objects)["Deployment kanon"]); !slices.Contains(args, "--namespace=elsewhere") {
+	if args := argumentsOf(t, byName(objects)["Deployment kanon"]); !slices.Contains(args, "--kanon-namespace=elsewhere") {
 		t.Errorf("the arguments are %v", args)
 	}
 }

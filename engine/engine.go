@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +15,7 @@ import (
 	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/keyring"
@@ -50,6 +52,8 @@ type Engine struct {
 	inbox *catalog.Inbox
 	// parents is what is remembered of parents between two reconciles.
 	parents *parents.Store
+	// reads says what rules may read that have a ServiceAccount.
+	reads   *authorization.Reads
 	readers *readers.Index
 	records *record.Store
 	guards  *guards
@@ -78,6 +82,7 @@ func New(options Options) (*Engine, error) {
 		activity: counter,
 		inbox:    catalog.NewInbox(counter, len(options.Sources)),
 		parents:  parents.New(),
+		reads:    authorization.New(options.Reviewer, time.Now),
 	}
 	e.unread.Store(int32(len(options.Sources))) //nolint:gosec // a handful
 	e.guards = newGuards(e)
@@ -174,7 +179,7 @@ func (e *Engine) Run(ctx context.Context) error {
 // newPatches makes what brings patches to their targets.
 func (e *Engine) newPatches() *patching.Patches {
 	return patching.New(patching.Options{
-		Client: e.options.Client, Mapper: e.options.Mapper, Monitors: e.monitors, Writer: e.writer, Running: &e.running, Queue: e.queue,
+		Client: e.options.Client, Mapper: e.options.Mapper, Monitors: e.monitors, Writer: e.writer, Running: &e.running, Queue: e.queue, Reads: e.reads,
 		Parents: e.parents, Readers: e.readers, Feedback: e.feedback, Records: e.records,
 		Restored: e.finishRemoval, Now: e.options.Clock.Now, RetryMax: e.options.RetryMax,
 	})
@@ -189,7 +194,7 @@ func (e *Engine) newReconciler() *reconcile.Reconciler {
 				Mapper: o.Mapper, Schemas: o.Schemas, Monitors: e.monitors, Writer: e.writer, Recorder: o.Recorder, Client: o.Client, Running: &e.running,
 				Parents: e.parents, Now: o.Clock.Now, RetryMax: o.RetryMax, WaitLimit: o.WaitLimit,
 			},
-			Marks: e.marks, Replan: e.inbox.Notify,
+			Marks: e.marks, Reads: e.reads, Replan: e.inbox.Notify,
 		},
 		Queue: e.queue, Guard: e.guards, Patches: e.patches, Readers: e.readers, Feedback: e.feedback, Removed: e.finishRemoval,
 		Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,

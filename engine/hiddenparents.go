@@ -31,8 +31,9 @@ func (e *Engine) mustFindHiddenParents(op *operator.Operator) bool {
 // them all, it cannot have added a finalizer to what it cannot read.
 func (e *Engine) findHiddenParents(ctx context.Context, op *operator.Operator) outcome.Outcome {
 	options := metav1.ListOptions{Limit: hiddenParentsPage}
+	parents := e.options.Client.Resource(op.Parent.GVR).Namespace(op.Identity.Home())
 	for {
-		list, err := e.options.Client.Resource(op.Parent.GVR).List(ctx, options)
+		list, err := parents.List(ctx, options)
 		if apierrors.IsForbidden(err) {
 			logr.FromContextOrDiscard(ctx).V(1).Info("Parents with the finalizer that the selector does not select are not searched for", "reason", err.Error())
 			return outcome.Outcome{}

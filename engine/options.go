@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/meter"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/source"
@@ -69,6 +70,9 @@ type Options struct {
 	// Leading is closed once the engine may write. Until then it reads: rules are compiled and informers fill, so that little is
 	// left to do then. nil: it may from the start.
 	Leading <-chan struct{}
+	// Reviewer answers what a ServiceAccount may read, and says that Client was made with impersonation.Wrap. nil: rules that name
+	// a ServiceAccount do not run.
+	Reviewer authorization.Reviewer
 	// Counts takes what reconciles take. Writes are counted by the Client, if it is one of meter.NewClient. Default: nothing is
 	// counted.
 	Counts meter.Counts

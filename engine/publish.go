@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/removal"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -63,6 +65,9 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	var ops, started []*operator.Operator
 	for _, run := range p.planner.Runs(c, all) {
 		rule := run.Rule
+		if p.lacksReviews(run.Program) {
+			continue // addDenied says so
+		}
 		op, known := before.ByID[rule.ID], p.known[rule.ID]
 		if op == nil || op.Program != run.Program || op.IsOutdated(e.options.Mapper) {
 			var err error
@@ -304,8 +309,33 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 			}
 		}
 	}
+	p.addDenied(c, failing)
 	p.addBlocked(starting, failing)
 	return starting, failing
+}
+
+// lacksReviews tells whether a rule cannot run because nobody answers what its ServiceAccount may do.
+func (p *publisher) lacksReviews(of *program.Program) bool {
+	return of.ServiceAccountName != "" && p.engine.options.Reviewer == nil
+}
+
+// addDenied adds the rules whose ServiceAccount lacks rights, or of which none can be asked for.
+func (p *publisher) addDenied(c *catalog.Catalog, failing map[string]catalog.Failure) {
+	for _, rule := range c.Rules() {
+		if rule.Program != nil && p.lacksReviews(rule.Program) {
+			failing[rule.ID] = catalog.Failure{Message: "it cannot start: Kanon was started without the means to act for a ServiceAccount"}
+		}
+	}
+	for id, op := range p.engine.running.Load().ByID {
+		what, parents := p.engine.parents.Denied(id)
+		if parents == 0 {
+			continue
+		}
+		account := op.Identity.ServiceAccount
+		message := fmt.Sprintf("%s (for %d of its parents)\nto grant what the rule needs: kanon rbac %s --service-account %s | kubectl apply -f -",
+			what, parents, cmp.Or(op.Origin.Path, "FILE"), account)
+		failing[id] = catalog.Failure{Reason: conditions.ReasonForbidden, Message: message}
+	}
 }
 
 // addBlocked adds the rules whose revision the guard blocks. They are starting until the record says so, too: whoever reads the

@@ -3,16 +3,21 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/attribute"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/meter"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/reconcile"
 	"kanon.dev/kanon/engine/span"
+	"kanon.dev/kanon/impersonation"
 )
 
 // work takes keys from the queue, one at a time, until ctx ends. What waits then is left: the next process reconciles everything.
@@ -50,6 +55,9 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 			log = log.WithValues("stack", string(panicked.Stack))
 		}
 		log.Error(out.Err, "Reconcile failed; it is tried again")
+	}
+	if op := e.running.Get(k.Rule); op != nil && !op.Identity.IsZero() && out.Verdict != outcome.Later && e.parents.SetDenied(k, out.Denied) {
+		e.inbox.Notify() // the report on the rule says so
 	}
 	if e.running.Get(k.Rule) == nil {
 		e.forgetKey(k) // the rule was stopped meanwhile, and forgotten before this reconcile ended
@@ -98,6 +106,7 @@ func (e *Engine) reconcileSafely(ctx context.Context, k queue.Key) (out outcome.
 // reconcile brings up to date what a key is about: a parent, or the target of a patch.
 func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
 	op := e.running.Get(k.Rule)
+	ctx = impersonation.NewContext(ctx, e.identityOf(op, k.Rule))
 	ready := op != nil && e.ready(op)
 	switch {
 	case k.Patch != "":
@@ -110,4 +119,14 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
 		op.Searched.Store(false) // so that its start searches again
 	}
 	return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start enqueues every parent
+}
+
+// identityOf is for whom the work of a rule is done: for a rule that does not run, as its record has it.
+func (e *Engine) identityOf(op *operator.Operator, id string) impersonation.Identity {
+	if op != nil {
+		return op.Identity
+	}
+	stored, _ := e.records.Get(id)
+	namespace, name, _ := strings.Cut(stored.Rule, "/")
+	return plan.IdentityOf(types.NamespacedName{Namespace: namespace, Name: name}, stored.ServiceAccountName, stored.Confined)
 }

@@ -33,6 +33,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 
@@ -725,6 +726,8 @@ type requestLog struct {
 type timedRequest struct {
 	at   time.Time
 	text string
+	// user is whom it was sent for; empty: Kanon itself.
+	user string
 }
 
 type roundTripper = enginetest.RoundTripper
@@ -732,7 +735,7 @@ type roundTripper = enginetest.RoundTripper
 func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		l.mu.Lock()
-		l.all = append(l.all, timedRequest{at: time.Now(), text: r.Method + " " + r.URL.Path})
+		l.all = append(l.all, timedRequest{at: time.Now(), text: r.Method + " " + r.URL.Path, user: r.Header.Get(transport.ImpersonateUserHeader)})
 		if r.URL.Query().Get("watch") == "" && r.URL.Path != "/api" && r.URL.Path != "/apis" {
 			l.entries = append(l.entries, r.Method+" "+r.URL.Path)
 			l.unanswered++

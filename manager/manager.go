@@ -13,9 +13,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
+	typedauthorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
@@ -28,6 +30,7 @@ import (
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/engine/span"
+	"kanon.dev/kanon/impersonation"
 	"kanon.dev/kanon/leadership"
 	"kanon.dev/kanon/metrics"
 	"kanon.dev/kanon/restmapping"
@@ -53,6 +56,8 @@ type Options struct {
 	Namespace string
 	// Rules are files and directories with rules, beside the ConfigMaps and Rule objects of the cluster.
 	Rules []string
+	// TenantRules has the rules of other namespaces run as well, confined to their namespaces.
+	TenantRules bool
 	// Workers is how many parents are reconciled at the same time.
 	Workers int
 	Limits  template.Limits
@@ -104,6 +109,7 @@ func New(o Options) (*Manager, error) {
 	if o.Tracer != nil {
 		config.Wrap(span.Transport)
 	}
+	config.Wrap(impersonation.Wrap) // the last one, so that it is the first that a request comes to
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
@@ -111,7 +117,8 @@ func New(o Options) (*Manager, error) {
 	objects, err1 := wire.NewClient(config, client)
 	kinds, err2 := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	core, err3 := typedcorev1.NewForConfigAndClient(config, client)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	reviews, err4 := typedauthorizationv1.NewForConfigAndClient(config, client)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
 	mapper, err := restmapping.New(restmapping.Options{Config: config})
@@ -120,13 +127,9 @@ func New(o Options) (*Manager, error) {
 	}
 	registry := metrics.New(o.Version)
 	counted := countedClient{meter.NewClient(objects, registry), objects}
-	sources := []engine.Source{source.NewConfigMaps(counted, o.Namespace), source.NewRuleObjects(counted, o.Namespace)}
-	if len(o.Rules) > 0 {
-		files, err := source.NewFiles(o.Rules...)
-		if err != nil {
-			return nil, err
-		}
-		sources = append(sources, files)
+	sources, err := o.sources(counted)
+	if err != nil {
+		return nil, err
 	}
 	m := &Manager{
 		server:      apiserver.New(kinds.RESTClient(), config.Host),
@@ -152,6 +155,7 @@ func New(o Options) (*Manager, error) {
 		Limits:    limits,
 		Memory:    memory,
 		Counts:    registry,
+		Reviewer:  reviews.SubjectAccessReviews(),
 		Leading:   leading(elector),
 		Tracer:    o.Tracer,
 	})
@@ -160,6 +164,20 @@ func New(o Options) (*Manager, error) {
 	}
 	registry.Observe(m.engine.Stats)
 	return m, nil
+}
+
+// sources are where rules come from.
+func (o *Options) sources(client countedClient) ([]engine.Source, error) {
+	from := o.Namespace
+	if o.TenantRules {
+		from = metav1.NamespaceAll
+	}
+	sources := []engine.Source{source.NewConfigMaps(client, from), source.NewRuleObjects(client, from)}
+	if len(o.Rules) == 0 {
+		return sources, nil
+	}
+	files, err := source.NewFiles(o.Rules...)
+	return append(sources, files), err
 }
 
 // Run serves, and runs the engine once the API server answers, until ctx ends.

@@ -36,9 +36,12 @@ type Options struct {
 	// Schemas gives the schemas that expressions and templates are checked
 	// against. nil: they are not.
 	Schemas Schemas
-	// Namespace is Kanon's own, in which rules act cluster-wide; one that names
-	// another is in the wrong place. Empty: not looked at.
+	// Namespace is that of the source: Kanon's own, in which rules act cluster-wide, or with
+	// Confined one to which the rule is confined. A rule that names another is in the wrong
+	// place. Empty: not looked at.
 	Namespace string
+	// Confined is for a rule that must not reach beyond Namespace.
+	Confined bool
 	// Branches is called for each ?: of the rule when it is compiled, with its condition and where its two sides begin. It returns
 	// what is called with the condition whenever that is evaluated. nil: nobody asks, and it costs nothing.
 	Branches func(condition string, yes, no diagnostic.Position) func(holds bool)
@@ -178,10 +181,7 @@ func (c *compiler) program() *program.Program {
 		Variables: make(map[string]*program.Variable, len(c.variables)), ByID: map[string]int{}, Limits: c.limits,
 		OnRuleDeletion: r.OnRuleDeletion(), PruneLimit: r.PruneLimit, StatusKinds: c.statusKinds,
 	}
-	if ns := c.opts.Namespace; ns != "" && r.Namespace != "" && r.Namespace != ns {
-		c.report(r.NamespacePos, diagnostic.CodeRuleNamespace, "a rule here acts cluster-wide and belongs to namespace %s", ns).
-			WithEdit(r.NamespacePos, r.Namespace, ns).WithHint("leave out metadata.namespace or say %q", ns)
-	}
+	c.checkPlace(p)
 	// rest is what the parts of the rule read that are neither nodes nor variables.
 	all, rest := &flow.Uses{}, &flow.Uses{}
 	p.Parent = c.parent(rest)
@@ -297,6 +297,7 @@ func (c *compiler) parent(u *flow.Uses) program.Parent {
 				WithHint("select by labels, with spec.parent.selector")
 		}
 	}
+	c.confineParent(&p)
 	if spec.When == nil {
 		return p
 	}

@@ -101,6 +101,8 @@ func (c *compiler) childKind(spec *syntax.Child, child *program.Child, p *progra
 	n.kind, known = c.kind(child.GVK, spec.Template, childVerbs(), kindUse{node: "child " + spec.Label(), optional: spec.Optional})
 	child.Namespaced = n.kind.Namespaced
 	child.Unresolved = c.isUnresolved(known, child.GVK)
+	c.checkPrivilege("child "+spec.Label(), child.GVK, spec.Template)
+	c.confine("child "+spec.Label(), child.GVK, child.Namespaced, spec.Template, spec.Template.Get("metadata").Get("namespace"))
 	c.checkMetadata(spec, child.GVK)
 	if metadata := spec.Template.Get("metadata"); known && metadata != nil && metadata.Kind == yamltree.Mapping {
 		c.checkNamespace(metadata, p, child.Namespaced, namespaceUse{

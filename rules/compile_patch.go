@@ -56,6 +56,7 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *
 	target := spec.Target
 	if target == nil {
 		patch.GVK = p.Parent.GVK
+		c.checkPrivilege("the target of "+spec.Label(), patch.GVK, c.rule.Parent.Node)
 		kind, _ := c.kindOnce(p.Parent.GVK, c.rule.Parent.Node, patchVerbs())
 		return kind.HasStatus
 	}
@@ -63,6 +64,8 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *
 	patch.Target.Place = "target"
 	kind, known := c.kind(target.GVK, target.Node, patchVerbs(), kindUse{node: "patch " + spec.ID})
 	patch.Target.Namespaced, patch.Target.Unresolved = kind.Namespaced, c.isUnresolved(known, target.GVK)
+	c.checkPrivilege("the target of "+spec.Label(), target.GVK, target.Node)
+	c.confine("the target of "+spec.Label(), target.GVK, kind.Namespaced, target.Node, target.Namespace)
 	if syntax.IsSecret(target.GVK) && !spec.Refuse {
 		c.report(c.fieldAt(target.Node, "kind"), diagnostic.CodePatchSecret,
 			"the values that %s replaces in a Secret are not stored, so they cannot be restored when the patch is removed", spec.Label()).

@@ -264,6 +264,7 @@ spec:
     selector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d, e]}]}
     namespaceSelector: {}
     namespaces: [x, "y"]
+  allowPrivileged: true
   children:
   - id: one
     forEach: [{name: i, in: [1]}]
@@ -287,7 +288,7 @@ spec:
 	}
 	child := p.Children[0]
 	if len(p.Children) != 1 || child.ID != "one" || child.GVK != (schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}) ||
-		child.Position != (diagnostic.Position{File: "f", Line: 14, Column: 9}) || !child.IsList || child.Namespaced || !child.Read ||
+		child.Position != (diagnostic.Position{File: "f", Line: 15, Column: 9}) || !child.IsList || child.Namespaced || !child.Read ||
 		child.UpdatePolicy != syntax.UpdateApply || child.Ending != (program.Ending{WhenPruned: syntax.EndDelete, WhenDeleted: syntax.EndDelete}) {
 		t.Errorf("got %+v", child)
 	}

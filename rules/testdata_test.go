@@ -151,6 +151,7 @@ var testedKinds = sync.OnceValue(func() map[schema.GroupVersionKind]Kind {
 //	rule.yaml     the source of one rule or several
 //	unchecked     there and empty where the types of what is read are not checked,
 //	              as the case is about what happens when the rule runs
+//	confined      the namespace to which the rule is confined
 //	crds.yaml     definitions of kinds that the rule names, with their schemas
 //	missing       APIVERSION KIND lines: kinds that the cluster does not have, or perhaps
 //	              does not have where a third word says so
@@ -178,7 +179,7 @@ func TestData(t *testing.T) {
 
 // caseFiles are the files that a case may have.
 var caseFiles = []string{
-	"rule.yaml", "unchecked", "crds.yaml", "missing", "parent.yaml", "live.yaml", "lookups.yaml", "broken", "observed.yaml", "refused", "findings", "outcome",
+	"rule.yaml", "unchecked", "confined", "crds.yaml", "missing", "parent.yaml", "live.yaml", "lookups.yaml", "broken", "observed.yaml", "refused", "findings", "outcome",
 }
 
 func runCase(t *testing.T, path string) {
@@ -235,6 +236,9 @@ func compileCase(t *testing.T, files map[string]string) ([]*program.Program, dia
 	o := kinds.options()
 	if _, unchecked := files["unchecked"]; unchecked {
 		o.Schemas = nil
+	}
+	if confined := strings.TrimSpace(files["confined"]); confined != "" {
+		o.Namespace, o.Confined = confined, true
 	}
 	return compileAll("rule.yaml", []byte(files["rule.yaml"]), o)
 }

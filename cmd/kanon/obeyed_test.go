@@ -22,13 +22,14 @@ const testdata = "../../rules/testdata"
 // unobeyed are codes that no author can cause with a rule of a sensible size, those that only count others, and those that depend on the
 // objects of a cluster.
 var unobeyed = []diagnostic.Code{
-	diagnostic.CodeEnvironment, diagnostic.CodeMoreErrors, diagnostic.CodeMoreWarnings, diagnostic.CodeTooManyDocs, diagnostic.CodeHeldCRD,
+	diagnostic.CodeEnvironment, diagnostic.CodeMoreErrors, diagnostic.CodeMoreWarnings, diagnostic.CodeTooManyDocs, diagnostic.CodeHeldCRD, diagnostic.CodeTooManyRules,
 }
 
 // Obeying what a finding says gives a rule without it and without errors. Where the way out is mechanical, the finding has a fix,
 // which package rules tests. For every other code, rules/testdata/obeyed has what an obedient author writes:
 //
 //	rule.yaml         a rule with the finding
+//	confined          the namespace to which the rule is confined, if it is
 //	findings          what is found, with the hints (wanted; -update rewrites it)
 //	obeyed.yaml       the rule as the author writes it then
 //	crds.yaml, obeyed-crds.yaml   definitions, where they are not those of the other examples or the hint is about them
@@ -73,7 +74,7 @@ func fixedCodes(t *testing.T) map[diagnostic.Code]bool {
 	}
 	for _, path := range paths {
 		files := archive(t, path)
-		for _, f := range found(t, files["rule.yaml"], files["crds.yaml"]) {
+		for _, f := range found(t, files["rule.yaml"], files["crds.yaml"], files["confined"]) {
 			if f.Fix != nil {
 				codes[f.Code] = true
 			}
@@ -96,7 +97,7 @@ func archive(t *testing.T, path string) map[string]string {
 }
 
 // found is what is wrong with a rule.
-func found(t *testing.T, rule, crds string) diagnostic.Findings {
+func found(t *testing.T, rule, crds, confined string) diagnostic.Findings {
 	t.Helper()
 	kinds, err := manifests.BuiltinKinds()
 	if err != nil {
@@ -105,8 +106,12 @@ func found(t *testing.T, rule, crds string) diagnostic.Findings {
 	if crds == "" {
 		crds = parents
 	}
+	options := rules.Options{Namespace: engine.DefaultNamespace}
+	if confined = strings.TrimSpace(confined); confined != "" {
+		options = rules.Options{Namespace: confined, Confined: true}
+	}
 	checked, err := manifests.Check(t.Context(), []manifests.File{{Name: "rule.yaml", Data: []byte(rule)}},
-		[]manifests.File{{Name: "crds.yaml", Data: []byte(crds)}}, kinds, rules.Options{Namespace: engine.DefaultNamespace})
+		[]manifests.File{{Name: "crds.yaml", Data: []byte(crds)}}, kinds, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +125,7 @@ func checkObeyed(t *testing.T, path string, code diagnostic.Code) {
 	has := func(findings diagnostic.Findings) bool {
 		return slices.ContainsFunc(findings, func(f diagnostic.Finding) bool { return f.Code == code })
 	}
-	before := found(t, files["rule.yaml"], files["crds.yaml"])
+	before := found(t, files["rule.yaml"], files["crds.yaml"], files["confined"])
 	if !has(before) {
 		t.Errorf("the rule has no finding %s", code)
 	}
@@ -131,7 +136,7 @@ func checkObeyed(t *testing.T, path string, code diagnostic.Code) {
 	if crds == "" {
 		crds = files["crds.yaml"]
 	}
-	after := found(t, files["obeyed.yaml"], crds)
+	after := found(t, files["obeyed.yaml"], crds, files["confined"])
 	if files["obeyed.yaml"] == "" || has(after) || after.HasErrors() {
 		t.Errorf("what an obedient author writes has findings: %v", after)
 	}

@@ -33,6 +33,7 @@ type runOptions struct {
 	cluster   connection.Flags
 	namespace string
 	rules     []string
+	tenants   bool
 	workers   int
 	verbosity int
 	logFormat string
@@ -53,6 +54,10 @@ func newRunCommand() *cobra.Command {
 Rules come from ConfigMaps labelled kanon.dev/rules=true in Kanon's own
 namespace, where every key that ends in .yaml or .yml holds documents, from Rule
 objects there, if the cluster has that kind, and from the files that --rules names.
+With --tenant-rules, rules in other namespaces run as well. Such a rule reads and
+writes in its own namespace only, with the rights of the ServiceAccount that its
+spec.serviceAccountName names (default: kanon-tenant).
+
 All are followed: a change takes effect at once, and a revision with a mistake
 leaves the last good one running.
 
@@ -69,7 +74,10 @@ is called wrongly or no cluster is configured.`,
   kanon run
 
   # Rules from files, against the cluster of a kubeconfig
-  kanon run --kubeconfig admin.kubeconfig --rules rules/ --rules extra.yaml`,
+  kanon run --kubeconfig admin.kubeconfig --rules rules/ --rules extra.yaml
+
+  # Rules of tenants, too
+  kanon run --tenant-rules`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return exit.Usagef(cmd, "unexpected argument %q: rules are named with --rules", args[0])
@@ -86,6 +94,7 @@ is called wrongly or no cluster is configured.`,
 	flags := cmd.Flags()
 	rulefiles.AddKanonNamespace(flags, &o.namespace, "from which rule ConfigMaps are read")
 	flags.StringArrayVar(&o.rules, "rules", nil, "directory or file with rules; repeatable")
+	flags.BoolVar(&o.tenants, "tenant-rules", false, "also run the rules of other namespaces, each confined to its namespace and with the rights of a ServiceAccount there")
 	flags.IntVar(&o.workers, "workers", 16, "how many parents are reconciled at the same time")
 	flags.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what begins and ends, 2 writes too, 4 decisions too")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -169,7 +178,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		return exit.AsUsage(err)
 	}
 	m, err := manager.New(manager.Options{
-		Config: config, Namespace: o.namespace, Rules: o.rules, Workers: o.workers, Limits: o.limits, Serving: o.serving,
+		Config: config, Namespace: o.namespace, Rules: o.rules, Workers: o.workers, Limits: o.limits, Serving: o.serving, TenantRules: o.tenants,
 		Verbosity: verbosity, Election: election, Version: version.String(), Tracer: traces.Tracer(),
 	})
 	if err != nil {

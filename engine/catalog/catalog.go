@@ -45,9 +45,10 @@ type Catalog struct {
 	origins map[source.Origin]confirmed
 	texts   map[string]*text
 	byName  map[types.NamespacedName]*revisions
-	// whole is true if every source was read whole, and complete if every text could be
-	// decoded as well: only then is a rule that is not in byName known not to exist.
-	whole, complete bool
+	// partial is true if a source was not read whole, and broken has the namespaces with a text that could not be decoded: a rule
+	// that is not in byName may exist there. Rules of Kanon's own namespace are in files, too.
+	partial bool
+	broken  sets.Set[string]
 	// removed has the ids of rules that were in byName.
 	removed sets.Set[string]
 }
@@ -81,8 +82,12 @@ func (c *Catalog) Update(changes Changes, now time.Time) {
 	}
 	withSchemas := changed.Union(c.schemas.update(used, changed, newText, now))
 	c.inferAgain(withSchemas)
-	isBroken := func(t *text) bool { return t.findings.HasErrors() }
-	c.complete = c.whole && !slices.ContainsFunc(slices.Collect(maps.Values(c.texts)), isBroken)
+	c.broken = make(sets.Set[string])
+	for _, t := range c.texts {
+		if t.findings.HasErrors() {
+			c.broken.Insert(c.placeOf(t).Namespace)
+		}
+	}
 	c.definitions.update(c.allDefinitions(), c.brokenTexts(), changed, now)
 	c.updateRevisions(withSchemas)
 }
@@ -170,7 +175,11 @@ func (c *Catalog) Rules() []Rule {
 
 // IsComplete tells whether Rules lists all rules that exist. Otherwise a source that could
 // not be read, or a text that could not be decoded, may have others.
-func (c *Catalog) IsComplete() bool { return c.complete }
+func (c *Catalog) IsComplete() bool { return !c.partial && len(c.broken) == 0 }
+
+// IsCompleteIn is IsComplete for the rules of a namespace: nobody's text elsewhere can have
+// one of those.
+func (c *Catalog) IsCompleteIn(namespace string) bool { return !c.partial && !c.broken.Has(namespace) }
 
 // Removed tells whether a rule of that id existed, and exists no more.
 func (c *Catalog) Removed(id string) bool { return c.removed.Has(id) }
@@ -195,7 +204,7 @@ func (c *Catalog) allDefinitions() []Definition {
 			if d.rule == nil {
 				d.Confirmed = append(d.Confirmed, syntax.ConfirmedRevisions(d.Object.GetAnnotations()[syntax.AnnotationConfirmDefinition])...)
 			} else {
-				d.Rule = types.NamespacedName{Namespace: cmp.Or(d.rule.Namespace, c.compiling.Namespace), Name: d.rule.Name}
+				d.Rule = c.nameOf(t, d.rule)
 				d.Adopt = d.rule.Parent.AdoptDefinition
 				d.Confirmed = append(d.Confirmed, d.rule.ConfirmedDefinitions()...)
 			}

@@ -200,7 +200,7 @@ spec:
 `
 	c := &Catalog{}
 	decode := func(status string) []Definition {
-		docs, _ := c.decode(source.Text{Name: "rule.yaml", Data: []byte(strings.Replace(rule, "STATUS", status, 1))})
+		docs, _ := c.decode(source.Text{Name: "rule.yaml", Data: []byte(strings.Replace(rule, "STATUS", status, 1))}, place{})
 		made, err := definitionsOf("rule.yaml", &docs)
 		if err != nil {
 			t.Fatal(err)

@@ -189,10 +189,13 @@ func (c *cluster) remove(name string) {
 	c.snapshot.Bundles = slices.DeleteFunc(slices.Clone(c.snapshot.Bundles), func(b source.Bundle) bool { return b.Origin == originOf(name) })
 }
 
-// originOf is the origin of that name.
+// originOf is the origin of that name: a file if it has a slash, and a ConfigMap of a tenant if it has a namespace and a colon.
 func originOf(name string) source.Origin {
 	if strings.Contains(name, "/") {
 		return source.Origin{Path: name}
+	}
+	if namespace, name, ok := strings.Cut(name, ":"); ok {
+		return source.Origin{ConfigMap: types.NamespacedName{Namespace: namespace, Name: name}}
 	}
 	return source.Origin{ConfigMap: types.NamespacedName{Namespace: "kanon", Name: name}}
 }

@@ -20,13 +20,19 @@ type claim struct {
 // others by age, so that after a restart the name still belongs to the oldest, and then by
 // the names of the texts.
 func (c *Catalog) claims() map[types.NamespacedName][]claim {
-	claims := make(map[types.NamespacedName][]claim)
+	claims, ofTenant := make(map[types.NamespacedName][]claim), make(map[string]int)
 	texts := slices.SortedFunc(maps.Keys(c.texts), func(a, b string) int {
 		return cmp.Or(c.texts[a].created.Compare(c.texts[b].created), cmp.Compare(a, b))
 	})
 	for _, text := range texts {
 		for _, rule := range c.texts[text].docs.Rules {
-			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, c.compiling.Namespace), Name: rule.Name}
+			name := c.nameOf(c.texts[text], rule)
+			if c.placeOf(c.texts[text]).Confined {
+				if ofTenant[name.Namespace]++; ofTenant[name.Namespace] > maxTenantRules && c.byName[name] == nil {
+					c.refuse(text, rule, name)
+					continue
+				}
+			}
 			claims[name] = append(claims[name], claim{text: text, rule: rule})
 		}
 	}

@@ -105,7 +105,7 @@ func (c *Catalog) recompileGood(r *revisions) {
 		r.goodDue = false
 	case c.waitsFor("", nil, r.good.Kinds()) == "":
 		r.goodDue = false
-		if program, _ := rules.Compile(r.good, c.compiling); program != nil {
+		if program, _ := rules.Compile(r.good, c.optionsFor(r)); program != nil {
 			r.program = program
 		}
 	}
@@ -113,7 +113,7 @@ func (c *Catalog) recompileGood(r *revisions) {
 
 // compileNewest compiles the newest revision. If that succeeds, it is the last good one.
 func (c *Catalog) compileNewest(r *revisions) {
-	program, findings := rules.Compile(r.newest, c.compiling)
+	program, findings := rules.Compile(r.newest, c.optionsFor(r))
 	r.compiled, r.findings = r.newest, findings
 	if program != nil {
 		r.good, r.program = r.newest, program

@@ -53,15 +53,18 @@ func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 			}
 		}
 	}
-	isPartial := func(s source.Snapshot) bool { return !s.Complete }
-	c.whole = !slices.ContainsFunc(snapshots, isPartial)
+	c.partial = slices.ContainsFunc(snapshots, func(s source.Snapshot) bool { return !s.Complete })
 	return newText
 }
 
 // read decodes the text.
 func (t *text) read(c *Catalog) {
-	t.docs, t.findings = c.decode(t.from)
+	in := c.placeOf(t)
+	t.docs, t.findings = c.decode(t.from, in)
 	t.definitions, t.err = definitionsOf(t.from.Name, &t.docs)
+	if in.Confined {
+		t.confine()
+	}
 }
 
 // inferAgain decodes the texts again in which a status takes its types from kinds that changed, and takes in what comes out
@@ -100,7 +103,7 @@ func (t *text) isSame(before *text) bool {
 // decode decodes a text. A rule that cannot be decoded whole is compiled as far as it goes,
 // so that one report has all findings. That is done without kinds, because it is not done
 // again when they change; but for a rule whose status takes its types from them (inferAgain).
-func (c *Catalog) decode(from source.Text) (syntax.Documents, diagnostic.Findings) {
+func (c *Catalog) decode(from source.Text, in place) (syntax.Documents, diagnostic.Findings) {
 	decode := syntax.Decode
 	if from.Object {
 		decode = syntax.DecodeObject
@@ -110,7 +113,7 @@ func (c *Catalog) decode(from source.Text) (syntax.Documents, diagnostic.Finding
 	inference := rules.Inference{Schemas: rules.Layers{builtin.Schemas{}, c.schemas}, Awaits: c.schemas.mayCome}
 	findings = append(findings, inference.Infer(&docs)...)
 	for _, partial := range docs.Partial {
-		_, more := rules.Compile(partial, rules.Options{Namespace: c.compiling.Namespace, Limits: c.compiling.Limits})
+		_, more := rules.Compile(partial, rules.Options{Namespace: in.Namespace, Confined: in.Confined, Limits: c.compiling.Limits})
 		findings = append(findings, more...)
 	}
 	return docs, findings

@@ -72,6 +72,7 @@ func (op *Operator) UpdateRecord(r *record.Record) {
 		return // it creates nothing
 	}
 	r.Rule, r.Origin, r.OnRuleDeletion = op.Name.String(), op.Origin, op.Program.OnRuleDeletion
+	r.ServiceAccountName, r.Confined = op.Program.ServiceAccountName, op.Program.Confined
 	r.ConditionPrefix, r.Conditions = op.Program.ConditionPrefix, op.Program.ConditionTypes()
 	r.AddParent(op.Parent.GVK)
 	for _, gvk := range slices.SortedFunc(maps.Keys(op.Children), compareKinds) {

@@ -21,6 +21,8 @@ type Outcome struct {
 	After time.Duration
 	// Requested is true if somebody has asked for the reconcile: failures before it do not count any more.
 	Requested bool
+	// Denied is what the rule's ServiceAccount may not do, and would have to; empty: nothing is known.
+	Denied string
 	// Err is what the log says of a reconcile that failed.
 	Err error
 }

@@ -59,13 +59,16 @@ func updated[T any, P interface {
 // Store has the State of each parent. It is safe for concurrent use.
 type Store struct {
 	mu sync.Mutex
-	// byKey has no zero State. Guarded by mu, as is fares.
-	byKey map[queue.Key]State
-	fares fares
+	// byKey has no zero State. Guarded by mu, as are fares and denials.
+	byKey   map[queue.Key]State
+	fares   fares
+	denials denials
 }
 
 // New makes an empty Store.
-func New() *Store { return &Store{byKey: make(map[queue.Key]State), fares: newFares()} }
+func New() *Store {
+	return &Store{byKey: make(map[queue.Key]State), fares: newFares(), denials: make(denials)}
+}
 
 // Get is the State of a parent.
 func (s *Store) Get(k queue.Key) State {
@@ -129,6 +132,7 @@ func (s *Store) Forget(k queue.Key) {
 	delete(s.byKey, k)
 	if k.Patch == "" {
 		s.fares.set(k.Rule, k.Parent, Condition{})
+		s.denials.set(k, "")
 	}
 }
 
@@ -138,6 +142,7 @@ func (s *Store) ForgetRule(id string) {
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.byKey, func(k queue.Key, _ State) bool { return k.Rule == id })
 	delete(s.fares.byRule, id)
+	delete(s.denials, id)
 }
 
 // Keys lists the parents of which something is remembered.

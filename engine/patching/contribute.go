@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine/patching/contributions"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/rules/privilege"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -89,7 +90,7 @@ func (p *Patches) contribution(
 		targets, err := targets(from, planned, item.Target)
 		if err != nil {
 			now.Open = true
-			report(conditions.Problem{Reason: conditions.ReasonWaiting, Err: err})
+			report(problemOfSelection(err))
 			continue
 		}
 		var part *patchset.Part
@@ -100,6 +101,9 @@ func (p *Patches) contribution(
 		}
 		for _, target := range targets {
 			err := p.Writer.MayContribute(planned.GVK.GroupKind(), target, part)
+			if err == nil && part.SetsLabel(privilege.LabelRules) && !from.Op.Program.AllowPrivileged {
+				err = &privilege.Error{Object: planned.GVK.Kind + " " + shortName(target), Because: "it would hold rules"}
+			}
 			if err != nil {
 				// What others contribute to the target is not refused because of it.
 				report(conditions.OfWrite("", err))
@@ -109,6 +113,14 @@ func (p *Patches) contribution(
 		}
 	}
 	return now, problems
+}
+
+// problemOfSelection is why it is not known which objects are selected.
+func problemOfSelection(err error) conditions.Problem {
+	if of := conditions.OfWrite("", err); of.Reason == conditions.ReasonForbidden {
+		return of
+	}
+	return conditions.Problem{Reason: conditions.ReasonWaiting, Err: err}
 }
 
 // problemOfPart is why what is set is not known although it was rendered.

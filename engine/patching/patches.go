@@ -8,6 +8,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
@@ -34,6 +35,8 @@ type Options struct {
 	Monitors *monitor.Monitors
 	Writer   *apply.Writer
 	Running  *operator.Running
+	// Reads says what rules may read that have a ServiceAccount.
+	Reads    *authorization.Reads
 	Queue    Queue
 	Parents  *parents.Store
 	Readers  *readers.Index

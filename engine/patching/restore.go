@@ -21,6 +21,7 @@ import (
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/impersonation"
 	"kanon.dev/kanon/restmapping"
 )
 
@@ -159,7 +160,7 @@ func (p *Patches) eachPatched(
 	var errs []error
 	options := metav1.ListOptions{Limit: restorePage}
 	for {
-		list, err := p.Client.Resource(kind.GVR).List(ctx, options)
+		list, err := p.Client.Resource(kind.GVR).Namespace(impersonation.FromContext(ctx).Home()).List(ctx, options)
 		if err != nil {
 			return fmt.Errorf("list %s: %w", kind.GVR.GroupResource(), err)
 		}

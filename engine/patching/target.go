@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
@@ -156,6 +157,10 @@ func (t *target) run(ctx context.Context) conditions.Problem {
 	}
 	merged := together.Part
 	t.leaveOut(together.Contradictions)
+	if err := t.Reads.Check(ctx, t.op.Identity, authorization.Read{Resource: t.plan.Kind.GVR, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name}); err != nil {
+		t.out.RequeueAfter(authorization.Lifetime)
+		return t.problem(err)
+	}
 	live, err := t.live(ctx, merged == nil)
 	if err == nil && live == nil {
 		t.Parents.ForgetConflicts(t.key)

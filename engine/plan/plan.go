@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/impersonation"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
@@ -20,6 +21,8 @@ type Plan struct {
 	ID      string // the rule's
 	Name    types.NamespacedName
 	Program *program.Program
+	// Identity is for whom the rule reads and writes.
+	Identity impersonation.Identity
 
 	// kinds says where the objects of its kinds are, and which kinds are missing.
 	kinds kinds
@@ -65,7 +68,7 @@ type Plan struct {
 // parents does not exist; nodes of other kinds that are missing have an absence.
 func New(id string, name types.NamespacedName, compiled *program.Program, mapper *restmapping.Mapper, previous *Plan) (*Plan, error) {
 	p := &Plan{
-		ID: id, Name: name, Program: compiled,
+		ID: id, Name: name, Program: compiled, Identity: IdentityOf(name, compiled.ServiceAccountName, compiled.Confined),
 		namespaces: make(map[string]bool),
 		Children:   make(map[schema.GroupVersionKind]restmapping.Kind),
 		Nodes:      make(map[string]restmapping.Kind),
@@ -102,6 +105,14 @@ func New(id string, name types.NamespacedName, compiled *program.Program, mapper
 		p.retire(slices.Values(previous.Absent), mapper)
 	}
 	return p, nil
+}
+
+// IdentityOf is for whom a rule of that name reads and writes; no ServiceAccount is Kanon itself.
+func IdentityOf(rule types.NamespacedName, serviceAccount string, confined bool) impersonation.Identity {
+	if serviceAccount == "" {
+		return impersonation.Identity{}
+	}
+	return impersonation.Identity{ServiceAccount: types.NamespacedName{Namespace: rule.Namespace, Name: serviceAccount}, Confined: confined}
 }
 
 // planParents plans which parents are watched.

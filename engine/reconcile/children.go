@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/feedback"
@@ -140,6 +141,9 @@ func (c *childWriter) noteTimes(writes []*write) {
 			if conflict, ok := errors.AsType[*conditions.FieldConflictError](err); ok {
 				c.RequeueAfter(conflict.After())
 			}
+			if _, denied := errors.AsType[*authorization.DeniedError](err); denied {
+				c.RequeueAfter(authorization.Lifetime)
+			}
 			if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
 				c.RequeueAfter(early.after)
 			}
@@ -153,6 +157,10 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	kind, ok := c.op.Children[object.GroupVersionKind()]
 	if !ok {
 		return nil, &plan.MissingKindError{GVK: object.GroupVersionKind()}
+	}
+	// What is compared with the child stays unseen if the rule may not read it. Whether it may be written, the API server decides.
+	if err := c.readGate(ctx, c.op)(kind.GVR, object.GetNamespace(), object.GetName()); err != nil {
+		return nil, err
 	}
 	known := c.Monitors.Known(c.op.ChildKey(kind.GVR), object.GetNamespace(), object.GetName())
 	var whole bool
@@ -176,7 +184,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 		c.Writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
 		return live, nil
 	}
-	child, err := c.Writer.Prepare(ctx, object, w.owner, w.controller, w.policy)
+	child, err := c.prepareChild(ctx, w)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/operator"
@@ -28,6 +29,8 @@ type Cluster struct {
 	status.Options
 
 	Marks *mark.Marks
+	// Reads says what rules may read that have a ServiceAccount.
+	Reads *authorization.Reads
 	// Replan has the rules planned again whose kinds exist again.
 	Replan func()
 }

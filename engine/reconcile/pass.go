@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,7 +61,7 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
 	changes := &changes{subject: of, Cluster: &r.Cluster, feedback: r.Feedback}
 	p := &pass{r: r, changes: changes, finalizer: &parentFinalizer{changes: changes}}
-	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, marks: r.Marks}
+	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, marks: r.Marks, mayRead: r.readGate(ctx, of.op)}
 	if of.op.Program.ReadsStatus {
 		p.reader.inputs = feedback.NewInputs()
 	}
@@ -111,6 +112,7 @@ func (p *pass) run(ctx context.Context) outcome.Outcome {
 	if out, ok := p.render(ctx); !ok {
 		return out
 	}
+	p.add(p.reader.denied)
 	p.add(p.deleter.prune(ctx, p.problems))
 	p.add(p.removeFinalizerIfUnneeded(ctx))
 	p.add(p.loop())
@@ -261,6 +263,9 @@ func outcomeOf(problems []conditions.Problem) outcome.Outcome {
 		if problem.IsLogged() {
 			errs = append(errs, fmt.Errorf("%s: %w", problem.Subject, problem.Err))
 		}
+	}
+	if i := slices.IndexFunc(problems, func(of conditions.Problem) bool { return lacksRights(of.Err) }); i >= 0 {
+		out.Denied = problems[i].String()
 	}
 	out.Err = errors.Join(errs...)
 	return out

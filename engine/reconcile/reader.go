@@ -14,6 +14,8 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/authorization"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
@@ -35,10 +37,14 @@ type reader struct {
 	// outdatedByContent answers Outdated for an object whose mark does not. nil: it counts as outdated.
 	outdatedByContent func(node string, rendered, live *unstructured.Unstructured) bool
 
+	// mayRead tells what the rule may read.
+	mayRead readGate
 	// reads is what was read.
 	reads map[readers.Subject]bool
 	// inputs are the versions of what was read; nil if the rule's status does not depend on itself.
 	inputs *feedback.Inputs
+	// denied are the lookups that the rule may not do. What waits for them does not say so everywhere.
+	denied []conditions.Problem
 	// revealed has what readUnproven gave.
 	revealed map[identity.ID]*unstructured.Unstructured
 	// unseen is true if a child exists that the evaluation did not see: what follows from its absence must not be deleted. Its
@@ -61,6 +67,9 @@ func (r *reader) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 		return nil, &plan.MissingKindError{GVK: q.GVK} // not for a query of this rule's program
 	}
 	found, s, err := r.look(l, q)
+	if _, denied := errors.AsType[*authorization.DeniedError](err); denied {
+		r.denied = append(r.denied, conditions.OfWrite("lookups."+q.Lookup, err))
+	}
 	r.inputs.Lookup(s, found, err, r.parent.GetUID())
 	return found, err
 }
@@ -82,9 +91,21 @@ func (r *reader) look(l plan.Lookup, q program.Query) ([]*unstructured.Unstructu
 	if q.Name == "" {
 		s.Selector, s.Members = selector.String(), l.Members
 	}
+	if err := r.permit(l.Kind.GVR, s.Namespace, s.Name); err != nil {
+		return nil, s, err
+	}
 	r.follow(s, selector)
 	found, err := r.read(s, selector)
 	return found, s, err
+}
+
+// permit fails for what the rule may not read. The parent is reconciled again when the answer may be another one.
+func (r *reader) permit(gvr schema.GroupVersionResource, namespace, name string) error {
+	err := r.mayRead(gvr, namespace, name)
+	if err != nil {
+		r.RequeueAfter(authorization.Lifetime)
+	}
+	return err
 }
 
 // follow has what changes in a subject enqueue the parent. It comes before the subject is read: a change in between counts.
@@ -160,6 +181,11 @@ func (r *reader) Observed(node string) ([]*unstructured.Unstructured, error) {
 		children = append(children, view.ByIndex(plan.IndexParent, tag)...)
 	}
 	children = slices.DeleteFunc(children, func(obj *unstructured.Unstructured) bool { return !r.madeBy(obj, node) })
+	for _, child := range children {
+		if err := r.permit(kind.GVR, child.GetNamespace(), child.GetName()); err != nil {
+			return nil, err
+		}
+	}
 	slices.SortFunc(children, compareObjects)
 	for _, child := range children {
 		r.inputs.Child(identity.Of(child), child)
@@ -174,6 +200,9 @@ func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstru
 		return nil, nil
 	}
 	r.op.ReadsObserved.Store(true)
+	if err := r.permit(kind.GVR, rendered.GetNamespace(), rendered.GetName()); err != nil {
+		return nil, err
+	}
 	view, err := r.view(r.op.ChildKey(kind.GVR))
 	if err != nil {
 		return nil, err

@@ -83,6 +83,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 		r.Guard.Doubt(op, k, r.childrenOf(op, k))
 		return outcome.Outcome{Verdict: outcome.Again, Err: err}
 	}
+	if err := r.checkParentReads(ctx, op, parent); err != nil {
+		r.Guard.Doubt(op, k, r.childrenOf(op, k))
+		r.Patches.ContributeUnknown(patching.Contributor{Op: op, Key: k, Parent: parent, Provenance: &feedback.Provenance{}})
+		return unread(err)
+	}
 	if op.Removal != nil {
 		return r.cleanUpRemoved(ctx, op, k, parent)
 	}

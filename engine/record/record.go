@@ -31,6 +31,9 @@ type Record struct {
 	// ConditionPrefix and Conditions say which conditions of the parents are the rule's.
 	ConditionPrefix string   `json:"conditionPrefix,omitempty"`
 	Conditions      []string `json:"conditions,omitempty"`
+	// ServiceAccountName and Confined say with whose rights the rule acts, also when it is removed.
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	Confined           bool   `json:"confined,omitempty"`
 	// OnRuleDeletion is that of the rule's last text.
 	OnRuleDeletion syntax.RuleDeletion `json:"onRuleDeletion"`
 	// Blocked is what a revision would delete and may not; nil if there is none. It is no part of what the seal proves.

@@ -20,8 +20,8 @@ import (
 
 // Catalog is what the Planner reads of the catalog.
 type Catalog interface {
-	// IsComplete tells whether there can be no other rules, and Removed whether a rule was seen to be removed.
-	IsComplete() bool
+	// IsCompleteIn tells whether a namespace can have no other rules, and Removed whether a rule was seen to be removed.
+	IsCompleteIn(namespace string) bool
 	Removed(id string) bool
 }
 
@@ -125,14 +125,14 @@ func (p *Planner) ofRemoved(c Catalog, id string) (catalog.Rule, *Removal) {
 	if !underWay && p.records.IsPending(id) {
 		return catalog.Rule{}, nil // what is being written to the record may say that the children stay; the records notify the inbox
 	}
-	sure := c.IsComplete() && (c.Removed(id) || p.covers(stored.Origin.Source()))
+	namespace, name, _ := strings.Cut(stored.Rule, "/")
+	sure := c.IsCompleteIn(namespace) && (c.Removed(id) || p.covers(stored.Origin.Source()))
 	if !sure && (!c.Removed(id) || stored.OnRuleDeletion == syntax.DeleteChildren) {
 		return catalog.Rule{}, nil
 	}
 	if !underWay && stored.Origin.Path == "" && !p.records.IsRemovalMeant(id) {
 		return catalog.Rule{}, nil
 	}
-	namespace, name, _ := strings.Cut(stored.Rule, "/")
 	rule := catalog.Rule{ID: id, Name: types.NamespacedName{Namespace: namespace, Name: name}}
 	return rule, p.of(id, rule.Name, stored.Parents[len(stored.Parents)-1].GVK(), &stored)
 }
@@ -147,7 +147,7 @@ func (p *Planner) of(id string, name types.NamespacedName, parent schema.GroupVe
 	if len(docs.Rules) == 0 {
 		return nil
 	}
-	program, _ := rules.Compile(docs.Rules[0], rules.Options{Kinds: p.kinds})
+	program, _ := rules.Compile(docs.Rules[0], rules.Options{Kinds: p.kinds, Namespace: name.Namespace, Confined: stored.Confined})
 	if program == nil {
 		return nil
 	}
@@ -159,6 +159,9 @@ func standIn(name string, parent schema.GroupVersionKind, stored *record.Record)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\nmetadata: {name: %q}\nspec:\n  parent: {apiVersion: %q, kind: %q}\n",
 		syntax.APIVersion, syntax.RuleKind, name, parent.GroupVersion().String(), parent.Kind)
+	if stored.ServiceAccountName != "" {
+		fmt.Fprintf(&b, "  serviceAccountName: %q\n", stored.ServiceAccountName)
+	}
 	if stored.ConditionPrefix != "" {
 		fmt.Fprintf(&b, "  conditionPrefix: %q\n", stored.ConditionPrefix)
 	}

@@ -17,8 +17,8 @@ import (
 // texts is a catalog without rules.
 type texts struct{ complete, removed bool }
 
-func (c texts) IsComplete() bool    { return c.complete }
-func (c texts) Removed(string) bool { return c.removed }
+func (c texts) IsCompleteIn(string) bool { return c.complete }
+func (c texts) Removed(string) bool      { return c.removed }
 
 // oneRecord is the record of one rule.
 type oneRecord struct {

@@ -30,7 +30,7 @@ const (
 	statusManager = "kanon-rules"
 )
 
-// ConfigMaps reads documents from the labelled ConfigMaps of one namespace:
+// ConfigMaps reads documents from the labelled ConfigMaps of one namespace, or of all:
 // every key that ends in .yaml or .yml holds some.
 type ConfigMaps struct {
 	client    dynamic.NamespaceableResourceInterface
@@ -38,7 +38,7 @@ type ConfigMaps struct {
 	informer  cache.SharedIndexInformer
 }
 
-// NewConfigMaps prepares to read the labelled ConfigMaps of namespace.
+// NewConfigMaps prepares to read the labelled ConfigMaps of namespace; of all namespaces, if that is empty.
 func NewConfigMaps(client dynamic.Interface, namespace string) *ConfigMaps {
 	gvr := corev1.SchemeGroupVersion.WithResource("configmaps")
 	informer := dynamicinformer.NewFilteredDynamicInformer(client, gvr, namespace, 0, cache.Indexers{},
@@ -86,7 +86,7 @@ func (c *ConfigMaps) read() Snapshot {
 		}
 	}
 	slices.SortFunc(s.Bundles, func(a, b Bundle) int {
-		return cmp.Compare(a.Origin.ConfigMap.Name, b.Origin.ConfigMap.Name)
+		return cmp.Compare(a.Origin.ConfigMap.String(), b.Origin.ConfigMap.String())
 	})
 	return s
 }
@@ -137,5 +137,5 @@ func (c *ConfigMaps) Report(ctx context.Context, origin Origin, report Report) (
 
 // Covers tells whether a ConfigMap of that name would be read.
 func (c *ConfigMaps) Covers(origin Origin) bool {
-	return origin.Path == "" && origin.Rule.Name == "" && origin.ConfigMap.Namespace == c.namespace
+	return origin.Path == "" && origin.Rule.Name == "" && (c.namespace == metav1.NamespaceAll || origin.ConfigMap.Namespace == c.namespace)
 }

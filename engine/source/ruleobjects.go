@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// RuleObjects reads the Rule objects of one namespace, while the cluster has such a
+// RuleObjects reads the Rule objects of one namespace, or of all, while the cluster has such a
 // kind. It can be installed at any time.
 type RuleObjects struct {
 	client     dynamic.Interface
@@ -44,7 +44,7 @@ type ruleInformer struct {
 	stop     func()
 }
 
-// NewRuleObjects prepares to read the Rule objects of namespace.
+// NewRuleObjects prepares to read the Rule objects of namespace; of all namespaces, if that is empty.
 func NewRuleObjects(client dynamic.Interface, namespace string) *RuleObjects {
 	definition := dynamicinformer.NewFilteredDynamicInformer(client, definitionGVR(), metav1.NamespaceAll, 0, cache.Indexers{},
 		func(o *metav1.ListOptions) { o.FieldSelector = onlyDefinition() })
@@ -153,7 +153,7 @@ func (r *RuleObjects) withOrphans(s Snapshot) Snapshot {
 			s.Bundles = append(s.Bundles, bundle)
 		}
 	}
-	slices.SortFunc(s.Bundles, func(a, b Bundle) int { return cmp.Compare(a.Origin.Rule.Name, b.Origin.Rule.Name) })
+	slices.SortFunc(s.Bundles, func(a, b Bundle) int { return cmp.Compare(a.Origin.Rule.String(), b.Origin.Rule.String()) })
 	return s
 }
 
@@ -279,7 +279,7 @@ func bundleOfRule(object *unstructured.Unstructured) (Bundle, error) {
 func (r *RuleObjects) Covers(origin Origin) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return origin.Rule.Namespace == r.namespace && r.rules != nil && r.rules.synced() &&
+	return (r.namespace == metav1.NamespaceAll || origin.Rule.Namespace == r.namespace) && r.rules != nil && r.rules.synced() &&
 		(origin.Definition == "" || origin.Definition == r.rules.uid)
 }
 

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ func (o Origin) String() string {
 	}
 	return "configmap/" + o.ConfigMap.String()
 }
+
+// Namespace is that of the object; empty for a file.
+func (o Origin) Namespace() string { return cmp.Or(o.ConfigMap.Namespace, o.Rule.Namespace) }
 
 // Text is one piece of YAML that holds rule documents.
 type Text struct {

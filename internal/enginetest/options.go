@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"k8s.io/client-go/discovery"
+	typedauthorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/impersonation"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/schemas"
 	"kanon.dev/kanon/wire"
@@ -26,10 +28,12 @@ func Options(tb testing.TB, config *rest.Config, namespace string, wraps ...func
 	for _, wrap := range wraps {
 		wrap(config)
 	}
+	config.Wrap(impersonation.Wrap)
 	client, err1 := wire.NewForConfig(config)
 	mapper, err2 := restmapping.New(restmapping.Options{Config: config})
 	disco, err3 := discovery.NewDiscoveryClientForConfig(config)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	reviews, err4 := typedauthorizationv1.NewForConfig(config)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		tb.Fatalf("make clients: %v", err)
 	}
 	return engine.Options{
@@ -38,6 +42,7 @@ func Options(tb testing.TB, config *rest.Config, namespace string, wraps ...func
 		Schemas:   schemas.New(openapi.NewClientWithContext(disco.RESTClient())),
 		Sources:   []engine.Source{source.NewConfigMaps(client, namespace)},
 		Namespace: namespace,
+		Reviewer:  reviews.SubjectAccessReviews(),
 	}
 }
 

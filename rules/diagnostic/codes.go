@@ -163,6 +163,13 @@ var (
 	CodeStatusType  = mistake("KN0804", "A status field whose type is not known")
 	CodeVersions    = mistake("KN0805", "Versions that need a conversion")
 	CodeHeldCRD     = mistake("KN0806", "A definition that Kanon would not apply")
+
+	// What can be found in what a rule may reach.
+	CodePrivileged = mistake("KN0901", "An object that grants rights")
+	CodeBeyond     = mistake("KN0902", "A confined rule that reaches beyond its namespace")
+	CodeUntrusted  = mistake("KN0903", "A permission that only a trusted source can give")
+
+	CodeTooManyRules = mistake("KN0904", "Too many rules in a namespace")
 )
 
 // CodeInfo describes a code.

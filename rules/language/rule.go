@@ -39,6 +39,8 @@ func metadata() Fields {
 func spec() Fields {
 	return Fields{
 		{Name: "parent", Required: true, Type: mapping(parent()), Doc: "The objects that the rule is for."},
+		{Name: "serviceAccountName", Type: text(), Doc: "The ServiceAccount, in the rule's namespace, with whose rights Kanon reads and writes for this rule. Default: Kanon's own."},
+		{Name: "allowPrivileged", Type: flag(), Default: "false", Doc: "`true`: the rule may write objects that grant rights, such as roles. Only rules in Kanon's own namespace and in files may say so."},
 		{Name: "variables", Type: variables(), Doc: "Values that several templates use, computed when they are needed."},
 		{Name: "lookups", Type: list(mapping(lookup())), Doc: "Objects that the rule only reads."},
 		{Name: "children", Type: list(mapping(child())), Doc: "Objects that the rule creates for each parent, and keeps as rendered."},

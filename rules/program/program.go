@@ -17,6 +17,12 @@ type Program struct {
 	// Name, Namespace, which may be empty, and ConditionPrefix are those of the rule. Hash
 	// identifies its content by 16 hex digits.
 	Name, Namespace, Hash, ConditionPrefix string
+	// ServiceAccountName is the one with whose rights the rule acts; empty: Kanon's own.
+	ServiceAccountName string
+	// Confined is true if the rule must not reach beyond its namespace.
+	Confined bool
+	// AllowPrivileged is true if the rule may write objects that grant rights.
+	AllowPrivileged bool
 	// Suspend is true if the engine must change nothing for the rule.
 	Suspend bool
 	// Parent selects the objects that the rule applies to.

@@ -230,13 +230,19 @@ func (d *decoder) name(n *yamltree.Node, path string, check func(string) []strin
 
 func (d *decoder) spec(n *yamltree.Node, r *Rule) {
 	d.object(n, "spec", language.Spec(), decoders{
-		"parent":          func(n *yamltree.Node) { d.parent(n, &r.Parent) },
-		"variables":       func(n *yamltree.Node) { r.Variables, r.OpenVariables = d.variables(n, "spec.variables") },
-		"lookups":         func(n *yamltree.Node) { d.lookups(n, r) },
-		"children":        func(n *yamltree.Node) { d.children(n, r) },
-		"patches":         func(n *yamltree.Node) { d.patches(n, r) },
-		"status":          func(n *yamltree.Node) { r.Status = d.status(n) },
-		"finalize":        func(n *yamltree.Node) { d.finalize(n, r) },
+		"parent":    func(n *yamltree.Node) { d.parent(n, &r.Parent) },
+		"variables": func(n *yamltree.Node) { r.Variables, r.OpenVariables = d.variables(n, "spec.variables") },
+		"lookups":   func(n *yamltree.Node) { d.lookups(n, r) },
+		"children":  func(n *yamltree.Node) { d.children(n, r) },
+		"patches":   func(n *yamltree.Node) { d.patches(n, r) },
+		"status":    func(n *yamltree.Node) { r.Status = d.status(n) },
+		"finalize":  func(n *yamltree.Node) { d.finalize(n, r) },
+		"serviceAccountName": func(n *yamltree.Node) {
+			r.ServiceAccountName = d.name(n, "spec.serviceAccountName", validation.IsDNS1123Subdomain)
+		},
+		"allowPrivileged": func(n *yamltree.Node) {
+			r.AllowPrivileged, r.AllowPrivilegedPos = d.boolean(n, "spec.allowPrivileged"), d.src.At(n)
+		},
 		"suspend":         func(n *yamltree.Node) { r.Suspend = d.boolean(n, "spec.suspend") },
 		"conditionPrefix": func(n *yamltree.Node) { r.ConditionPrefix = d.conditionPrefix(n) },
 		"conditions":      func(n *yamltree.Node) { r.Conditions = d.conditions(n) },

@@ -45,6 +45,11 @@ type Rule struct {
 	Labels, Annotations map[string]string
 	// Position is that of metadata.name.
 	Position diagnostic.Position
+	// ServiceAccountName is the one with whose rights the rule acts; empty: Kanon's own.
+	ServiceAccountName string
+	// AllowPrivileged permits objects that grant rights; its position is that of the field.
+	AllowPrivileged    bool
+	AllowPrivilegedPos diagnostic.Position
 	// Suspend asks the engine to change nothing.
 	Suspend bool
 	// ConditionPrefix is prefixed to Ready, Reconciling and Stalled.
@@ -106,6 +111,13 @@ func (r *Rule) MaySelect(parent metav1.Object, namespaceLabels func(name string)
 	return !known || spec.NamespaceSelector.Matches(set)
 }
 
+// TooMany is the finding about a rule that does not run because its namespace has limit others.
+func (r *Rule) TooMany(namespace string, limit int) diagnostic.Finding {
+	f := diagnostic.New(r.Position, diagnostic.CodeTooManyRules, "namespace %s has %d rules already, and this one does not run", namespace, limit)
+	f.WithHint("remove others, or put rules for one kind together")
+	return *f
+}
+
 // Taken is the finding about a rule that has the name and namespace of another rule. name has
 // both, and other is the position of the other rule.
 func (r *Rule) Taken(name string, other diagnostic.Position) diagnostic.Finding {
@@ -158,6 +170,9 @@ func (docs *Documents) Refuse(rule *Rule) {
 
 // HasBrokenSchema reports whether the rule says what the kind is, with mistakes.
 func (p *Parent) HasBrokenSchema() bool { return p.schema != nil && p.Definition == nil }
+
+// HasSchema reports whether the rule says what the kind is.
+func (p *Parent) HasSchema() bool { return p.schema != nil }
 
 // Labelled reports whether every parent has some label, because the selector requires one.
 func (p *Parent) Labelled() bool { return p.Guarantees("") }

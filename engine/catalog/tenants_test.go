@@ -1,0 +1,84 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A text outside Kanon's namespace is a tenant's, whatever it says: its rules are in its namespace, and confined to it.
+func TestTenantTexts(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.put("own", 9, noteRule)
+	c.put("team-a:note", 1, noteRule)
+	c.put("team-b:taken", 99, edit("{name: note}", "{name: note, namespace: kanon}"))
+	c.put("team-c:kind", 1, edit("{name: note}", "{name: kind}"), definitionText)
+	c.update()
+	got := map[string]string{}
+	for _, rule := range c.Rules() {
+		got[rule.ID] = "refused"
+		if rule.Program != nil {
+			got[rule.ID] = fmt.Sprint(rule.Program.Confined, rule.Program.ServiceAccountName, rule.Program.Parent.Namespaces)
+		}
+	}
+	for id, want := range map[string]string{
+		"kanon/note": "false[]", "team-a/note": "truekanon-tenant[team-a]", "team-b/note": "refused", "team-c/kind": "truekanon-tenant[team-c]",
+	} {
+		if strings.ReplaceAll(got[id], " ", "") != want {
+			t.Errorf("%s is %q, want %q", id, got[id], want)
+		}
+	}
+	if report := textOf(c.report("team-b:taken")); !strings.Contains(report, "KN0602") {
+		t.Errorf("the report on a rule that names Kanon's namespace is %s", report)
+	}
+	if report := textOf(c.report("team-c:kind")); !strings.Contains(report, errTenantDefinition.Error()) || len(c.writer.asked) > 0 {
+		t.Errorf("a tenant's definition was applied (%v), or the report does not say why not: %s", c.writer.asked, report)
+	}
+
+	// What a tenant breaks says nothing about the rules of others.
+	c.put("team-a:note", 1, "spec: [unclosed\n")
+	c.update()
+	if c.IsCompleteIn("team-a") || !c.IsCompleteIn("kanon") || !c.IsCompleteIn("team-b") || c.IsComplete() {
+		t.Errorf("complete: team-a %v, kanon %v, team-b %v, all %v", c.IsCompleteIn("team-a"), c.IsCompleteIn("kanon"), c.IsCompleteIn("team-b"), c.IsComplete())
+	}
+}
+
+const definitionText = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {kind: Thing, plural: things, singular: thing, listKind: ThingList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`
+
+// A tenant has a bounded number of rules. Those that run go on when older ones come, and none counts as removed.
+func TestTooManyRulesOfATenant(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	for i := range maxTenantRules {
+		c.put(fmt.Sprintf("team-a:%d", i), 1, edit("{name: note}", fmt.Sprintf("{name: note-%d}", i)))
+	}
+	c.put("team-b:0", 1, noteRule)
+	c.update()
+	if n := len(c.Rules()); n != maxTenantRules+1 || !c.IsCompleteIn("team-a") {
+		t.Fatalf("there are %d rules; complete: %v", n, c.IsCompleteIn("team-a"))
+	}
+	c.put("team-a:older", 99, edit("{name: note}", "{name: older}"))
+	c.put("own", 1, edit("{name: note}", "{name: own}"))
+	c.update()
+	if n := len(c.Rules()); n != maxTenantRules+3 || !c.IsCompleteIn("team-a") {
+		t.Errorf("there are %d rules; complete: %v", n, c.IsCompleteIn("team-a"))
+	}
+	c.put("team-a:new", 0, edit("{name: note}", "{name: new}"))
+	c.update()
+	if report := textOf(c.report("team-a:new")); !strings.Contains(report, "KN0904") {
+		t.Errorf("the report on one too many is %s", report)
+	}
+	if c.Removed("team-a/note-0") || c.IsCompleteIn("team-a") || !c.IsCompleteIn("team-b") {
+		t.Error("a rule counts as removed, or another tenant is affected")
+	}
+}

@@ -1,0 +1,70 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/authorization"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/rules/privilege"
+)
+
+// readGate tells whether the rule of a reconcile may read something; name is empty for all objects of a namespace, and the
+// namespace for those of all namespaces.
+type readGate func(gvr schema.GroupVersionResource, namespace, name string) error
+
+// readGate is the gate of a rule.
+func (c *Cluster) readGate(ctx context.Context, op *operator.Operator) readGate {
+	return func(gvr schema.GroupVersionResource, namespace, name string) error {
+		return c.Reads.Check(ctx, op.Identity, authorization.Read{Resource: gvr, Namespace: namespace, Name: name})
+	}
+}
+
+// checkParentReads tells whether a rule may see a parent, and what selects it; nil is a parent that does not exist.
+func (c *Cluster) checkParentReads(ctx context.Context, op *operator.Operator, parent *unstructured.Unstructured) error {
+	if parent == nil {
+		return nil
+	}
+	mayRead := c.readGate(ctx, op)
+	if err := mayRead(op.Parent.GVR, parent.GetNamespace(), parent.GetName()); err != nil || op.NamespaceKey == nil {
+		return err
+	}
+	return mayRead(plan.NamespacesGVR, "", parent.GetNamespace())
+}
+
+// unread is the outcome of a reconcile of a parent that the rule must not see: the report on the rule says so, and the parent nothing.
+func unread(err error) outcome.Outcome {
+	if !lacksRights(err) {
+		return outcome.Outcome{Verdict: outcome.Again, Err: err}
+	}
+	return outcome.Outcome{Verdict: outcome.Waiting, After: authorization.Lifetime, Denied: err.Error()}
+}
+
+// prepareChild is a child as it is written. It fails for one that nobody may write, and for one that grants rights if the rule may not
+// write such.
+func (c *childWriter) prepareChild(ctx context.Context, w *write) (*apply.Child, error) {
+	child, err := c.Writer.Prepare(ctx, w.object, w.owner, w.controller, w.policy)
+	if err != nil {
+		return nil, err
+	}
+	if reason := privilege.OfObject(w.object); reason != "" && !c.op.Program.AllowPrivileged {
+		return nil, &privilege.Error{Object: mark.RefOf(w.object).String(), Because: reason}
+	}
+	return child, nil
+}
+
+// lacksRights tells whether an error says that a ServiceAccount lacks a right, which somebody could grant. The API server forbids
+// things for other reasons too, such as a quota.
+func lacksRights(err error) bool {
+	denied, ok := errors.AsType[*authorization.DeniedError](err)
+	return ok && len(denied.Verbs) > 0 || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ")
+}

@@ -1,0 +1,71 @@
+package privilege
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// LabelRules is the label of ConfigMaps that hold rules.
+const LabelRules = "kanon.dev/rules"
+
+// OfKind says why all objects of a kind grant rights; empty: they do not, for all that the kind tells.
+func OfKind(kind schema.GroupKind) (reason string) {
+	if reason, ok := groups()[kind.Group]; ok {
+		return reason
+	}
+	return kinds()[kind]
+}
+
+// OfObject says why an object grants rights; empty: it does not.
+func OfObject(object *unstructured.Unstructured) (reason string) {
+	kind := object.GroupVersionKind().GroupKind()
+	if reason := OfKind(kind); reason != "" {
+		return reason
+	}
+	switch kind {
+	case schema.GroupKind{Kind: "Secret"}:
+		if text, _, _ := unstructured.NestedString(object.Object, "type"); corev1.SecretType(text) == corev1.SecretTypeServiceAccountToken {
+			return "it is a token of a ServiceAccount"
+		}
+	case schema.GroupKind{Kind: "ConfigMap"}:
+		if _, ok := object.GetLabels()[LabelRules]; ok {
+			return "it holds rules"
+		}
+	}
+	return ""
+}
+
+// groups are those of which every kind grants rights.
+func groups() map[string]string {
+	return map[string]string{
+		"rbac.authorization.k8s.io":    "it grants rights",
+		"admissionregistration.k8s.io": "it decides about the requests of others",
+		"apiregistration.k8s.io":       "it answers requests of others",
+		"kanon.dev":                    "it is a rule",
+	}
+}
+
+// kinds are those of other groups.
+func kinds() map[schema.GroupKind]string {
+	return map[schema.GroupKind]string{
+		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:           "it defines kinds for the whole cluster",
+		{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:           "it asks for an identity",
+		{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:                  "it says whom others trust",
+		{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                 "it decides whose requests are served",
+		{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: "it decides whose requests are served",
+	}
+}
+
+// Error says that a rule does not write an object, because the object grants rights and the rule may not.
+type Error struct {
+	// Object is the object, such as "Secret team-a/token", and Because is a reason as of OfObject.
+	Object, Because string
+}
+
+func (e *Error) Error() string {
+	return e.Object + " is not written, because " + e.Because + ", and the rule does not say allowPrivileged: true"
+}
+
+// Reason is that of a condition, and true: nothing changes until somebody changes something.
+func (e *Error) Reason() (reason string, stalled bool) { return "Forbidden", true }
