@@ -123,9 +123,10 @@ microbench: ## Run the Go benchmarks with allocations, COUNT times (default 6) f
 	go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),6) -benchtime $(or $(BENCHTIME),1s) ./rules/... ./engine/... ./wire/... ./cmd/kanon
 
 .PHONY: docs
-docs: bin/kanon ## Build the site of the documents in bin/site, and follow its links
+docs: bin/kanon ## Check the documents, build their site in bin/site, and follow its links
+	go test ./docs
 	site/stage.sh bin/site-source
-	cd bin/site-source && go tool -modfile=../../tools/hugo.mod hugo --quiet --destination ../site --cleanDestinationDir
+	cd bin/site-source && go tool -modfile=../../tools/hugo.mod hugo --destination ../site --cleanDestinationDir
 	go run ./site/check bin/site
 
 .PHONY: verify

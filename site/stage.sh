@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 to=$1
 rm -rf "$to"
-mkdir -p "$to/content" "$to/static/docs"
+mkdir -p "$to/content" "$to/static"
 
 # page FILE TARGET
 page() {
@@ -40,6 +40,13 @@ for dir in examples/*/; do
 	cp "$dir"*.yaml "$to/content/examples/$name/"
 	graphs "$dir/rule.yaml" "$to/content/examples/$name"
 done
-cp LICENSE "$to/static/LICENSE"
-cp docs/*.svg "$to/static/docs/"
+# Other files of the repository that a page links to, such as a picture or a chart's values.
+grep -roE '\]\([^)#: ]+' ./*.md docs examples --include='*.md' | while IFS=: read -r file link; do
+	target=$(realpath -m --relative-to=. "$(dirname "$file")/${link#??}")
+	case $target in *.md | examples/*) continue ;; esac
+	if [ -f "$target" ]; then
+		mkdir -p "$to/static/$(dirname "$target")"
+		cp "$target" "$to/static/$target"
+	fi
+done
 cp -r site/layouts site/assets site/hugo.yaml "$to/"
