@@ -295,7 +295,7 @@ func loadExamples(tb testing.TB) []example {
 			parent: kanontest.ReadManifest(tb, filepath.Join(dir, "parent.yaml"))[0],
 		}
 		docs, _ := syntax.Decode("rule.yaml", rule)
-		rules.InferStatus(&docs, builtin.Schemas{})
+		rules.Inference{Schemas: builtin.Schemas{}}.Infer(&docs)
 		e.kinds = docs.CRDs // an admin applies them: the rights of Kanon are the least
 		all = append(all, e)
 	}

@@ -198,7 +198,7 @@ func TestDefinitionThatIsTheSame(t *testing.T) {
 		}
 	}
 	docs, _ := syntax.Decode("rule.yaml", []byte(w.expand(kept("wall", "Wall", "{spec: {color: string}}"))))
-	rules.InferStatus(&docs, builtin.Schemas{}) // as kanon crd does
+	rules.Inference{Schemas: builtin.Schemas{}}.Infer(&docs) // as kanon crd does
 	w.install(docs.Rules[0].Parent.Definition)
 	w.verdict("wall", "rules in force: 1")
 	w.parent("Wall", "north", "{color: red}")
@@ -401,5 +401,126 @@ func TestDefinitionWithAnotherName(t *testing.T) {
 	w.quiet()
 	if _, err := w.client.Resource(crds).Get(t.Context(), "wallen."+w.group, metav1.GetOptions{}); err == nil {
 		t.Error("another definition was created")
+	}
+}
+
+// A status may take its types from the kind of another rule. The rule waits for that kind, and its definition changes with it.
+func TestStatusOfAnotherRulesKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run()
+	w.rule("house", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: house}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: House, schema: {spec: {color: string}}}
+  children:
+  - id: wall
+    template: {apiVersion: $GROUP/v1, kind: Wall, metadata: {name: "${parent.metadata.name}"}, spec: {color: "${parent.spec.?color}"}}
+  status: {wall: "${children.wall.status.seen}"}
+`)
+	verdict := w.verdict("house", "waiting for Wall in "+w.group+"/v1, from which the status takes its types")
+	if strings.Contains(verdict, "KN0804") {
+		t.Errorf("it is refused, and could become known: %s", verdict)
+	}
+	w.rule("wall", kept("wall", "Wall", "{spec: {color: string}}"))
+	w.verdict("house", "rules in force: 1")
+	typeOf := func(definition *unstructured.Unstructured) string {
+		versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+		version, _ := versions[0].(map[string]any)
+		typ, _, _ := unstructured.NestedString(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "wall", "type")
+		return typ
+	}
+	if typ := typeOf(w.definitionOf("House")); typ != "string" {
+		t.Errorf("status.wall is of type %q, want string", typ)
+	}
+	w.parent("House", "north", "{color: red}")
+	w.await(w.resource("House"), w.home, "north", "has a wall", has("north", "status", "wall"))
+
+	// The other kind changes, and so does what is made of it.
+	w.rule("wall", strings.Replace(kept("wall", "Wall", "{spec: {color: string}}"), `"${parent.metadata.name}"`, `"${1}"`, 1))
+	w.await(crds, "", "houses."+w.group, "has a number", func(definition *unstructured.Unstructured) bool { return typeOf(definition) == "integer" })
+	w.verdict("house", "rules in force: 1")
+	w.await(w.resource("House"), w.home, "north", "has a number", func(house *unstructured.Unstructured) bool {
+		wall, _, _ := unstructured.NestedInt64(house.Object, "status", "wall")
+		return wall == 1
+	})
+}
+
+// A field of the status that gets another type is set again: the API server refuses an apply while the old value is there.
+func TestStatusThatGetsAnotherType(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run()
+	rule := func(status string) string {
+		return fmt.Sprintf(`
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: wall}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Wall, schema: {spec: {color: string}, status: {theirs: string}}}
+  status: %s
+`, status)
+	}
+	w.rule("wall", rule(`{stays: "${parent.metadata.name}", count: "${parent.metadata.name}", object: {a: "${parent.metadata.name}", b: {c: x}}, text: x, list: ["${parent.metadata.name}"]}`))
+	w.verdict("wall", "rules in force: 1")
+	w.parent("Wall", "north", "{}")
+	w.await(w.resource("Wall"), w.home, "north", "has a status", has("north", "status", "object", "a"))
+	w.patchStatus(w.resource("Wall"), w.home, "north", `{"status":{"theirs":"kept"}}`)
+
+	w.rule("wall", rule(`{stays: "${parent.metadata.name}", count: "${1}", object: x, text: {a: {b: "${2}"}}, list: ["${3}"]}`))
+	w.verdict("wall", "rules in force: 1")
+	w.await(w.resource("Wall"), w.home, "north", "has another status", func(o *unstructured.Unstructured) bool {
+		status, _ := o.Object["status"].(map[string]any)
+		delete(status, "conditions")
+		return fmt.Sprint(status) == "map[count:1 list:[3] object:x stays:north text:map[a:map[b:2]] theirs:kept]"
+	})
+}
+
+// A definition that stands beside a rule is changed only if no object loses anything, or if that is confirmed.
+func TestDefinitionBesideThatChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run()
+	beside := func(fields string) string {
+		return fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: walls.$GROUP}
+spec:
+  group: $GROUP
+  scope: Namespaced
+  names: {kind: Wall, plural: walls}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%s}}}}}}
+---
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: wall}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Wall}
+  children: [{id: a, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.name}"}}}]
+`, fields)
+	}
+	w.rule("wall", beside("color: {type: string}, size: {type: integer}"))
+	w.verdict("wall", "rules in force: 1")
+	w.parent("Wall", "north", "{color: red, size: 5}")
+	w.await(configMaps, w.home, "north", "exists", func(*unstructured.Unstructured) bool { return true })
+
+	w.rule("wall", beside("size: {type: integer}, width: {type: integer}"))
+	verdict := w.verdict("wall", "DefinitionHeld")
+	token := regexp.MustCompile(`kanon\.dev/confirm-definition: \\"([0-9a-f]+)\\"`).FindStringSubmatch(verdict)
+	if token == nil || !strings.Contains(verdict, "spec.color: the value is dropped, in "+w.home+"/north") {
+		t.Fatalf("the verdict does not say what would be lost, and how to go on: %s", verdict)
+	}
+	if !hasField(w.definitionOf("Wall"), "color") {
+		t.Error("the definition was changed")
+	}
+	w.patch(configMaps, w.kanon, "wall", `{"metadata":{"annotations":{"kanon.dev/confirm-definition":"`+token[1]+`"}}}`)
+	w.awaitField("color", false)
+	w.verdict("wall", "rules in force: 1")
+	if _, kept := w.definitionOf("Wall").GetAnnotations()["kanon.dev/keeper"]; kept {
+		t.Error("a rule keeps it")
 	}
 }

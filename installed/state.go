@@ -3,6 +3,7 @@ package installed
 import (
 	"strings"
 
+	"kanon.dev/kanon/definitions/keeper"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
@@ -19,6 +20,9 @@ const (
 	Suspended State = "Suspended"
 	// PruneHeld: the rule runs, but the prune guard blocks what its revision would delete.
 	PruneHeld State = conditions.ReasonPruneHeld
+	// DefinitionHeld: the rule does not run as it is written, because objects would lose something by the definition that it makes. The
+	// last revision before may run.
+	DefinitionHeld State = keeper.ReasonHeld
 	// Refused: Kanon does not run the rule as it is written. The last revision without mistakes may run.
 	Refused State = "Refused"
 	// Removing: the text of the rule is gone, and Kanon cleans up after it.
@@ -66,6 +70,8 @@ func (rule *Rule) judge(report *source.Report) {
 		switch {
 		case !of.Ready && (of.Reason == conditions.ReasonPruneHeld || strings.HasPrefix(of.Message, conditions.ReasonPruneHeld+": ")):
 			rule.State, rule.Reason, rule.Held = PruneHeld, conditions.ReasonPruneHeld, rule.blocked()
+		case !of.Ready && of.Reason == keeper.ReasonHeld:
+			rule.State = DefinitionHeld
 		case !of.Ready:
 			rule.State = Refused
 		case rule.Decoded.Suspend != (of.Message == source.MessageSuspended):

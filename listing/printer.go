@@ -165,7 +165,7 @@ func colored(cell string) string {
 	switch cell {
 	case "True", "Running", "Ready", "Current":
 		color = "32"
-	case "False", "Refused", "PruneHeld", "Failed", "Warning":
+	case "False", "Refused", "PruneHeld", "DefinitionHeld", "Failed", "Warning":
 		color = "31"
 	case "Unknown", "Suspended", "Removing", "InProgress", "Terminating":
 		color = "33"

@@ -28,6 +28,8 @@ type Checked struct {
 	Decoded  []*syntax.Rule
 	// CRDs are the definitions beside the rules and in the schemas.
 	CRDs []*unstructured.Unstructured
+	// documents are those of the files.
+	documents []*syntax.Documents
 	// Rules and Files count the rules, and the files that have some or should.
 	Rules, Files int
 }
@@ -36,29 +38,37 @@ type Checked struct {
 // schemas add, and with what else o says. The error says that a schema cannot be read.
 func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Options) (*Checked, error) {
 	c := &Checked{}
-	decoded := make([]syntax.Documents, len(files))
+	decoded, beside := make([]*syntax.Documents, len(files)), []*syntax.Documents(nil)
+	counts := make([]bool, len(files)) // which files have rules, or should
 	for i, in := range files {
 		docs, findings := syntax.DecodeManifest(in.Name, in.Data)
-		findings = append(findings, rules.InferStatus(&docs, builtinschemas.Schemas{})...)
+		decoded[i] = &docs
 		kinds.define(docs.CRDs)
 		c.CRDs = append(c.CRDs, docs.CRDs...)
-		decoded[i] = docs
-		findings = append(findings, refusedDefinitions(ctx, &docs)...)
 		c.Findings = append(c.Findings, findings...)
-		if len(findings)+len(docs.Rules) > 0 {
-			c.Files++
-		}
+		counts[i] = len(findings)+len(docs.Rules) > 0
 	}
 	for _, in := range schemas {
-		if err := c.readSchema(in, kinds); err != nil {
+		docs, err := c.readSchema(in, kinds)
+		if err != nil {
 			return nil, err
 		}
+		beside = append(beside, docs...)
 	}
 	for _, docs := range decoded {
 		for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
 			if err := kinds.load(ctx, rule.Kinds()); err != nil {
 				return nil, err
 			}
+		}
+	}
+	c.documents = decoded
+	c.infer(decoded, beside, kinds)
+	for i, docs := range decoded {
+		refused := refusedDefinitions(ctx, docs)
+		c.Findings = append(c.Findings, refused...)
+		if counts[i] || len(refused) > 0 {
+			c.Files++
 		}
 	}
 	names := map[types.NamespacedName]diagnostic.Position{}
@@ -83,6 +93,40 @@ func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Opt
 	c.Findings = append(c.Findings, clashes(together, kinds)...)
 	c.Findings = c.Findings.Sorted().Shortened()
 	return c, nil
+}
+
+// infer completes the definitions that the rules in files and in schemas make.
+func (c *Checked) infer(decoded, beside []*syntax.Documents, kinds *Kinds) {
+	inference := kinds.inference()
+	inference.Infer(beside...) // what is wrong there was not asked about
+	for _, docs := range beside {
+		kinds.define(c.others(docs))
+	}
+	findings := inference.Infer(decoded...)
+	for i := range findings {
+		if f := &findings[i]; f.Missing != nil {
+			f.Hint += fmt.Sprintf("; if it comes from %s in %s, %s", f.Missing.Kind, f.Missing.GroupVersion(), kinds.howToKnow())
+		}
+	}
+	c.Findings = append(c.Findings, findings...)
+	for _, docs := range decoded {
+		kinds.define(docs.CRDs)
+	}
+}
+
+// inference knows the kinds of Kubernetes as this program does, so that a definition is the same on a desk and in every cluster.
+func (k *Kinds) inference() rules.Inference {
+	return rules.Inference{Schemas: rules.Layers{builtinschemas.Schemas{}, k}}
+}
+
+// Infer completes the definitions of documents, as Check does. The error says that a schema cannot be read.
+func Infer(ctx context.Context, docs *syntax.Documents, kinds *Kinds) (diagnostic.Findings, error) {
+	for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
+		if err := kinds.load(ctx, rule.Kinds()); err != nil {
+			return nil, err
+		}
+	}
+	return kinds.inference().Infer(docs), nil
 }
 
 // refusedDefinitions says why the API server would not take the definitions beside rules.
@@ -110,27 +154,30 @@ func clashes(together []*syntax.Rule, kinds *Kinds) diagnostic.Findings {
 	return findings
 }
 
-// readSchema adds the kinds of a file with definitions, or of an OpenAPI document.
-func (c *Checked) readSchema(in File, kinds *Kinds) error {
+// readSchema adds the kinds of a file with definitions, or of an OpenAPI document, and returns what else is in the file.
+func (c *Checked) readSchema(in File, kinds *Kinds) ([]*syntax.Documents, error) {
 	if isDocument(in.Data) {
 		if err := kinds.defineDocument(in.Data); err != nil {
-			return fmt.Errorf("--schemas %s: %w", in.Name, err)
+			return nil, fmt.Errorf("--schemas %s: %w", in.Name, err)
 		}
-		return nil
+		return nil, nil
 	}
 	docs, findings := syntax.Decode(in.Name, in.Data)
-	rules.InferStatus(&docs, builtinschemas.Schemas{})
-	// A rule that is checked knows better than one beside it what a kind is.
-	others := slices.DeleteFunc(docs.CRDs, func(crd *unstructured.Unstructured) bool {
-		return slices.ContainsFunc(c.CRDs, func(own *unstructured.Unstructured) bool { return own.GetName() == crd.GetName() })
-	})
+	others := c.others(&docs)
 	kinds.define(others)
 	c.CRDs = append(c.CRDs, others...)
 	// What else may stand there was not asked about.
 	c.Findings = append(c.Findings, slices.DeleteFunc(findings, func(f diagnostic.Finding) bool {
 		return !in.Named || f.Code != diagnostic.CodeNotYAML && f.Code != diagnostic.CodeBrokenCRD
 	})...)
-	return nil
+	return []*syntax.Documents{&docs}, nil
+}
+
+// others are the definitions of documents beside the rules that are checked, which know better what their own kind is.
+func (c *Checked) others(docs *syntax.Documents) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(docs.CRDs), func(crd *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(c.CRDs, func(own *unstructured.Unstructured) bool { return own != crd && own.GetName() == crd.GetName() })
+	})
 }
 
 // isDocument says whether a text is an OpenAPI document, which is JSON, and not an
@@ -166,7 +213,7 @@ func (c *Checked) rule(rule *syntax.Rule, kinds *Kinds, o rules.Options) {
 	for i, f := range findings {
 		unknown := f.Code == diagnostic.CodeUncheckedKind || f.Code == diagnostic.CodeNoSchema && kinds.cluster == nil
 		if unknown && f.Hint == "" {
-			findings[i].Hint = "give its CustomResourceDefinition with --schemas, or ask the cluster with --cluster"
+			findings[i].Hint = kinds.howToKnow()
 		}
 	}
 	c.Findings = append(c.Findings, findings...)

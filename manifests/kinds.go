@@ -108,6 +108,14 @@ func (k *Kinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 	return k.others.Schema(gvk)
 }
 
+// howToKnow is what to do about a kind that is not known.
+func (k *Kinds) howToKnow() string {
+	if k.cluster != nil {
+		return "give its CustomResourceDefinition with --schemas"
+	}
+	return "give its CustomResourceDefinition with --schemas, or ask the cluster with --cluster"
+}
+
 // define adds the kinds of definitions. One that defines none adds none: what
 // it lacks is a finding, or for the API server to say.
 func (k *Kinds) define(crds []*unstructured.Unstructured) {

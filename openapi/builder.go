@@ -208,7 +208,10 @@ func (b *builder) schema(s *jsonSchema, p place) *Schema {
 		return b.simple(made)
 	default:
 		made := Schema{Type: t, Nullable: s.Nullable, Format: s.Format}
-		if t == IntOrString && made.Format == "int-or-string" {
+		switch {
+		case t == IntOrString && s.Pattern == QuantityPattern:
+			made.Format = FormatQuantity
+		case t == IntOrString && made.Format == "int-or-string":
 			made.Format = ""
 		}
 		if len(s.Enum) > 0 {

@@ -14,6 +14,7 @@ type jsonSchema struct {
 	Ref                  string                 `json:"$ref,omitempty"`
 	Type                 jsonType               `json:"type,omitempty"`
 	Format               string                 `json:"format,omitempty"`
+	Pattern              string                 `json:"pattern,omitempty"`
 	Properties           map[string]*jsonSchema `json:"properties,omitempty"`
 	AdditionalProperties *jsonAdditional        `json:"additionalProperties,omitempty"`
 	Items                *jsonItems             `json:"items,omitempty"`

@@ -64,6 +64,11 @@ type Schema struct {
 // FormatQuantity is the format of a resource.Quantity, such as 500m or 1Gi.
 const FormatQuantity = "quantity"
 
+// QuantityPattern is the pattern of a resource.Quantity in a CustomResourceDefinition, as controller-gen writes it
+// (https://github.com/kubernetes-sigs/controller-tools/blob/main/pkg/crd/known_types.go). An IntOrString with it is a quantity: the API
+// server warns of a format that it does not check.
+const QuantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+
 // FormatByte is the format of text that is base64, such as that in a Secret's data.
 const FormatByte = "byte"
 

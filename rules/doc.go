@@ -38,7 +38,7 @@
 // duration, and that something is computed with, is read as one. And base64 in a field with
 // format: byte is bytes, wherever it is read, and is base64 again where it is written.
 //
-// Where a rule says which fields its parent has, [InferStatus] completes the definition between Decode and Compile: the types of
+// Where a rule says which fields its parent has, [Inference] completes the definition between Decode and Compile: the types of
 // the status are those of the expressions that set it. It compiles the rule for that, as often as one field depends on another.
 //
 // # The time

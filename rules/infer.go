@@ -16,49 +16,136 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// InferStatus completes the definitions that come from spec.parent.schema: each field that spec.status sets gets the type of what its
-// expression gives. The findings are about those whose type is not known; a rule with one is partial from then on.
+// maxInferences bounds how often the rules of several kinds are gone through, whose statuses take their types from one another.
+const maxInferences = 10
+
+// Inference completes the definitions that come from spec.parent.schema: each field that spec.status sets gets the type of what its
+// expression gives.
+type Inference struct {
+	// Schemas has the kinds that no rule of the documents defines.
+	Schemas Schemas
+	// Awaits reports whether the schema of a kind that Schemas lacks may still come; nil: none does.
+	Awaits func(gvk schema.GroupVersionKind) bool
+}
+
+// Infer completes the definitions of the documents. A kind that a rule of the same text defines is what that rule says; another kind
+// is what a rule of the other documents says, or Schemas. The findings are about fields whose type is not known, and about paths of
+// columns that lead nowhere; a rule with one is partial from then on. A rule that waits for a kind has no finding, and Parent.Awaits
+// names the kind.
 //
-// A definition depends on nothing but the text that it is in: builtin has the schemas of Kubernetes itself, and of other kinds only those
-// are known that are defined in the same text. So it is the same on a desk and in every cluster.
-//
-// An expression may read the parent's status, which is what is looked for. So the rule is compiled with a status of any fields,
-// and again with the types that were found, until no new one is found.
-func InferStatus(docs *syntax.Documents, builtin Schemas) diagnostic.Findings {
+// An expression may read the parent's status, which is what is looked for. So a rule is compiled with a status of any fields,
+// and again with the types that were found, until no new one is found. In the same way the rules are gone through again while the
+// types of another kind become known.
+func (in Inference) Infer(all ...*syntax.Documents) diagnostic.Findings {
+	made := openapi.Kinds{}
+	var todo []*inference
+	for _, docs := range all {
+		for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
+			if rule.Parent.Definition != nil {
+				todo = append(todo, &inference{options: in, docs: docs, rule: rule, made: made})
+			}
+		}
+	}
+	var changed []schema.GroupVersionKind
+	for round := range maxInferences {
+		before := changed
+		changed = nil
+		for _, i := range todo {
+			if round > 0 && !i.uses(before) {
+				continue
+			}
+			i.infer()
+			changed = append(changed, i.publish()...)
+		}
+		if len(changed) == 0 {
+			break
+		}
+	}
 	var findings diagnostic.Findings
-	for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
-		if rule.Parent.Definition == nil {
-			continue
-		}
-		i := inference{docs: docs, rule: rule, builtin: builtin, known: map[*yamltree.Node]map[string]any{}}
-		found := i.infer()
-		findings = append(findings, found...)
-		if found.HasErrors() {
-			docs.Refuse(rule)
-		}
+	for _, i := range todo {
+		findings = append(findings, i.conclude()...)
 	}
 	return findings
 }
 
+// Layers are schemas of which the first that knows a kind counts.
+type Layers []Schemas
+
+// Schema implements Schemas.
+func (l Layers) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
+	for _, layer := range l {
+		if s := layer.Schema(gvk); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
 // inference is the search for the types of one rule's status.
 type inference struct {
+	options Inference
 	docs    *syntax.Documents
 	rule    *syntax.Rule
-	builtin Schemas
+	// made are the kinds of all rules, as far as they were inferred.
+	made openapi.Kinds
 	// known are the schemas of the leaves of spec.status.
 	known map[*yamltree.Node]map[string]any
 	// given are the kinds that the text defines, as far as their status is known now.
 	given openapi.Kinds
+	// untyped are the findings about fields whose type is not known.
+	untyped diagnostic.Findings
 }
 
-func (i *inference) infer() diagnostic.Findings {
+// uses reports whether the rule names one of the kinds, other than that of its parents.
+func (i *inference) uses(kinds []schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(i.rule.Kinds(), func(gvk schema.GroupVersionKind) bool {
+		return gvk != i.rule.Parent.GVK && slices.Contains(kinds, gvk)
+	})
+}
+
+// publish tells the other rules what the kind is, and returns its versions that are not what they were.
+func (i *inference) publish() (changed []schema.GroupVersionKind) {
+	kinds, err := openapi.FromCRD(i.rule.Parent.Definition)
+	if err != nil { // the API server's validation reports it
+		return nil
+	}
+	for gvk, s := range kinds {
+		if before := i.made[gvk]; before == nil || before.Name != s.Name {
+			i.made[gvk] = s
+			changed = append(changed, gvk)
+		}
+	}
+	return changed
+}
+
+// conclude returns what is wrong with the rule, and refuses it for that.
+func (i *inference) conclude() diagnostic.Findings {
+	findings, awaited := i.rule.CheckPaths(), &i.rule.Parent.Awaits
+	for _, f := range i.untyped {
+		switch {
+		case f.Missing == nil || i.options.Awaits == nil || !i.options.Awaits(*f.Missing):
+			findings = append(findings, f)
+		case !slices.Contains(*awaited, *f.Missing):
+			*awaited = append(*awaited, *f.Missing)
+		}
+	}
+	if findings.HasErrors() {
+		i.docs.Refuse(i.rule)
+	}
+	return findings
+}
+
+// infer looks for the types with what is known of all kinds.
+func (i *inference) infer() {
+	i.known, i.untyped = map[*yamltree.Node]map[string]any{}, nil
+	i.rule.Parent.Untyped = false
 	env, err := celenv.Shared()
 	if err != nil { // Compile reports it
-		return nil
+		return
 	}
 	if i.rule.Status == nil {
 		i.rule.DefineStatus(nil, false)
-		return nil
+		return
 	}
 	for {
 		i.define()
@@ -77,13 +164,14 @@ func (i *inference) infer() diagnostic.Findings {
 			return orAny(made)
 		}, true)
 		if !learned || !missing {
-			return i.finish(c)
+			i.finish(c)
+			return
 		}
 	}
 }
 
 // finish makes the definition with what was found, and reports the rest.
-func (i *inference) finish(c *compiler) diagnostic.Findings {
+func (i *inference) finish(c *compiler) {
 	var list diagnostic.List
 	reported := map[*yamltree.Node]bool{}
 	i.rule.DefineStatus(func(n *yamltree.Node, path []string) map[string]any {
@@ -104,9 +192,52 @@ func (i *inference) finish(c *compiler) diagnostic.Findings {
 		default:
 			f.WithHint("write it in spec.parent.schema: status: %s", typed(path))
 		}
+		f.Missing = i.unknownKind(n)
 		return orAny(nil)
 	}, false)
-	return list.Findings(i.rule.Source)
+	i.untyped = list.Findings(i.rule.Source)
+}
+
+// unknownKind is a kind without a schema that a part of the status reads; nil: there is none.
+func (i *inference) unknownKind(n *yamltree.Node) *schema.GroupVersionKind {
+	text := textOf(n)
+	reads := func(id string) bool {
+		return id != "" && regexp.MustCompile(`\.`+regexp.QuoteMeta(id)+`\b`).MatchString(text)
+	}
+	throughVariables := regexp.MustCompile(`\b` + flow.RootVariables + `\b`).MatchString(text)
+	check := func(id string, gvk schema.GroupVersionKind) *schema.GroupVersionKind {
+		if gvk.Kind != "" && (reads(id) || throughVariables) && i.Schema(gvk) == nil {
+			return &gvk
+		}
+		return nil
+	}
+	for n := range i.rule.Lookups {
+		if found := check(i.rule.Lookups[n].ID, i.rule.Lookups[n].GVK); found != nil {
+			return found
+		}
+	}
+	for n := range i.rule.Children {
+		template := i.rule.Children[n].Template
+		if template == nil {
+			continue
+		}
+		if found := check(i.rule.Children[n].ID, syntax.TemplateGVK(template)); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// textOf is all text of a part of a rule.
+func textOf(n *yamltree.Node) string {
+	text, _ := n.Text()
+	for _, f := range n.Fields {
+		text += f.Name + "\n" + textOf(f.Value)
+	}
+	for _, item := range n.Items {
+		text += "\n" + textOf(item)
+	}
+	return text
 }
 
 // define reads the definitions of the text.
@@ -124,7 +255,10 @@ func (i *inference) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 	if s := i.given.Schema(gvk); s != nil {
 		return s
 	}
-	return i.builtin.Schema(gvk)
+	if s := i.made.Schema(gvk); s != nil {
+		return s
+	}
+	return i.options.Schemas.Schema(gvk)
 }
 
 // structural is the schema for what a part of spec.status gives; nil if it is not known.

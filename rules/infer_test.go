@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/definitions"
@@ -40,7 +41,7 @@ spec:
     template: {apiVersion: fair.example.com/v1, kind: Booth, metadata: {name: "${parent.metadata.name}"}}
 ` + spec
 	docs, found := syntax.Decode("rule.yaml", []byte(text))
-	found = append(found, rules.InferStatus(&docs, known)...)
+	found = append(found, rules.Inference{Schemas: known}.Infer(&docs)...)
 	for _, f := range found {
 		findings += f.String() + "\n"
 	}
@@ -167,4 +168,80 @@ func inJSON(t *testing.T, v any) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestInferFromOtherTexts: the types of a status may come from a kind that another rule defines, whatever the order, or that is known from
+// elsewhere. A rule waits for a kind of which the types may still come.
+func TestInferFromOtherTexts(t *testing.T) {
+	t.Parallel()
+	rule := func(kind, reads, status string) string {
+		return `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: ` + strings.ToLower(kind) + `}
+spec:
+  parent: {apiVersion: fair.example.com/v1, kind: ` + kind + `, schema: {spec: {size: integer}}}
+  children:
+  - id: other
+    template: {apiVersion: fair.example.com/v1, kind: ` + reads + `, metadata: {name: "${parent.metadata.name}"}}
+  status: ` + status + "\n"
+	}
+	const unknown = "the type of status.a cannot be inferred; write it in spec.parent.schema: status: {a: TYPE} [KN0804]"
+	booth := rule("Booth", "Stand", `{b: "${parent.spec.?size.orValue(1)}"}`)
+	for name, c := range map[string]struct {
+		texts []string
+		// awaits is true if the types of kinds that are not known may come.
+		awaits bool
+		// want is the type of status.a of the first text, with the findings; awaited is what it waits for.
+		want, awaited string
+	}{
+		"the other after it":     {texts: []string{rule("Fair", "Booth", `{a: "${children.other.status.b}"}`), booth}, want: "integer"},
+		"in one text":            {texts: []string{rule("Fair", "Booth", `{a: "${children.other.status.b}"}`) + "---" + booth}, want: "integer"},
+		"through a third":        {texts: []string{rule("Fair", "Hall", `{a: "${children.other.status.c}"}`), rule("Hall", "Booth", `{c: "${children.other.status.b}"}`), booth}, want: "integer"},
+		"through variables":      {texts: []string{rule("Fair", "Booth", `{a: "${variables.b}"}`) + `  variables: [{name: b, value: "${children.other.status.b}"}]` + "\n", booth}, want: "integer"},
+		"not known":              {texts: []string{rule("Fair", "Booth", `{a: "${children.other.status.b}"}`)}, want: unknown},
+		"not known, and may be":  {texts: []string{rule("Fair", "Booth", `{a: "${children.other.status.b}"}`)}, awaits: true, awaited: "Booth"},
+		"awaited by variables":   {texts: []string{rule("Fair", "Booth", `{a: "${variables.b}"}`) + `  variables: [{name: b, value: "${children.other.status.b}"}]` + "\n"}, awaits: true, awaited: "Booth"},
+		"of no other kind":       {texts: []string{rule("Fair", "Booth", `{a: "${fromJson(parent.metadata.name)}"}`)}, awaits: true, want: unknown},
+		"of the other, not read": {texts: []string{rule("Fair", "Booth", `{a: "${parent.metadata.name}"}`)}, awaits: true, want: "string"},
+		"each of the other":      {texts: []string{rule("Fair", "Booth", `{a: "${children.other.status.b}"}`), rule("Booth", "Fair", `{b: "${children.other.status.a}"}`)}, want: unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var all []*syntax.Documents
+			for i, text := range c.texts {
+				docs, findings := syntax.Decode(string(rune('a'+i))+".yaml", []byte(text))
+				if len(findings) > 0 {
+					t.Fatal(findings)
+				}
+				all = append(all, &docs)
+			}
+			inference := rules.Inference{Schemas: builtin.Schemas{}}
+			if c.awaits {
+				inference.Awaits = func(schema.GroupVersionKind) bool { return true }
+			}
+			var got string
+			for _, f := range inference.Infer(all...) {
+				if strings.HasPrefix(f.File, "a.yaml") {
+					got += f.Message + "; " + f.Hint + " [" + string(f.Code) + "]"
+				}
+			}
+			var awaited string
+			for _, rule := range all[0].Rules {
+				for _, gvk := range rule.Parent.Awaits {
+					awaited += gvk.Kind
+				}
+			}
+			if got == "" && awaited == "" {
+				versions, _, _ := unstructured.NestedSlice(all[0].CRDs[0].Object, "spec", "versions")
+				got, _, _ = unstructured.NestedString(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "status", "properties", "a", "type") //nolint:forcetypeassert // Definition makes it
+			}
+			if got != c.want || awaited != c.awaited {
+				t.Errorf("got %q, waiting for %q; want %q, waiting for %q", got, awaited, c.want, c.awaited)
+			}
+			if whole := len(all[0].WholeCRDs()); awaited != "" && whole > 0 {
+				t.Error("a definition with a type that is awaited is whole")
+			}
+		})
+	}
 }

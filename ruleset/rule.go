@@ -137,6 +137,8 @@ func (r *Rule) problems(mistakes diagnostic.Findings) (problems []string) {
 		say("is suspended: Kanon changes nothing for it")
 	case installed.PruneHeld:
 		say("the prune guard blocks deletions; 'kanon confirm-prune %s' allows them", r.Title())
+	case installed.DefinitionHeld:
+		say("%s; 'kanon confirm-definition %s' shows what objects would lose", r.there.Headline(), r.Title())
 	default:
 		if r.Decoded != nil {
 			problems = append(problems, strings.Split(strings.TrimSpace(r.there.Message), "\n")...)

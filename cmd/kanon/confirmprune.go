@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/operations"
 )
 
-// confirmOptions are the flags of kanon confirm-prune.
+// confirmOptions are the flags of kanon confirm-prune and kanon confirm-definition.
 type confirmOptions struct {
 	yes     bool
 	wait    bool
@@ -47,30 +47,52 @@ when the command is called wrongly, and 3 when the cluster does not answer.`,
 
   # In a script
   kanon confirm-prune webapp --yes`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exit.Usagef(cmd, "name one rule")
-			}
-			return nil
-		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return o.live.CompleteRules(cmd), cobra.ShellCompDirectiveNoFileComp
-		},
 	}
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	addWait(cmd, &o.wait, &o.timeout, 30*time.Second, "wait until the guard does not block the rule any more")
-	o.live.AddCluster(cmd)
+	o.add(cmd, "wait until the guard does not block the rule any more")
 	return cmd
 }
 
-func (o *confirmOptions) run(cmd *cobra.Command, name string) error {
-	if o.timeout <= 0 {
-		return exit.Usagef(cmd, "--timeout must be more than 0; --wait=false does not wait")
+// add declares the argument and the flags. waits says what for.
+func (o *confirmOptions) add(cmd *cobra.Command, waits string) {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) != 1:
+			return exit.Usagef(cmd, "name one rule")
+		case o.timeout <= 0:
+			return exit.Usagef(cmd, "--timeout must be more than 0; --wait=false does not wait")
+		}
+		return nil
 	}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return o.live.CompleteRules(cmd), cobra.ShellCompDirectiveNoFileComp
+	}
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	addWait(cmd, &o.wait, &o.timeout, 30*time.Second, waits)
+	o.live.AddCluster(cmd)
+}
+
+// ask asks, unless the answer is yes already. The error says that it is not.
+func (o *confirmOptions) ask(cmd *cobra.Command, question string, refused error) error {
+	if o.yes {
+		return nil
+	}
+	yes, err := terminal.Ask(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), question+" [y/N] ")
+	switch {
+	case errors.Is(err, terminal.ErrNobody):
+		return exit.AsUsage(fmt.Errorf("%w: confirm with --yes", err))
+	case err != nil:
+		return err
+	case !yes:
+		return refused
+	}
+	return nil
+}
+
+func (o *confirmOptions) run(cmd *cobra.Command, name string) error {
 	there, err := o.live.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
@@ -113,15 +135,9 @@ func describe(rule *installed.Rule) string {
 // confirm asks, confirms, and waits until Kanon has taken it in.
 func (o *confirmOptions) confirm(cmd *cobra.Command, there *inventory.Live, rule *installed.Rule) error {
 	ctx := cmd.Context()
-	if rule.Object != nil && !o.yes { // of a file, the error says what to do
-		yes, err := terminal.Ask(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), "Delete them? [y/N] ")
-		switch {
-		case errors.Is(err, terminal.ErrNobody):
-			return exit.AsUsage(fmt.Errorf("%w: confirm with --yes", err))
-		case err != nil:
+	if rule.Object != nil { // of a file, the error says what to do
+		if err := o.ask(cmd, "Delete them?", errNotConfirmed); err != nil {
 			return err
-		case !yes:
-			return errNotConfirmed
 		}
 	}
 	desk := operations.Desk{Client: there.Client}

@@ -167,7 +167,7 @@ func (o *diffOptions) program(cmd *cobra.Command, where string, files []manifest
 	if len(checked.Programs) != 1 {
 		return nil, fmt.Errorf("%s has %d rules: name a file with one", where, len(checked.Programs))
 	}
-	held, err := heldDefinitions(cmd.Context(), config, checked.Decoded, o.kanonNamespace)
+	held, err := heldDefinitions(cmd.Context(), config, checked, o.kanonNamespace)
 	switch {
 	case err != nil:
 		return nil, exit.OfCluster(config.Host, err)

@@ -133,7 +133,7 @@ func TestFindingsAreExplained(t *testing.T) {
 			if e.wrong == "" || e.right == "" {
 				t.Fatal("there is no example")
 			}
-			found := exampleFindings(t, e.wrong)
+			found := exampleFindings(t, diagnostic.Code(e.code), e.wrong)
 			if len(found) == 0 {
 				t.Error("nothing is found in the wrong example")
 			}
@@ -142,7 +142,7 @@ func TestFindingsAreExplained(t *testing.T) {
 					t.Errorf("the wrong example gives %s", f)
 				}
 			}
-			for _, f := range exampleFindings(t, e.right) {
+			for _, f := range exampleFindings(t, diagnostic.Code(e.code), e.right) {
 				t.Errorf("the right example gives %s", f)
 			}
 		})
@@ -170,8 +170,8 @@ func explanations(t *testing.T, text string) []explained {
 }
 
 // exampleFindings checks an example as a key of a ConfigMap that has the label of
-// rules, so that everything in it counts.
-func exampleFindings(t *testing.T, example string) diagnostic.Findings {
+// rules, so that everything in it counts. What kubectl makes of a file is found in a file.
+func exampleFindings(t *testing.T, code diagnostic.Code, example string) diagnostic.Findings {
 	t.Helper()
 	if !regexp.MustCompile(`(?m)^(- )?(apiVersion|kind):`).MatchString(example) {
 		if !strings.HasPrefix(example, "parent:") {
@@ -180,6 +180,9 @@ func exampleFindings(t *testing.T, example string) diagnostic.Findings {
 		example = "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: example}\nspec:\n" + indent(example, "  ")
 	}
 	text := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rules, labels: {kanon.dev/rules: \"true\"}}\ndata:\n  rule.yaml: |\n%s", indent(example, "    "))
+	if code == diagnostic.CodeBooleanWord {
+		text = example
+	}
 	kinds, err := manifests.BuiltinKinds()
 	if err != nil {
 		t.Fatal(err)

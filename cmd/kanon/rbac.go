@@ -12,6 +12,7 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/connection"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/listing"
 	"kanon.dev/kanon/rules"
@@ -32,6 +33,8 @@ type rbacOptions struct {
 	namespace      string
 	limits         template.Limits
 	cluster        connection.Flags
+	// unmade says of which rules Kanon could not apply the definitions that their schemas make.
+	unmade []string
 }
 
 func newRBACCommand() *cobra.Command {
@@ -101,8 +104,10 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 	}
 	out := cmd.OutOrStdout()
 	if !o.check {
-		_, err = fmt.Fprint(out, rights.Roles(access.Subject{Role: o.name, ServiceAccount: account}))
-		return err
+		if _, err := fmt.Fprint(out, rights.Roles(access.Subject{Role: o.name, ServiceAccount: account})); err != nil {
+			return err
+		}
+		return terminal.Warn(cmd.ErrOrStderr(), o.unmade)
 	}
 	user := "" // whoever asks
 	if cmd.Flags().Changed("service-account") {
@@ -148,6 +153,10 @@ func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights,
 	for i, program := range checked.Programs {
 		if err := rights.Add(checked.Decoded[i], program, kinds, o.options); err != nil {
 			return nil, err
+		}
+		if crd := checked.Decoded[i].Parent.Definition; crd != nil && !o.options.Definitions {
+			o.unmade = append(o.unmade, fmt.Sprintf(
+				"these roles do not let Kanon apply CustomResourceDefinition %s, which rule %s makes: add --definitions, or apply what kanon crd prints", crd.GetName(), program.Name))
 		}
 	}
 	return rights, nil

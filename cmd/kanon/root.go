@@ -66,6 +66,7 @@ templates, which children each parent has and what its status says.`,
 		newWhyCommand(),
 	)
 	commandline.AddCommands(root, "Act on a cluster",
+		newConfirmDefinitionCommand(),
 		newConfirmPruneCommand(),
 		newReconcileCommand(),
 		newResumeCommand(),

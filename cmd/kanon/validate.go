@@ -26,7 +26,6 @@ import (
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/textdiff"
 )
 
@@ -297,18 +296,18 @@ func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.
 	if err != nil {
 		return nil, exit.OfCluster(config.Host, err)
 	}
-	held, err := heldDefinitions(cmd.Context(), config, checked.Decoded, o.namespace)
+	held, err := heldDefinitions(cmd.Context(), config, checked, o.namespace)
 	checked.Findings = append(checked.Findings, held...).Sorted().Shortened()
 	return checked, exit.OfCluster(config.Host, err)
 }
 
-// heldDefinitions says which of the definitions that schemas make Kanon would not apply to a cluster.
-func heldDefinitions(ctx context.Context, config *rest.Config, decoded []*syntax.Rule, namespace string) (diagnostic.Findings, error) {
+// heldDefinitions says which of the definitions in files Kanon would not apply to a cluster.
+func heldDefinitions(ctx context.Context, config *rest.Config, checked *manifests.Checked, namespace string) (diagnostic.Findings, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	return manifests.HeldDefinitions(ctx, keeper.Client{Interface: client}, decoded, namespace, plan.IsStatusManager)
+	return checked.Held(ctx, keeper.Client{Interface: client}, namespace, plan.IsStatusManager)
 }
 
 func completeFormats() []cobra.Completion {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -28,7 +29,7 @@ type Wanted struct {
 	Definition *unstructured.Unstructured
 	// Hash is that of the definition.
 	Hash string
-	// Keeper is the value of AnnotationKeeper.
+	// Keeper is the value of AnnotationKeeper; empty for a definition that stands beside rules.
 	Keeper string
 	// Adopt lets Kanon take over a definition that it did not make.
 	Adopt bool
@@ -114,6 +115,9 @@ func decide(live *unstructured.Unstructured, w Wanted) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.isBeside() {
+		return decideBeside(live, w, changes)
+	}
 	plan := &Plan{Live: live, Changes: changes}
 	ours, other := owner(live, w)
 	switch {
@@ -132,6 +136,43 @@ func decide(live *unstructured.Unstructured, w Wanted) (*Plan, error) {
 	plan.Restores = ours && !plan.Optional && live.GetAnnotations()[AnnotationHash] == w.Hash
 	return plan, nil
 }
+
+// decideBeside is decide for a definition that stands beside rules. It is applied once, and again when its text changes; what others
+// have applied is enough if it has all that the text has.
+func decideBeside(live *unstructured.Unstructured, w Wanted, changes *change.Comparison) (*Plan, error) {
+	plan := &Plan{Live: live, Changes: changes}
+	switch hash := live.GetAnnotations()[AnnotationHash]; {
+	case hash == w.Hash && hash != "", hash == "" && covers(live.Object["spec"], w.Definition.Object["spec"]):
+		return plan, nil
+	}
+	if never := changes.Never(); never != nil {
+		return nil, impossible(w, never)
+	}
+	plan.Body = w.body(live)
+	return plan, nil
+}
+
+// covers reports whether a part of a live definition has all that is wanted there, apart from descriptions.
+func covers(live, wanted any) bool {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		live, ok := live.(map[string]any)
+		for key, value := range wanted {
+			if _, isText := value.(string); key == "description" && isText {
+				continue
+			}
+			ok = ok && covers(live[key], value)
+		}
+		return ok
+	case []any:
+		live, ok := live.([]any)
+		return ok && slices.EqualFunc(live, wanted, covers)
+	}
+	return equality.Semantic.DeepEqual(live, wanted)
+}
+
+// isBeside reports whether the definition stands beside rules.
+func (w Wanted) isBeside() bool { return w.Keeper == "" }
 
 // owner reports whether this Kanon made a definition. Annotations are copied with an object and field managers are not, so both
 // must say so. other is the keeper that it has, if that is another Kanon.
@@ -163,7 +204,10 @@ func (w Wanted) body(live *unstructured.Unstructured) *unstructured.Unstructured
 	if annotations == nil {
 		annotations = make(map[string]string, 2)
 	}
-	annotations[AnnotationHash], annotations[AnnotationKeeper] = w.Hash, w.Keeper
+	annotations[AnnotationHash] = w.Hash
+	if !w.isBeside() {
+		annotations[AnnotationKeeper] = w.Keeper
+	}
 	body.SetAnnotations(annotations)
 	if live != nil { // what was compared is what is replaced
 		body.SetUID(live.GetUID())

@@ -106,7 +106,20 @@ func TestPrepare(t *testing.T) {
 		"a field less, another confirmed":    {metadata: ours, fields: both, wanted: color, change: func(w *keeper.Wanted, c *cluster) { with("{size: 5}")(w, c); w.Confirmed = []string{"x"} }, want: "DefinitionHeld"},
 		"objects that nobody may list":       {metadata: ours, fields: both, wanted: color, change: failing(apierrors.NewForbidden(schema.GroupResource{}, "", nil)), want: "Forbidden: CustomResourceDefinition walls.example.com stays as it is, because it is not known"},
 		"objects that cannot be listed":      {metadata: ours, fields: both, wanted: color, change: failing(errors.New("broken")), want: "list walls.example.com: broken"},
-		"another scope, confirmed":           {metadata: ours, scope: "Cluster", fields: color, wanted: color, change: func(w *keeper.Wanted, c *cluster) { w.Confirmed = []string{token(c, w)} }, want: "DefinitionHeld: CustomResourceDefinition walls.example.com stays as it is, because the API server does not allow this change:\n- scope is Namespaced, and was Cluster"},
+		"beside rules, none":                 {wanted: color, change: beside, want: "create"},
+		"beside rules, somebody's, more":     {fields: both, wanted: color, change: beside, want: "nothing"},
+		"beside rules, somebody's, less":     {fields: color, wanted: both, change: beside, want: ""},
+		"beside rules, in place":             {metadata: current, fields: both, wanted: color, change: beside, want: "nothing"},
+		"beside rules, a new field":          {metadata: ours, fields: color, wanted: both, change: beside, want: ""},
+		"beside rules, another text":         {metadata: ours, fields: color, wanted: "color: {type: string, description: what people see}", change: beside, want: ""},
+		"beside rules, a field less":         {metadata: ours, fields: both, wanted: color, change: func(w *keeper.Wanted, c *cluster) { beside(w, c); with("{size: 5}")(w, c) }, want: "spec.size: the value is dropped, in team/o\nto go on, change these objects, or undo the change of the document, or add a version there\nto lose that, annotate the definition, "},
+		"beside rules, confirmed": {metadata: ours, fields: both, wanted: color, change: func(w *keeper.Wanted, c *cluster) {
+			beside(w, c)
+			with("{size: 5}")(w, c)
+			w.Confirmed = []string{token(c, w)}
+		}, want: ""},
+		"beside rules, another scope": {metadata: ours, scope: "Cluster", fields: color, wanted: color, change: beside, want: "the API server does not allow this change:\n- scope is Namespaced, and was Cluster\nundo the change of the document"},
+		"another scope, confirmed":    {metadata: ours, scope: "Cluster", fields: color, wanted: color, change: func(w *keeper.Wanted, c *cluster) { w.Confirmed = []string{token(c, w)} }, want: "DefinitionHeld: CustomResourceDefinition walls.example.com stays as it is, because the API server does not allow this change:\n- scope is Namespaced, and was Cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,6 +143,9 @@ func TestPrepare(t *testing.T) {
 }
 
 func adopt(w *keeper.Wanted, _ *cluster) { w.Adopt = true }
+
+// beside has the definition stand beside rules.
+func beside(w *keeper.Wanted, _ *cluster) { w.Keeper = "" }
 
 func failing(err error) func(*keeper.Wanted, *cluster) {
 	return func(_ *keeper.Wanted, c *cluster) { c.err = err }
@@ -175,7 +191,7 @@ func outcome(t *testing.T, wanted keeper.Wanted, there *cluster) (string, error)
 		return "nothing", nil
 	}
 	marks := plan.Body.GetAnnotations()
-	if marks["kanon.dev/definition"] != "new" || marks["kanon.dev/keeper"] != "kanon/wall" {
+	if marks["kanon.dev/definition"] != "new" || marks["kanon.dev/keeper"] != wanted.Keeper {
 		t.Errorf("the marks are %v", marks)
 	}
 	if there.definition == nil {

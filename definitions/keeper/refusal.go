@@ -34,6 +34,8 @@ type Refusal struct {
 	Items   []string
 	// Advice says how to go on, each line another way.
 	Advice []string
+	// Token confirms the change all the same; empty: nobody can.
+	Token string
 }
 
 // Message is the refusal in several lines, the important ones first. It begins with the reason.
@@ -89,22 +91,35 @@ func impossible(w Wanted, never []change.Change) *Refusal {
 		Reason:  ReasonHeld,
 		Summary: w.name() + " stays as it is, because the API server does not allow this change",
 		Items:   texts(never),
-		Advice:  []string{"undo the change of spec.parent.schema, or give the new kind another name"},
+		Advice:  []string{fmt.Sprintf("undo the change of %s, or give the new kind another name", w.source())},
 	}
 }
 
 // held refuses a change by which objects lose something.
 func held(w Wanted, survey *change.Survey, token string) *Refusal {
 	objects, damaged := survey.Counts()
+	marked := "the rule"
+	if w.isBeside() {
+		marked = "the definition"
+	}
 	return &Refusal{
 		Reason:  ReasonHeld,
+		Token:   token,
 		Summary: fmt.Sprintf("%s stays as it is, because %d of %d objects would lose something", w.name(), damaged, objects),
 		Items:   texts(survey.Losses()),
 		Advice: []string{
-			"to go on, change these objects, or undo the change of spec.parent.schema, or add a version there",
-			fmt.Sprintf("to lose that, annotate the rule, or the ConfigMap that contains it, with %s: %q", syntax.AnnotationConfirmDefinition, token),
+			fmt.Sprintf("to go on, change these objects, or undo the change of %s, or add a version there", w.source()),
+			fmt.Sprintf("to lose that, annotate %s, or the ConfigMap that contains it, with %s: %q", marked, syntax.AnnotationConfirmDefinition, token),
 		},
 	}
+}
+
+// source is where the definition is written.
+func (w Wanted) source() string {
+	if w.isBeside() {
+		return "the document"
+	}
+	return "spec.parent.schema"
 }
 
 // unread is why it is not known what objects would lose.
@@ -119,6 +134,7 @@ func unread(w Wanted, changes *change.Comparison, err error) error {
 // Refused is the error of a request that applies a definition, as a *Refusal if that is one that does not go away by itself.
 func Refused(w Wanted, create bool, err error) error {
 	switch {
+	case w.isBeside():
 	case apierrors.IsForbidden(err):
 		verb := "change"
 		if create {

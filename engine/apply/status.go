@@ -93,15 +93,17 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 		return Result{Live: s.Object, Action: ActionNone}, nil
 	}
 	ref := mark.RefOf(s.Object)
-	desired.SetUID(s.Object.GetUID())
-	if s.Exact {
-		desired.SetResourceVersion(s.Object.GetResourceVersion())
+	answer, err := w.applyStatus(ctx, s, desired)
+	if err != nil && !isReplaced(err) {
+		mended, mendErr := w.removeMisfits(ctx, s)
+		if mendErr != nil {
+			return Result{}, mendErr
+		}
+		if mended != nil {
+			s.Object = mended
+			answer, err = w.applyStatus(ctx, s, desired)
+		}
 	}
-	body, err := wire.AppendJSON(nil, desired.Object)
-	if err != nil {
-		return Result{}, fmt.Errorf("encode the status of %s: %w", ref, err)
-	}
-	answer, err := w.resource(s.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, strict(s.Manager, true), s.subresources()...)
 	if err != nil {
 		return Result{}, targetError("apply the status of", ref, err)
 	}
@@ -110,6 +112,20 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("applied the status", "parent", ref.String())
 	return Result{Live: answer, Action: ActionApplied}, nil
+}
+
+// applyStatus sends a status.
+func (w *Writer) applyStatus(ctx context.Context, s Status, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ref := mark.RefOf(s.Object)
+	desired.SetUID(s.Object.GetUID())
+	if s.Exact {
+		desired.SetResourceVersion(s.Object.GetResourceVersion())
+	}
+	body, err := wire.AppendJSON(nil, desired.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode the status of %s: %w", ref, err)
+	}
+	return w.resource(s.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, strict(s.Manager, true), s.subresources()...)
 }
 
 // errAnotherUID says that an answer is about another object than the one that was seen.
@@ -238,6 +254,11 @@ func (w *Writer) statusAndPaths(ctx context.Context, s Status) (live *typed.Type
 		return nil, nil, err
 	}
 	if live, err = s.typedStatus(kind); err != nil {
+		if without, ok := s.withoutMisfits(kind); ok {
+			live, err = without.typedStatus(kind)
+		}
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("read the status of %s: %w", mark.RefOf(s.Object), fieldset.OneLine(err))
 	}
 	return live, paths, nil

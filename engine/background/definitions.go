@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -136,11 +134,7 @@ func (w *DefinitionWriter) applyOne(ctx context.Context, name string) (done bool
 	if !ok {
 		return true
 	}
-	bringUpToDate := w.bringUpToDate
-	if wanted.Rule.Name != "" {
-		bringUpToDate = w.keep
-	}
-	live, err := bringUpToDate(ctx, wanted)
+	live, err := w.keep(ctx, wanted)
 	if ctx.Err() != nil {
 		return true
 	}
@@ -158,39 +152,6 @@ func (w *DefinitionWriter) applyOne(ctx context.Context, name string) (done bool
 	w.mu.Unlock()
 	w.options.Arrived()
 	return err == nil
-}
-
-// bringUpToDate applies a definition that is beside rules unless the cluster has it already, and returns it as
-// it is then. It does not force: a field that another manager has with another value is a
-// conflict, which it returns.
-func (w *DefinitionWriter) bringUpToDate(ctx context.Context, d catalog.Definition) (live *unstructured.Unstructured, err error) {
-	name := d.Object.GetName()
-	err = withTimeout(ctx, func(ctx context.Context) error {
-		live, err = w.client.Get(ctx, name, metav1.GetOptions{})
-		return err
-	})
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return nil, err
-	case live.GetDeletionTimestamp() != nil:
-		return nil, errors.New("it is being deleted; Kanon creates it again after that")
-	case live.GetAnnotations()[keeper.AnnotationHash] == d.Hash:
-		return live, nil
-	case live.GetAnnotations()[keeper.AnnotationHash] == "" && has(live.Object["spec"], d.Object.Object["spec"]):
-		return live, nil // somebody else has applied it
-	}
-	if !w.options.MayWrite() {
-		return nil, errStandby
-	}
-	desired := d.Object.DeepCopy()
-	annotations := desired.GetAnnotations()
-	if annotations == nil {
-		annotations = make(map[string]string, 1)
-	}
-	annotations[keeper.AnnotationHash] = d.Hash
-	desired.SetAnnotations(annotations)
-	return w.apply(ctx, d, desired, false)
 }
 
 // apply sends a definition.
@@ -211,12 +172,14 @@ func (w *DefinitionWriter) apply(ctx context.Context, d catalog.Definition, desi
 	return live, nil
 }
 
-// keep applies the definition that a rule's schema makes, if package keeper finds that it may be. It returns the definition as it is
-// then.
+// keep applies a definition, if package keeper finds that it is to be, and may be. It returns the definition as it is then. One that
+// stands beside rules takes no field from another manager: that is a conflict, which it returns.
 func (w *DefinitionWriter) keep(ctx context.Context, d catalog.Definition) (*unstructured.Unstructured, error) {
 	wanted := keeper.Wanted{
 		Definition: d.Object, Hash: d.Hash, Adopt: d.Adopt, Confirmed: d.Confirmed,
-		Keeper: keeper.NameOf(w.options.Namespace, d.Rule.Namespace, d.Rule.Name),
+	}
+	if d.Rule.Name != "" {
+		wanted.Keeper = keeper.NameOf(w.options.Namespace, d.Rule.Namespace, d.Rule.Name)
 	}
 	cluster, mayWrite := keeper.Cluster(w.cluster), w.options.MayWrite()
 	if !mayWrite {
@@ -255,23 +218,4 @@ func (w *DefinitionWriter) restore(name string, planned *keeper.Plan) error {
 	}
 	w.restored[name] = time.Now()
 	return nil
-}
-
-// has tells whether a part of a live definition has all that is wanted there, apart from descriptions.
-func has(live, wanted any) bool {
-	switch wanted := wanted.(type) {
-	case map[string]any:
-		live, ok := live.(map[string]any)
-		for key, value := range wanted {
-			if _, isText := value.(string); key == "description" && isText {
-				continue
-			}
-			ok = ok && has(live[key], value)
-		}
-		return ok
-	case []any:
-		live, ok := live.([]any)
-		return ok && slices.EqualFunc(live, wanted, has)
-	}
-	return equality.Semantic.DeepEqual(live, wanted)
 }

@@ -45,9 +45,9 @@ type Catalog struct {
 	origins map[source.Origin]confirmed
 	texts   map[string]*text
 	byName  map[types.NamespacedName]*revisions
-	// complete is true if every source was read whole and every text could be decoded:
-	// only then is a rule that is not in byName known not to exist.
-	complete bool
+	// whole is true if every source was read whole, and complete if every text could be
+	// decoded as well: only then is a rule that is not in byName known not to exist.
+	whole, complete bool
 	// removed has the ids of rules that were in byName.
 	removed sets.Set[string]
 }
@@ -79,9 +79,12 @@ func (c *Catalog) Update(changes Changes, now time.Time) {
 			changed.Insert(gvk)
 		}
 	}
+	withSchemas := changed.Union(c.schemas.update(used, changed, newText, now))
+	c.inferAgain(withSchemas)
+	isBroken := func(t *text) bool { return t.findings.HasErrors() }
+	c.complete = c.whole && !slices.ContainsFunc(slices.Collect(maps.Values(c.texts)), isBroken)
 	c.definitions.update(c.allDefinitions(), c.brokenTexts(), changed, now)
-	changed = changed.Union(c.schemas.update(used, changed, newText, now))
-	c.updateRevisions(changed)
+	c.updateRevisions(withSchemas)
 }
 
 // kindsInUse are the kinds that rules name, in the newest texts and in the last good
@@ -91,6 +94,11 @@ func (c *Catalog) kindsInUse() KindSet {
 	for _, t := range c.texts {
 		for _, rule := range t.docs.Rules {
 			used.Insert(rule.Kinds()...)
+		}
+		for _, rule := range t.docs.Partial {
+			if rule.Parent.Definition != nil { // what it lacks may be the type of a field of such a kind
+				used.Insert(rule.Kinds()...)
+			}
 		}
 	}
 	for _, r := range c.byName {
@@ -123,6 +131,9 @@ func (c *Catalog) updateRevisions(changed KindSet) {
 // definitions come before it; nil for the last good revision.
 func (c *Catalog) waitsFor(text string, newest *syntax.Rule, kinds []schema.GroupVersionKind) string {
 	if newest != nil {
+		if awaits := newest.Parent.Awaits; len(awaits) > 0 {
+			return fmt.Sprintf("%s in %s, from which the status takes its types; spec.parent.schema.status can give them", awaits[0].Kind, awaits[0].GroupVersion())
+		}
 		if failure := c.definitions.failure(newest); failure != nil {
 			return failure.Message
 		}
@@ -180,10 +191,13 @@ func (c *Catalog) allDefinitions() []Definition {
 		t := c.texts[name]
 		for _, d := range t.definitions {
 			d.created = t.created
-			if d.rule != nil {
+			d.Confirmed = syntax.ConfirmedRevisions(c.origins[t.origin].definitions)
+			if d.rule == nil {
+				d.Confirmed = append(d.Confirmed, syntax.ConfirmedRevisions(d.Object.GetAnnotations()[syntax.AnnotationConfirmDefinition])...)
+			} else {
 				d.Rule = types.NamespacedName{Namespace: cmp.Or(d.rule.Namespace, c.compiling.Namespace), Name: d.rule.Name}
 				d.Adopt = d.rule.Parent.AdoptDefinition
-				d.Confirmed = slices.Concat(d.rule.ConfirmedDefinitions(), syntax.ConfirmedRevisions(c.origins[t.origin].definitions))
+				d.Confirmed = append(d.Confirmed, d.rule.ConfirmedDefinitions()...)
 			}
 			all = append(all, d)
 		}

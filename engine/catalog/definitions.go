@@ -246,8 +246,12 @@ func (d *definitions) errs() map[string]error {
 	errs := maps.Clone(d.conflicts)
 	for _, name := range slices.Sorted(maps.Keys(d.applied)) {
 		text := d.owned[name].Text
-		if err := d.applied[name].Err; err != nil && d.owned[name].rule == nil {
-			errs[text] = errors.Join(errs[text], fmt.Errorf("apply CustomResourceDefinition %s: %w", name, err))
+		switch applied := d.applied[name]; {
+		case applied.Err == nil || d.owned[name].rule != nil:
+		case applied.Refused != nil:
+			errs[text] = errors.Join(errs[text], errors.New(applied.Refused.Message))
+		default:
+			errs[text] = errors.Join(errs[text], fmt.Errorf("apply CustomResourceDefinition %s: %w", name, applied.Err))
 		}
 	}
 	return errs
@@ -317,7 +321,7 @@ func definitionsOf(text string, docs *syntax.Documents) ([]Definition, error) {
 		}
 		sum := sha256.Sum256(data)
 		found = append(found, Definition{
-			Text: text, Object: object, Hash: hex.EncodeToString(sum[:8]), rule: rules[object], kinds: servedKinds(object),
+			Text: text, Object: object.DeepCopy(), Hash: hex.EncodeToString(sum[:8]), rule: rules[object], kinds: servedKinds(object),
 		})
 	}
 	return found, errors.Join(errs...)

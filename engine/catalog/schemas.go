@@ -64,6 +64,12 @@ func newSchemas(kinds kindLookup, reader SchemaReader) *schemas {
 // Schema implements rules.Schemas.
 func (s *schemas) Schema(gvk schema.GroupVersionKind) *openapi.Schema { return s.known[gvk].Schema }
 
+// mayCome tells whether the schema of a kind is not known yet: the kind is not served, or its schema is being read.
+func (s *schemas) mayCome(gvk schema.GroupVersionKind) bool {
+	_, known := s.known[gvk]
+	return !known
+}
+
 // isAwaited tells whether the schema of a kind is being read, and why the last try failed.
 func (s *schemas) isAwaited(gvk schema.GroupVersionKind) (awaited bool, err error) {
 	err, awaited = s.awaited[gvk]

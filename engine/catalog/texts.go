@@ -2,9 +2,10 @@ package catalog
 
 import (
 	"crypto/sha256"
-	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/openapi/builtin"
@@ -19,6 +20,7 @@ type text struct {
 	// created is when the origin was created; zero for a file.
 	created  time.Time
 	sum      [sha256.Size]byte
+	from     source.Text
 	docs     syntax.Documents
 	findings diagnostic.Findings
 	// definitions are the CustomResourceDefinitions in it; err says why some cannot be
@@ -42,9 +44,8 @@ func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 				sum := sha256.Sum256(from.Data)
 				t := before[from.Name]
 				if t == nil || t.sum != sum || t.origin != bundle.Origin {
-					t = &text{origin: bundle.Origin, created: bundle.Created, sum: sum}
-					t.docs, t.findings = c.decode(from)
-					t.definitions, t.err = definitionsOf(from.Name, &t.docs)
+					t = &text{origin: bundle.Origin, created: bundle.Created, sum: sum, from: from}
+					t.read(c)
 					newText = true
 				}
 				t.conflicts = nil
@@ -53,21 +54,61 @@ func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 		}
 	}
 	isPartial := func(s source.Snapshot) bool { return !s.Complete }
-	isBroken := func(t *text) bool { return t.findings.HasErrors() }
-	c.complete = !slices.ContainsFunc(snapshots, isPartial) && !slices.ContainsFunc(slices.Collect(maps.Values(c.texts)), isBroken)
+	c.whole = !slices.ContainsFunc(snapshots, isPartial)
 	return newText
+}
+
+// read decodes the text.
+func (t *text) read(c *Catalog) {
+	t.docs, t.findings = c.decode(t.from)
+	t.definitions, t.err = definitionsOf(t.from.Name, &t.docs)
+}
+
+// inferAgain decodes the texts again in which a status takes its types from kinds that changed, and takes in what comes out
+// differently.
+func (c *Catalog) inferAgain(changed KindSet) {
+	for name, before := range c.texts {
+		if !before.takesTypes(changed) {
+			continue
+		}
+		now := *before
+		if now.read(c); !now.isSame(before) {
+			c.texts[name] = &now
+		}
+	}
+}
+
+// takesTypes tells whether a rule of the text has a status whose types may come from one of the kinds.
+func (t *text) takesTypes(kinds KindSet) bool {
+	if len(kinds) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(slices.Concat(t.docs.Rules, t.docs.Partial), func(rule *syntax.Rule) bool {
+		return rule.Parent.Definition != nil && rule.Status != nil && slices.ContainsFunc(rule.Kinds(), func(gvk schema.GroupVersionKind) bool {
+			return gvk != rule.Parent.GVK && kinds.Has(gvk)
+		})
+	})
+}
+
+// isSame tells whether the text was read with the same definitions and findings.
+func (t *text) isSame(before *text) bool {
+	same := func(a, b Definition) bool { return a.Hash == b.Hash }
+	return slices.EqualFunc(t.definitions, before.definitions, same) && slices.Equal(linesOf(t.findings), linesOf(before.findings)) &&
+		slices.EqualFunc(t.docs.Rules, before.docs.Rules, func(a, b *syntax.Rule) bool { return slices.Equal(a.Parent.Awaits, b.Parent.Awaits) })
 }
 
 // decode decodes a text. A rule that cannot be decoded whole is compiled as far as it goes,
 // so that one report has all findings. That is done without kinds, because it is not done
-// again when they change.
+// again when they change; but for a rule whose status takes its types from them (inferAgain).
 func (c *Catalog) decode(from source.Text) (syntax.Documents, diagnostic.Findings) {
 	decode := syntax.Decode
 	if from.Object {
 		decode = syntax.DecodeObject
 	}
 	docs, findings := decode(from.Name, from.Data)
-	findings = append(findings, rules.InferStatus(&docs, builtin.Schemas{})...)
+	// Kubernetes' own kinds as this program knows them: so a definition is the same on a desk and in every cluster.
+	inference := rules.Inference{Schemas: rules.Layers{builtin.Schemas{}, c.schemas}, Awaits: c.schemas.mayCome}
+	findings = append(findings, inference.Infer(&docs)...)
 	for _, partial := range docs.Partial {
 		_, more := rules.Compile(partial, rules.Options{Namespace: c.compiling.Namespace, Limits: c.compiling.Limits})
 		findings = append(findings, more...)

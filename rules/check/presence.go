@@ -61,7 +61,7 @@ func (c *checker) warnMissing(s flow.Step, optional, reason string) {
 	if s.Index != nil {
 		ask = strconv.Quote(s.Name) + " in " + c.Expr.Source(s.Operand)
 	}
-	finding.WithHint("write %s, with orValue(…) where there must be a value, or ask %s first", optional, ask)
+	finding.WithHint("write %s, with orValue(…) where there must be a value, ask %s first, or give the child that when", optional, ask)
 }
 
 // alwaysExists reports whether the API server sees to a field of every object, of which schemas

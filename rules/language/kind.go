@@ -13,6 +13,7 @@ func kindSchema() Fields {
 		{Name: "singular", Type: text(), Doc: "The name for kubectl. Default: the kind in lower case."},
 		{Name: "shortNames", Type: list(text()), Doc: "Short names for kubectl."},
 		{Name: "categories", Type: list(text()), Doc: "Categories for kubectl, such as `all`."},
+		{Name: "description", Type: text(), Doc: "What the kind is for, as `kubectl explain` shows it."},
 		{Name: "adopt", Type: flag(), Default: "false", Doc: "`true`: Kanon takes over a CustomResourceDefinition of the kind that it did not create."},
 		{Name: "versions", Type: list(mapping(kindVersion())), Doc: "All versions of the kind, if it has several. Each has the fields below."},
 	}, schemaOfVersion()...)
@@ -32,7 +33,7 @@ func schemaOfVersion() Fields {
 		{Name: "spec", Type: shortSchema(), Doc: "The fields of spec: each a type with markers, or a mapping of fields."},
 		{Name: "status", Type: shortSchema(), Doc: "The types of fields of status, where more is to be known of them than that `spec.status` sets them."},
 		{Name: "types", Type: shortSchema(), Doc: "Types that several fields have, by their names."},
-		{Name: "validations", Type: list(mapping(Validation())), Doc: "Expressions in CEL that must be true of spec."},
+		{Name: "validations", Type: list(mapping(Validation())), Doc: "Expressions in CEL that must be true of spec, or of the whole object."},
 		{Name: "columns", Type: list(mapping(Column())), Doc: "Columns that `kubectl get` shows."},
 		{Name: "scale", Type: mapping(Scale()), Doc: "Fields for `kubectl scale` and HorizontalPodAutoscalers."},
 	}
@@ -41,11 +42,13 @@ func schemaOfVersion() Fields {
 // Validation has the fields of an item of validations.
 func Validation() Fields {
 	return Fields{
-		{Name: "rule", Required: true, Type: text(), Doc: "The expression. `self` is spec."},
+		{Name: "rule", Required: true, Type: text(), Doc: "The expression. `self` is spec, unless `self` says otherwise."},
+		{Name: "self", Type: words("Spec", "Object"), Default: "Spec", Doc: "What `self` is. `Object`: the whole object, of whose metadata an expression can read the name."},
 		{Name: "message", Type: text(), Doc: "What the API server says if it is not true."},
 		{Name: "messageExpression", Type: text(), Doc: "An expression in CEL that gives the message."},
 		{Name: "reason", Type: words("FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"), Doc: "The reason that the API server gives."},
-		{Name: "path", Type: text(), Doc: "The field of spec that the message names, such as `.ports`."},
+		{Name: "path", Type: text(), Doc: "The field that the message names, such as `.ports`, as `self` has it."},
+		{Name: "optionalOldSelf", Type: flag(), Default: "false", Doc: "`true`: a rule that reads `oldSelf` is checked when an object is created, too. `oldSelf` is an optional then."},
 	}
 }
 

@@ -17,7 +17,9 @@ type Kind struct {
 	Plural, Singular       string
 	ShortNames, Categories []string
 	Namespaced             bool
-	Versions               []Version
+	// Description is what the kind is for; may be empty.
+	Description string
+	Versions    []Version
 }
 
 // Version is one version of a kind.
@@ -56,7 +58,7 @@ func (k *Kind) Definition() *unstructured.Unstructured {
 	}
 	versions := make([]any, len(k.Versions))
 	for i := range k.Versions {
-		versions[i] = k.Versions[i].definition()
+		versions[i] = k.Versions[i].definition(k.Description)
 	}
 	metadata := map[string]any{"name": plural + "." + k.Group}
 	if strings.HasSuffix(k.Group, ".k8s.io") || strings.HasSuffix(k.Group, ".kubernetes.io") {
@@ -104,26 +106,8 @@ func endsIn(text string, ends ...string) bool {
 	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(text, end) })
 }
 
-// TypeAt is the type of a column for a field of the version, by its path in an object; string if nothing is known of it.
-func (v *Version) TypeAt(path string) string {
-	schema := map[string]any{"properties": map[string]any{
-		"spec": v.Spec, "status": v.Status,
-		"metadata": map[string]any{"properties": map[string]any{
-			"creationTimestamp": formatted("date-time"), "generation": map[string]any{"type": "integer"},
-		}},
-	}}
-	for step := range strings.SplitSeq(strings.TrimPrefix(path, "."), ".") {
-		properties, _ := schema["properties"].(map[string]any)
-		schema, _ = properties[step].(map[string]any)
-	}
-	switch kind := columnType(schema); kind {
-	case "integer", "number", "boolean", "date":
-		return kind
-	}
-	return "string"
-}
-
-func (v *Version) definition() map[string]any {
+// schema is that of whole objects.
+func (v *Version) schema() map[string]any {
 	properties := map[string]any{
 		"apiVersion": map[string]any{"type": "string", "description": "The version of the kind."},
 		"kind":       map[string]any{"type": "string", "description": "The kind of the object."},
@@ -143,6 +127,14 @@ func (v *Version) definition() map[string]any {
 	properties["status"] = status
 	if len(v.Validations) > 0 {
 		root["x-kubernetes-validations"] = v.Validations
+	}
+	return root
+}
+
+func (v *Version) definition(description string) map[string]any {
+	root := v.schema()
+	if description != "" {
+		root["description"] = description
 	}
 	subresources := map[string]any{"status": map[string]any{}}
 	if v.Scale != nil {
@@ -170,7 +162,10 @@ func (v *Version) columns() []any {
 		column = maps.Clone(column)
 		if column["type"] == nil {
 			of, _ := column["jsonPath"].(string)
-			column["type"] = v.TypeAt(of)
+			column["type"] = "string"
+			if typ := v.Find(of).Type; slices.Contains([]string{"integer", "number", "boolean", "date"}, typ) {
+				column["type"] = typ
+			}
 		}
 		typed[i] = column
 	}

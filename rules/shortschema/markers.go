@@ -9,7 +9,12 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // Marker is something that narrows or explains a field.
@@ -60,7 +65,7 @@ func Markers() []Marker {
 		{"example", "3", "A value, for documentation.", nil, func(f *made, value string) error { return f.setValue("example", value) }},
 		{"enum", `"web,worker"`, "The values that are allowed, separated by commas, or as a JSON list.", []base{text, number}, setEnum},
 		{"pattern", `"^[a-z]+$"`, "A regular expression that the text must match.", []base{text}, setPattern},
-		{"format", "hostname", "A format that the API server checks.", []base{text, number}, keep("format")},
+		{"format", "hostname", "A format that the API server checks.", []base{text, number}, setFormat},
 		{"minLength", "1", "The least number of characters.", []base{text}, whole("minLength")},
 		{"maxLength", "63", "The greatest number of characters.", []base{text}, whole("maxLength")},
 		{"minimum", "0", "The least value.", []base{number}, numeric("minimum")},
@@ -263,6 +268,40 @@ func setPattern(f *made, value string) error {
 	}
 	f.schema["pattern"] = value
 	return nil
+}
+
+// setFormat refuses a format that the API server does not know: it would check nothing, and warn of it.
+func setFormat(f *made, value string) error {
+	kind, _ := f.schema["type"].(string)
+	of := &spec.Schema{SchemaProps: spec.SchemaProps{Format: value, Type: []string{kind}}}
+	if len(validation.GetUnrecognizedFormats(of, environment.DefaultCompatibilityVersion())) == 0 {
+		f.schema["format"] = value
+		return nil
+	}
+	known := []string{"int32", "int64"}
+	switch kind {
+	case "integer":
+	case "number":
+		known = []string{"float", "double"}
+	default:
+		known = formats()
+	}
+	if near, ok := diagnostic.Nearest(value, known); ok {
+		return fmt.Errorf("the API server has no format %q for %s; did you mean %q?", value, f.base, near)
+	}
+	return fmt.Errorf("the API server has no format %q for %s", value, f.base)
+}
+
+// formats are those of the types, and others of the API server
+// (https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/apiserver/validation/formats.go).
+func formats() []string {
+	names := []string{"mac", "uuid3", "uuid4", "uuid5", "isbn", "creditcard", "ssn", "hexcolor", "rgbcolor", "k8s-short-name", "k8s-long-name"}
+	for _, t := range Types() {
+		if format, ok := t.schema["format"].(string); ok && t.base == text {
+			names = append(names, format)
+		}
+	}
+	return names
 }
 
 func setKeys(f *made, value string) error {

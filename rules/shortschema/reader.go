@@ -21,7 +21,7 @@ type Reader struct {
 	source *yamltree.Source
 	report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 	// types are those of the kind, by their names, and open those that are being resolved.
-	types map[string]*yamltree.Node
+	types map[string]named
 	open  []string
 	// cyclic are those that contain themselves, which was reported.
 	cyclic map[string]bool
@@ -46,7 +46,7 @@ type Column struct {
 
 // NewReader makes a Reader. types is the mapping of the kind's own types, and may be nil. report takes in each finding.
 func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) *Reader {
-	r := &Reader{source: source, report: report, types: map[string]*yamltree.Node{}, cyclic: map[string]bool{}, places: map[string]place{}}
+	r := &Reader{source: source, report: report, types: map[string]named{}, cyclic: map[string]bool{}, places: map[string]place{}}
 	if types == nil {
 		return r
 	}
@@ -54,12 +54,12 @@ func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at dia
 		r.report(source.At(types), diagnostic.CodeFieldType, "types must be a mapping, and is %s", types.What())
 		return r
 	}
-	for _, f := range types.Fields {
-		if t, ok := typeOf(f.Name); ok {
-			r.report(source.At(f.Key), diagnostic.CodeShortType, "%s is a type of every schema: %s", f.Name, strings.TrimSuffix(t.Doc, ".")).WithHint("give your type another name")
+	for _, f := range r.named(types) {
+		if t, ok := typeOf(f.name); ok {
+			r.report(source.At(f.Key), diagnostic.CodeShortType, "%s is a type of every schema: %s", f.name, strings.TrimSuffix(t.Doc, ".")).WithHint("give your type another name")
 			continue
 		}
-		r.types[f.Name] = f.Value
+		r.types[f.name] = f
 	}
 	return r
 }
@@ -68,7 +68,7 @@ func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at dia
 func (r *Reader) CheckTypes() {
 	columns := r.columns
 	for _, name := range slices.Sorted(maps.Keys(r.types)) {
-		r.resolve(name, r.types[name], nil)
+		r.resolve(r.types[name], nil)
 	}
 	r.columns = columns // are about fields
 }
@@ -112,6 +112,30 @@ func (r *Reader) MarkText(n *yamltree.Node, offset int, path ...string) {
 	r.places[placeKey(path)] = place{at: r.source.Within(n, offset), node: n, offset: offset}
 }
 
+// Root makes the schema of spec or of status.
+func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
+	asIs := openAPIOf(n)
+	if asIs == nil {
+		return r.Object(n, path...)
+	}
+	schema := r.openAPI(asIs, path).schema
+	if schema["type"] != "object" {
+		r.report(r.source.At(asIs), diagnostic.CodeShortType, "%s is an object: its openAPI needs type: object", path[len(path)-1])
+	}
+	return schema
+}
+
+// openAPIOf is the schema that is written as it is; nil if the node is something else.
+func openAPIOf(n *yamltree.Node) *yamltree.Node {
+	if n.Kind != yamltree.Mapping || len(n.Fields) != 1 {
+		return nil
+	}
+	if asIs := n.Get("openAPI"); asIs != nil && asIs.Kind == yamltree.Mapping {
+		return asIs
+	}
+	return nil
+}
+
 // Object makes the schema of an object with the fields of a mapping. path is where it will be in the definition.
 func (r *Reader) Object(n *yamltree.Node, path ...string) map[string]any {
 	schema := map[string]any{"type": "object"}
@@ -123,24 +147,24 @@ func (r *Reader) Object(n *yamltree.Node, path ...string) map[string]any {
 	properties, required := map[string]any{}, []any{}
 	var immutable []string
 	// By name, so that the schema of a Rule object, whose fields have no order, is that of the text that it was made of.
-	fields := slices.SortedFunc(slices.Values(n.Fields), func(a, b yamltree.Field) int { return strings.Compare(a.Name, b.Name) })
+	fields := slices.SortedFunc(slices.Values(r.named(n)), func(a, b named) int { return strings.Compare(a.name, b.name) })
 	for _, f := range fields {
-		at := append(slices.Clone(path), "properties", f.Name)
-		field := r.field(f.Value, at)
+		at := append(slices.Clone(path), "properties", f.name)
+		field := r.namedField(f, at)
 		if field == nil {
 			continue
 		}
 		if text := f.Comment(); text != "" && field.schema["description"] == nil {
 			field.schema["description"] = text
 		}
-		properties[f.Name] = field.schema
+		properties[f.name] = field.schema
 		if field.required {
-			required = append(required, f.Name)
+			required = append(required, f.name)
 		}
 		if field.immutable {
-			field.validate(map[string]any{"rule": "self == oldSelf", "message": f.Name + " is immutable"})
+			field.validate(map[string]any{"rule": "self == oldSelf", "message": f.name + " is immutable"})
 			if !field.required && field.schema["default"] == nil {
-				immutable = append(immutable, f.Name)
+				immutable = append(immutable, f.name)
 			}
 		}
 		if field.column != "" && r.repeated == 0 {
@@ -220,6 +244,56 @@ func (r *Reader) set(schema map[string]any, template *yamltree.Node, leaf Leaf, 
 // isComputed reports whether the name of a field comes from an expression.
 func isComputed(f yamltree.Field) bool { return strings.Contains(f.Name, "${") }
 
+// named is a field with what its name has behind a |.
+type named struct {
+	yamltree.Field
+	name    string
+	markers []marker
+}
+
+// named are the fields of a mapping. The name of one that is a mapping itself can have markers.
+func (r *Reader) named(n *yamltree.Node) []named {
+	fields := make([]named, 0, len(n.Fields))
+	for _, f := range n.Fields {
+		field := named{Field: f, name: f.Name}
+		if strings.Contains(f.Name, "|") {
+			parts := scan(f.Name)
+			field.name, field.markers = parts.typ, parts.markers
+			switch {
+			case parts.broken != "":
+				r.report(r.source.Within(f.Key, parts.brokenAt), diagnostic.CodeShortMarker, "%s", parts.broken)
+				continue
+			case parts.typ == "":
+				r.report(r.source.At(f.Key), diagnostic.CodeShortType, "the name of the field is missing").WithHint("write it before the |")
+				continue
+			}
+		}
+		if slices.ContainsFunc(fields, func(other named) bool { return other.name == field.name }) {
+			r.report(r.source.At(f.Key), diagnostic.CodeShortType, "there are two fields %s", field.name).WithHint("remove one of them")
+			continue
+		}
+		fields = append(fields, field)
+	}
+	return fields
+}
+
+// namedField makes the schema of a field with the markers behind its name; nil if nothing can be made of it.
+func (r *Reader) namedField(n named, path []string) *made {
+	f := r.field(n.Value, path)
+	if f == nil || len(n.markers) == 0 {
+		return f
+	}
+	if text, isText := n.Value.Text(); isText {
+		r.report(r.source.Within(n.Key, n.markers[0].at), diagnostic.CodeShortMarker, "the markers of %s stand behind its type", n.name).
+			WithHint("write %s: %s", n.name, strings.TrimSpace(text)+strings.TrimPrefix(n.Name, n.name))
+		return f
+	}
+	for _, m := range n.markers {
+		r.apply(n.Key, f, m, path)
+	}
+	return f
+}
+
 // field makes the schema of a field; nil if nothing can be made of it.
 func (r *Reader) field(n *yamltree.Node, path []string) *made {
 	if r.schemas++; r.schemas > maxSchemas {
@@ -230,10 +304,10 @@ func (r *Reader) field(n *yamltree.Node, path []string) *made {
 		return nil
 	}
 	r.Mark(r.source.At(n), path...)
-	switch {
-	case n.Kind == yamltree.Mapping && len(n.Fields) == 1 && n.Get("openAPI") != nil && n.Get("openAPI").Kind == yamltree.Mapping:
-		return r.openAPI(n.Get("openAPI"), path)
-	case n.Kind == yamltree.Mapping:
+	if asIs := openAPIOf(n); asIs != nil {
+		return r.openAPI(asIs, path)
+	}
+	if n.Kind == yamltree.Mapping {
 		return &made{schema: r.Object(n, path...), base: object}
 	}
 	written, ok := n.Text()
@@ -310,12 +384,12 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 	if t, ok := typeOf(typ); ok {
 		return &made{schema: maps.Clone(t.schema), base: t.base}
 	}
-	if own := r.types[typ]; own != nil {
+	if own, ok := r.types[typ]; ok {
 		if slices.Contains(r.open, typ) {
 			r.reportCycle(at, typ, r.open[slices.Index(r.open, typ):])
 			return nil
 		}
-		return r.resolve(typ, own, path)
+		return r.resolve(own, path)
 	}
 	r.unknownType(at, typ)
 	return nil
@@ -329,10 +403,10 @@ func (r *Reader) repeatedType(n *yamltree.Node, typ string, offset int, path []s
 }
 
 // resolve makes the schema of one of the kind's own types.
-func (r *Reader) resolve(name string, n *yamltree.Node, path []string) *made {
-	r.open = append(r.open, name)
+func (r *Reader) resolve(own named, path []string) *made {
+	r.open = append(r.open, own.name)
 	defer func() { r.open = r.open[:len(r.open)-1] }()
-	f := r.field(n, path)
+	f := r.namedField(own, path)
 	if f != nil {
 		f.required, f.column = false, "" // they are about a field
 	}

@@ -141,6 +141,12 @@ func forms() map[string]form {
 		"preserve":            {"f: object | preserveUnknownFields", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{a: b}", ""},
 		"embedded":            {"f: object | embeddedResource", "{type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-embedded-resource: true}", "{apiVersion: v1, kind: Pod}", "{kind: Pod}"},
 		"printColumn":         {`f: string | printColumn="F"`, "{type: string}", "a", ""},
+		"a mapping's markers": {`f | minProperties=1 description="what": {a: string, b: string}`, "{type: object, minProperties: 1, description: what, properties: {a: {type: string}, b: {type: string}}}", "{a: x}", "{}"},
+		"a mapping's default": {`'f | default={}': {a: string | default=x}`, "{type: object, default: {}, properties: {a: {type: string, default: x}}}", "{}", ""},
+		"a required mapping":  {"f: {a | required: {b: string}}", "{type: object, properties: {a: {type: object, properties: {b: {type: string}}}}, required: [a]}", "{a: {}}", "{}"},
+		"an immutable one":    {"f | immutable: {a: string}", "{type: object, properties: {a: {type: string}}, x-kubernetes-validations: [{rule: self == oldSelf, message: f is immutable}]}", "{}", ""},
+		"required openAPI":    {"f: {a | required: {openAPI: {type: string}}}", "{type: object, properties: {a: {type: string}}, required: [a]}", "{a: b}", "{}"},
+		"a type's markers":    {"f: \"[]P\"\ntypes: {P | minProperties=1: {a: string}}", "{type: array, items: {type: object, minProperties: 1, properties: {a: {type: string}}}}", "[{a: b}]", "[{}]"},
 		"pipes between":       {"f: string | required=true | minLength=1", "{type: string, minLength: 1}", "a", ""},
 	}
 }
@@ -247,6 +253,14 @@ func TestMistakes(t *testing.T) {
 		"a default of a list":  {`f: "[]string | default=a"`, `default must be a list in JSON, such as ["a"], and is a`},
 		"a default of a map":   {`f: "map[string]string | default=a"`, `default must be an object in JSON, such as {"a": "b"}, and is a`},
 		"an example":           {"f: integer | example=a", `example must be a whole number, and is a`},
+		"a format":             {"f: string | format=hostnam", `2:22: error: the API server has no format "hostnam" for a string; did you mean "hostname"? [KN0802]`},
+		"a number's format":    {"f: integer | format=double", `the API server has no format "double" for a number [KN0802]`},
+		"a name's marker":      {"f | requird: {a: string}", `2:7: error: unknown marker "requird"; did you mean "required"? [KN0802]`},
+		"a name's quote":       {"f | description=\"a: {a: string}", `2:19: error: the quote is not closed [KN0802]`},
+		"no name":              {"'| required': {a: string}", `2:3: error: the name of the field is missing; write it before the | [KN0801]`},
+		"two of a name":        {"f | required: {a: string}\n  f: string", `3:3: error: there are two fields f; remove one of them [KN0801]`},
+		"markers of a type":    {"f | required: string", `2:7: error: the markers of f stand behind its type; write f: string | required [KN0802]`},
+		"two types of a name":  {"f: P\ntypes: {P: {a: string}, P | atomic: {a: string}}", `there are two fields P`},
 		"message alone":        {"f: string | message=a", `message belongs behind the validation that it is about`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"kanon.dev/kanon/openapi"
 )
 
 // base is what a type is at heart, which decides the markers that it takes.
@@ -34,10 +36,6 @@ type Type struct {
 	base   base
 }
 
-// quantityPattern is the pattern for a resource.Quantity that controller-gen writes
-// (https://github.com/kubernetes-sigs/controller-tools/blob/main/pkg/crd/known_types.go).
-const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
-
 // intOrString is a value that is a whole number or text.
 func intOrString(more map[string]any) map[string]any {
 	schema := map[string]any{
@@ -65,7 +63,7 @@ func Types() []Type {
 		{"boolean", "`true` or `false`.", map[string]any{"type": "boolean"}, boolean},
 		{"object", "An object with any content, which is kept as it is.", map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}, object},
 		{"any", "Any value, which is kept as it is.", map[string]any{"x-kubernetes-preserve-unknown-fields": true}, anything},
-		{"quantity", "An amount, such as `500m` or `2Gi`.", intOrString(map[string]any{"pattern": quantityPattern, "format": "quantity"}), text},
+		{"quantity", "An amount, such as `500m` or `2Gi`.", intOrString(map[string]any{"pattern": openapi.QuantityPattern}), text},
 		{"int-or-string", "A whole number or text, such as a port.", intOrString(nil), text},
 		{"date-time", "A time, such as `2026-03-05T06:07:08Z`.", formatted("date-time"), text},
 		{"date", "A day, such as `2026-03-05`.", formatted("date"), text},

@@ -3,6 +3,7 @@ package syntax
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
@@ -180,9 +181,9 @@ func (d *decoder) dimensionName(n *yamltree.Node, path string, before []Dimensio
 	switch {
 	case name == "":
 	case isCELWord(name):
-		d.report(n, diagnostic.CodeReservedName, "%s: %q is a word of CEL", path, name).WithHint("choose another name")
+		d.report(n, diagnostic.CodeReservedName, "%s: %q is a word of CEL", path, name).WithHint("%s", otherName(name))
 	case isReserved(name):
-		d.report(n, diagnostic.CodeReservedName, "%s: %q is the name of something else in expressions", path, name).WithHint("choose another name")
+		d.report(n, diagnostic.CodeReservedName, "%s: %q is the name of something else in expressions", path, name).WithHint("%s", otherName(name))
 	case slices.ContainsFunc(before, func(o Dimension) bool { return o.Name == name }):
 		d.report(n, diagnostic.CodeNameTwice, "two items of forEach are called %q", name).WithHint("choose another name")
 	}
@@ -210,6 +211,18 @@ func (d *decoder) identifier(n *yamltree.Node, path string) string {
 		return ""
 	}
 	return s
+}
+
+// otherName proposes a name for an item whose name cannot be used.
+func otherName(name string) string {
+	other := map[string]string{
+		"namespace": "ns", "package": "pkg", "function": "fn", "import": "source", "type": "kind", "string": "text", "list": "items", "map": "entries",
+		"int": "number", "uint": "number", "double": "number", "self": "item", "each": "item", "var": "item", "status": "state",
+	}[name]
+	if other == "" {
+		other = "one" + strings.ToUpper(name[:1]) + name[1:]
+	}
+	return fmt.Sprintf("write another name, such as %q, here and in the expressions", other)
 }
 
 // camelCase suggests a name without the characters that a name cannot have.

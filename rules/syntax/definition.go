@@ -57,6 +57,19 @@ func (r *Rule) AboutDefinition(message, hint string) diagnostic.Finding {
 	return *f.WithLines(r.Source)
 }
 
+// IsBeside reports whether CRDs[i] stands beside rules, and is not made of a rule's schema.
+func (docs *Documents) IsBeside(i int) bool { return docs.definitions[i].readers == nil }
+
+// AboutDefinition makes a finding about what CRDs[i] does in a cluster.
+func (docs *Documents) AboutDefinition(i int, message, hint string) diagnostic.Finding {
+	d := docs.definitions[i]
+	f := diagnostic.New(d.place(DefinitionPlace{Path: []string{"metadata", "name"}}), diagnostic.CodeHeldCRD, "%s", message)
+	if hint != "" {
+		f.WithHint("%s", hint)
+	}
+	return *f.WithLines(d.src)
+}
+
 // shortPath is a path of the API server as whoever wrote the schema in the rule calls it: spec.replicas.default.
 func shortPath(path string) string {
 	return cmp.Or(ofField.ReplaceAllString(ofVersion.ReplaceAllString(path, ""), "$1"), "the schema")

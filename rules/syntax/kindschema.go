@@ -27,6 +27,8 @@ type kindVersion struct {
 	spec, status, types *yamltree.Node
 	validations         []*yamltree.Node
 	columns             []*yamltree.Node
+	// scale has the paths, by their names in the definition.
+	scale map[string]*yamltree.Node
 }
 
 // kindSchema decodes spec.parent.schema, and makes the definition of the kind. It comes after the kind.
@@ -91,6 +93,7 @@ func (d *decoder) addNames(fields decoders, kind *shortschema.Kind) {
 	}
 	fields["plural"] = func(n *yamltree.Node) { kind.Plural, _ = d.plainString(n, schemaPath+".plural") }
 	fields["singular"] = func(n *yamltree.Node) { kind.Singular, _ = d.plainString(n, schemaPath+".singular") }
+	fields["description"] = func(n *yamltree.Node) { kind.Description, _ = d.plainString(n, schemaPath+".description") }
 	fields["shortNames"] = func(n *yamltree.Node) { kind.ShortNames = texts(n, schemaPath+".shortNames") }
 	fields["categories"] = func(n *yamltree.Node) { kind.Categories = texts(n, schemaPath+".categories") }
 }
@@ -134,6 +137,48 @@ func untyped(*yamltree.Node, []string) map[string]any { return map[string]any{} 
 func (r *Rule) DefineStatus(leaf shortschema.Leaf, open bool) {
 	kind := r.withStatus(leaf, open)
 	r.Parent.Definition.Object = kind.Definition().Object
+	r.Parent.defined = &kind
+}
+
+// CheckPaths reports the paths of columns and of scale that lead to no field. It comes after the status is defined.
+func (r *Rule) CheckPaths() diagnostic.Findings {
+	var list diagnostic.List
+	for i := range r.Parent.defined.Versions {
+		v := &r.Parent.defined.Versions[i]
+		c := pathCheck{version: v, reader: r.Parent.readers[i], report: list.Report}
+		for n, item := range v.Columns {
+			column, _ := item.(map[string]any)
+			c.check(column["jsonPath"], append(columnPath(i, n), "jsonPath"), "")
+		}
+		for name, typ := range map[string]string{"specReplicasPath": "integer", "statusReplicasPath": "integer", "labelSelectorPath": "string"} {
+			c.check(v.Scale[name], scalePath(i, name), typ)
+		}
+	}
+	return list.Findings(r.Source).Sorted()
+}
+
+// pathCheck checks the paths of a version.
+type pathCheck struct {
+	version *shortschema.Version
+	reader  *shortschema.Reader
+	report  func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+}
+
+// check checks a path, which is at a place of the definition. typ is what it must lead to; empty: anything.
+func (c *pathCheck) check(path any, place []string, typ string) {
+	text, _ := path.(string)
+	if text == "" {
+		return
+	}
+	found := c.version.Find(text)
+	at, ok := c.reader.Place(place, found.Offset)
+	switch {
+	case !ok:
+	case found.Wrong != "":
+		c.report(at, diagnostic.CodeKindSchema, "%s %s", text, found.Wrong).Suggest(found.Name, found.Names)
+	case typ != "" && found.Type != "" && found.Type != typ:
+		c.report(at, diagnostic.CodeKindSchema, "%s leads to a field of type %s: scale wants %s", text, found.Type, typ)
+	}
 }
 
 // withStatus is the kind with what spec.status sets.
@@ -160,8 +205,9 @@ func (d *decoder) schemaOfVersion(path string, v *kindVersion) decoders {
 		"columns":     func(n *yamltree.Node) { v.columns = d.list(n, path+".columns") },
 		"scale": func(n *yamltree.Node) {
 			scale := map[string]any{}
+			v.scale = make(map[string]*yamltree.Node)
 			text := func(name, as string) func(*yamltree.Node) {
-				return func(n *yamltree.Node) { scale[as], _ = d.plainString(n, path+".scale."+name) }
+				return func(n *yamltree.Node) { scale[as], _ = d.plainString(n, path+".scale."+name); v.scale[as] = n }
 			}
 			d.object(n, path+".scale", language.Scale(), decoders{
 				"specReplicas":   text("specReplicas", "specReplicasPath"),
@@ -223,18 +269,20 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	reader.CheckTypes()
 	reader.Mark(d.src.At(v.node), "spec", "versions", strconv.Itoa(index))
 	if v.spec != nil {
-		v.made.Spec = reader.Object(v.spec, shortschema.Path(index, "properties", "spec")...)
+		v.made.Spec = reader.Root(v.spec, shortschema.Path(index, "properties", "spec")...)
 	}
 	if v.status != nil {
-		v.made.Status = reader.Object(v.status, shortschema.Path(index, "properties", "status")...)
+		v.made.Status = reader.Root(v.status, shortschema.Path(index, "properties", "status")...)
+	}
+	for name, of := range v.scale {
+		reader.MarkText(of, 0, scalePath(index, name)...)
 	}
 	var columns []map[string]any
 	for i, item := range v.columns {
 		columns = append(columns, d.column(item, fmt.Sprintf("%s.columns[%d]", v.path, i), reader, columnPath(index, i)))
 	}
 	for _, c := range reader.Columns() {
-		at := "." + strings.Join(slices.DeleteFunc(slices.Clone(c.Path[len(shortschema.Path(index)):]), func(step string) bool { return step == "properties" }), ".")
-		columns = append(columns, map[string]any{"name": c.Title, "type": c.Type, "jsonPath": at})
+		columns = append(columns, map[string]any{"name": c.Title, "type": c.Type, "jsonPath": kubectlPath(c.Path[len(shortschema.Path(index)):])})
 	}
 	for _, column := range columns {
 		v.made.Columns = append(v.made.Columns, column)
@@ -245,9 +293,23 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	return reader
 }
 
+// kubectlPath is the path of a field for kubectl. place is that in the schema: properties, name, properties, name, …
+func kubectlPath(place []string) string {
+	var b strings.Builder
+	for i := 1; i < len(place); i += 2 {
+		b.WriteString("." + strings.ReplaceAll(place[i], ".", `\.`))
+	}
+	return b.String()
+}
+
 // columnPath is where a column is in the definition.
 func columnPath(version, i int) []string {
 	return []string{"spec", "versions", strconv.Itoa(version), "additionalPrinterColumns", strconv.Itoa(i)}
+}
+
+// scalePath is where a path of scale is in the definition.
+func scalePath(version int, name string) []string {
+	return []string{"spec", "versions", strconv.Itoa(version), "subresources", "scale", name}
 }
 
 // column decodes a column. in is where it will be in the definition.
@@ -257,7 +319,7 @@ func (d *decoder) column(n *yamltree.Node, path string, reader *shortschema.Read
 	text := func(name, as string) func(*yamltree.Node) {
 		return func(n *yamltree.Node) {
 			made[as], _ = d.plainString(n, path+"."+name)
-			reader.Mark(d.src.At(n), append(slices.Clone(in), as)...)
+			reader.MarkText(n, 0, append(slices.Clone(in), as)...)
 		}
 	}
 	d.object(n, path, language.Column(), decoders{
@@ -275,27 +337,42 @@ func (d *decoder) column(n *yamltree.Node, path string, reader *shortschema.Read
 	return made
 }
 
-// validation decodes a validation of spec.
+// validation decodes a validation of spec, or of whole objects.
 func (d *decoder) validation(n *yamltree.Node, path string, reader *shortschema.Reader, version int, v *shortschema.Version) {
 	made := map[string]any{}
-	if v.Spec == nil {
-		v.Spec = map[string]any{"type": "object"}
+	place := shortschema.Path(version, "properties", "spec", "x-kubernetes-validations", strconv.Itoa(len(validationsOf(v.Spec))))
+	self, _ := n.Get("self").Text() // before the others, because it says where they will be
+	ofObject := self == "Object"
+	if ofObject {
+		place = shortschema.Path(version, "x-kubernetes-validations", strconv.Itoa(len(v.Validations)))
 	}
-	rules, _ := v.Spec["x-kubernetes-validations"].([]any)
-	in := shortschema.Path(version, "properties", "spec", "x-kubernetes-validations", strconv.Itoa(len(rules)))
-	reader.Mark(d.src.At(n), in...)
+	reader.Mark(d.src.At(n), place...)
 	text := func(name, as string) func(*yamltree.Node) {
 		return func(n *yamltree.Node) {
 			made[as], _ = d.plainString(n, path+"."+name)
-			reader.MarkText(n, 0, append(slices.Clone(in), as)...)
+			reader.MarkText(n, 0, append(slices.Clone(place), as)...)
 		}
 	}
-	d.object(n, path, language.Validation(), decoders{
+	words := language.Validation()
+	d.object(n, path, words, decoders{
 		"rule": text("rule", "rule"), "message": text("message", "message"), "messageExpression": text("messageExpression", "messageExpression"),
-		"path": text("path", "fieldPath"),
-		"reason": func(n *yamltree.Node) {
-			made["reason"] = d.word(n, path+".reason", language.Validation().Words("reason"))
-		},
+		"path":            text("path", "fieldPath"),
+		"self":            func(n *yamltree.Node) { d.word(n, path+".self", words.Words("self")) },
+		"reason":          func(n *yamltree.Node) { made["reason"] = d.word(n, path+".reason", words.Words("reason")) },
+		"optionalOldSelf": func(n *yamltree.Node) { made["optionalOldSelf"] = d.boolean(n, path+".optionalOldSelf") },
 	})
-	v.Spec["x-kubernetes-validations"] = append(rules, made)
+	if ofObject {
+		v.Validations = append(v.Validations, made)
+		return
+	}
+	if v.Spec == nil {
+		v.Spec = map[string]any{"type": "object"}
+	}
+	v.Spec["x-kubernetes-validations"] = append(validationsOf(v.Spec), made)
+}
+
+// validationsOf are those that a schema has.
+func validationsOf(schema map[string]any) []any {
+	rules, _ := schema["x-kubernetes-validations"].([]any)
+	return rules
 }

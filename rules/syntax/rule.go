@@ -132,11 +132,15 @@ type Parent struct {
 	// AdoptDefinition is true if Kanon takes over a definition of the kind that it did not create.
 	AdoptDefinition bool
 	schema          *yamltree.Node
-	// Untyped is true if Definition lacks the type of a field of the status, whose expression does not compile.
+	// Untyped is true if Definition lacks the type of a field of the status. Awaits are the kinds from whose schemas it may become
+	// known.
 	Untyped bool
+	Awaits  []schema.GroupVersionKind
 	// kind is what schema says, and readers have the places of its versions.
 	kind    *shortschema.Kind
 	readers []*shortschema.Reader
+	// defined is the kind with the status, as in Definition.
+	defined *shortschema.Kind
 	// Node is nil if the field is missing or not a mapping.
 	Node *yamltree.Node
 	Gaps Gaps

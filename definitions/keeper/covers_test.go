@@ -1,4 +1,4 @@
-package background
+package keeper
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestHas(t *testing.T) {
+func TestCovers(t *testing.T) {
 	t.Parallel()
 	const live = `
 group: example.com
@@ -43,8 +43,8 @@ versions:
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := has(parse(live), parse(test.wanted)); got != test.want {
-				t.Errorf("has %s: %t", test.wanted, got)
+			if got := covers(parse(live), parse(test.wanted)); got != test.want {
+				t.Errorf("covers %s: %t", test.wanted, got)
 			}
 		})
 	}

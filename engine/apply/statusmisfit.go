@@ -1,0 +1,112 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+)
+
+// A status that was set before the kind's definition changed may be of another type than the schema gives it now. The API server keeps
+// such a value, and refuses every apply of the object until it is gone. Whatever the manager itself has set, it sets again.
+
+// misfits are the paths of what the manager has set in the status, as far as it is of another type than the schema says.
+func (s Status) misfits(k fieldset.Kind) []fieldpath.Path {
+	e, ok := s.entry()
+	if !ok {
+		return nil
+	}
+	held, err := e.Fields()
+	if err != nil {
+		return nil
+	}
+	fits := func(path fieldpath.Path, value any) bool {
+		for _, step := range slices.Backward(path) {
+			value = map[string]any{*step.FieldName: value}
+		}
+		object := s.desired()
+		object.Object["status"] = value.(map[string]any)["status"] //nolint:forcetypeassert // every path begins with status
+		_, err := k.Converter.ObjectToTyped(object, typed.AllowDuplicates)
+		return err == nil
+	}
+	s.Content = nil
+	var found []fieldpath.Path
+	held.Leaves().Iterate(func(path fieldpath.Path) {
+		if len(path) < 2 || slices.ContainsFunc(path, func(step fieldpath.PathElement) bool { return step.FieldName == nil }) {
+			return // of a list with keys, which several have
+		}
+		at := any(s.Object.Object)
+		for i, step := range path {
+			if at, _, ok = fieldset.StepInto(at, step); !ok {
+				return
+			}
+			value := at
+			if i < len(path)-1 {
+				value = map[string]any{}
+			}
+			if i > 0 && !fits(path[:i+1], value) {
+				misfit := slices.Clone(path[:i+1])
+				if !slices.ContainsFunc(found, misfit.Equals) {
+					found = append(found, misfit)
+				}
+				return
+			}
+		}
+	})
+	return found
+}
+
+// withoutMisfits is s with an object that has no misfits. It is false if there are none.
+func (s Status) withoutMisfits(k fieldset.Kind) (Status, bool) {
+	misfits := s.misfits(k)
+	if len(misfits) == 0 {
+		return s, false
+	}
+	s.Object = s.Object.DeepCopy()
+	for _, path := range misfits {
+		names := make([]string, len(path))
+		for i, step := range path {
+			names[i] = *step.FieldName
+		}
+		unstructured.RemoveNestedField(s.Object.Object, names...)
+	}
+	return s, true
+}
+
+// removeMisfits removes the misfits from the object, in exactly the version that it has, and returns it as it is then; nil where there
+// are none.
+func (w *Writer) removeMisfits(ctx context.Context, s Status) (*unstructured.Unstructured, error) {
+	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	misfits := s.misfits(kind)
+	if len(misfits) == 0 {
+		return nil, nil
+	}
+	ref := mark.RefOf(s.Object)
+	operations := []fieldset.Operation{
+		{Op: "replace", Path: "/metadata/uid", Value: s.Object.GetUID()},
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: s.Object.GetResourceVersion()},
+	}
+	for _, path := range misfits {
+		var pointer strings.Builder
+		for _, step := range path {
+			pointer.WriteString("/" + fieldset.EscapePointer(*step.FieldName))
+		}
+		operations = append(operations, fieldset.Operation{Op: "remove", Path: pointer.String()})
+	}
+	answer, err := w.patchSteps(ctx, s.GVR, ref, strict(s.Manager, false), operations, s.subresources()...)
+	if err != nil {
+		return nil, targetError("remove what has another type from the status of", ref, err)
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("removed what has another type from the status", "parent", ref.String())
+	return answer, nil
+}
