@@ -21,6 +21,7 @@ import (
 
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/redact"
+	"kanon.dev/kanon/redact/clustersecrets"
 )
 
 func newCollector() *collector {
@@ -41,13 +42,13 @@ func secret(kind, key, value string) *unstructured.Unstructured {
 func TestValuesAreHidden(t *testing.T) {
 	t.Parallel()
 	c := newCollector()
-	c.note(secret("Opaque", "key", "-----BEGIN KEY-----\nc2VjcmV0LWxpbmUtb2Yta2V5\n-----END KEY-----\n"))
-	c.note(secret("Opaque", "password", "hunter2-hunter2"))
-	c.note(secret(helmRelease, "release", "a-release-that-helm-keeps"))
-	c.note(secret(string(corev1.SecretTypeServiceAccountToken), "namespace", "kube-system"))
+	clustersecrets.Note(c.values, secret("Opaque", "key", "-----BEGIN KEY-----\nc2VjcmV0LWxpbmUtb2Yta2V5\n-----END KEY-----\n"))
+	clustersecrets.Note(c.values, secret("Opaque", "password", "hunter2-hunter2"))
+	clustersecrets.Note(c.values, secret("helm.sh/release.v1", "release", "a-release-that-helm-keeps"))
+	clustersecrets.Note(c.values, secret(string(corev1.SecretTypeServiceAccountToken), "namespace", "kube-system"))
 	keys := secret("Opaque", "since", "2026-01-02T03:04:05Z")
 	keys.SetName(keyring.SecretName)
-	c.note(keys)
+	clustersecrets.Note(c.values, keys)
 	c.addText("known.txt", "kube-system since 2026-01-02T03:04:05Z")
 	c.addText("rules.txt", "rule web hunter2-hunter2\n")
 	c.addYAML("rule.yaml", map[string]any{"data": "key: |\n    c2VjcmV0LWxpbmUtb2Yta2V5\n", "encoded": "aHVudGVyMi1odW50ZXIy"})

@@ -118,7 +118,7 @@ func (o *eventsOptions) events(cmd *cobra.Command) error {
 	if err != nil {
 		return exit.OfCluster(there.Config.Host, err)
 	}
-	return exit.OfCluster(there.Config.Host, o.print(cmd, log, printer, matches))
+	return exit.OfCluster(there.Config.Host, o.print(cmd, log, &eventlog.Mask{Client: there.Client, Rules: there.Rules}, printer, matches))
 }
 
 // filter says which Events are asked for, and narrows the log to where they are.
@@ -165,7 +165,7 @@ func (o *eventsOptions) filter(cmd *cobra.Command, there *inventory.Live, log *e
 }
 
 // print prints the Events, and then those that follow if that is asked for.
-func (o *eventsOptions) print(cmd *cobra.Command, log eventlog.Log, printer *listing.Printer, matches func(context.Context, eventlog.Event) (bool, error)) error {
+func (o *eventsOptions) print(cmd *cobra.Command, log eventlog.Log, mask *eventlog.Mask, printer *listing.Printer, matches func(context.Context, eventlog.Event) (bool, error)) error {
 	ctx := cmd.Context()
 	events, version, err := log.List(ctx)
 	if err != nil {
@@ -182,6 +182,9 @@ func (o *eventsOptions) print(cmd *cobra.Command, log eventlog.Log, printer *lis
 	})
 	if failed != nil {
 		return failed
+	}
+	for i := range events {
+		events[i] = mask.Hide(ctx, events[i])
 	}
 	if len(events) == 0 && printer.Format.IsTable() && !o.watch {
 		in := "namespace " + log.Namespace + "; -A asks for all namespaces"
@@ -202,6 +205,6 @@ func (o *eventsOptions) print(cmd *cobra.Command, log eventlog.Log, printer *lis
 		if ok, err := matches(ctx, e); err != nil || !ok {
 			return err
 		}
-		return printer.Print(eventlog.ListOf([]eventlog.Event{e}, o.where.AllNamespaces, time.Now()))
+		return printer.Print(eventlog.ListOf([]eventlog.Event{mask.Hide(ctx, e)}, o.where.AllNamespaces, time.Now()))
 	}, log.Watch(version))
 }
