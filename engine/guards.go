@@ -165,9 +165,17 @@ func (s *guards) MayCleanUp(op *operator.Operator) bool {
 		return true
 	}
 	for _, other := range s.engine.running.Load().ByID {
+		if isOfAnotherTenant(op, other) {
+			continue // it sees none of these parents
+		}
 		if other.Removal == nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() && !s.isEvaluated(other) {
 			return false
 		}
 	}
 	return true
+}
+
+// isOfAnotherTenant tells whether a rule is confined to a namespace that is not that of op.
+func isOfAnotherTenant(op, other *operator.Operator) bool {
+	return other.Identity.Confined && other.Name.Namespace != op.Name.Namespace
 }

@@ -90,7 +90,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	}
 	plan.ShareInformers(plansOf(ops), plansOf(started))
 	after := operator.NewSet(ops)
-	after.Rules, after.Paused = idsOf(c, all), paused(all)
+	after.Rules, after.Paused = idsOf(c, all, e.options.Namespace), paused(all, e.options.Namespace)
 	e.running.Store(after)
 	for _, op := range started {
 		e.noteLeft(before.ByID[op.ID], op)
@@ -120,8 +120,8 @@ func plansOf(ops []*operator.Operator) []*plan.Plan {
 }
 
 // idsOf has the ids of all rules that exist; nil if there may be others.
-func idsOf(c *catalog.Catalog, all []catalog.Rule) map[string]bool {
-	if !c.IsComplete() {
+func idsOf(c *catalog.Catalog, all []catalog.Rule, own string) map[string]bool {
+	if !c.IsCompleteIn(own) {
 		return nil
 	}
 	ids := make(map[string]bool, len(all))
@@ -131,11 +131,12 @@ func idsOf(c *catalog.Catalog, all []catalog.Rule) map[string]bool {
 	return ids
 }
 
-// paused has the rules that do not run, by the kind of their parents.
-func paused(all []catalog.Rule) map[schema.GroupKind][]*syntax.Rule {
+// paused has the rules that do not run, by the kind of their parents; those of tenants are not among them: what one of them may want
+// of others is nothing.
+func paused(all []catalog.Rule, own string) map[schema.GroupKind][]*syntax.Rule {
 	found := make(map[schema.GroupKind][]*syntax.Rule)
 	for _, rule := range all {
-		if rule.Program == nil {
+		if rule.Program == nil && rule.Name.Namespace == own {
 			kind := rule.Newest.ParentKind().GroupKind()
 			found[kind] = append(found[kind], rule.Newest)
 		}

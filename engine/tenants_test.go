@@ -224,3 +224,18 @@ func TestTenantWithoutRights(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A tenant's rule ends with its parent: what Kanon looks for then is in the tenant's namespace.
+func TestTenantRuleWithAFinalizer(t *testing.T) {
+	t.Parallel()
+	v := newTenant(t)
+	v.tenantRule("note", strings.Replace(tenantNote, "  - id: text\n", "  - id: text\n    deletionPolicy: Orphan\n", 1))
+	v.reports("note", `"ready":true`)
+	v.parent("Note", "one", "{}")
+	v.await(configMaps, v.home, "one", "is made", has("mine", "data", "text"))
+	v.delete(v.resource("Note"), v.home, "one")
+	v.awaitGone(v.resource("Note"), v.home, "one")
+	if v.get(configMaps, v.home, "one").GetDeletionTimestamp() != nil {
+		t.Error("the child was to stay")
+	}
+}

@@ -106,7 +106,11 @@ func (e *Engine) reconcileSafely(ctx context.Context, k queue.Key) (out outcome.
 // reconcile brings up to date what a key is about: a parent, or the target of a patch.
 func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
 	op := e.running.Get(k.Rule)
-	ctx = impersonation.NewContext(ctx, e.identityOf(op, k.Rule))
+	identity, known := e.identityOf(op, k.Rule)
+	if !known {
+		return outcome.Outcome{Verdict: outcome.Waiting} // nobody knows with whose rights, and a start of the rule comes here again
+	}
+	ctx = impersonation.NewContext(ctx, identity)
 	ready := op != nil && e.ready(op)
 	switch {
 	case k.Patch != "":
@@ -121,12 +125,13 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
 	return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start enqueues every parent
 }
 
-// identityOf is for whom the work of a rule is done: for a rule that does not run, as its record has it.
-func (e *Engine) identityOf(op *operator.Operator, id string) impersonation.Identity {
+// identityOf is for whom the work of a rule is done: for a rule that does not run, as its record has it. It is false for a rule of
+// which nothing is known.
+func (e *Engine) identityOf(op *operator.Operator, id string) (who impersonation.Identity, known bool) {
 	if op != nil {
-		return op.Identity
+		return op.Identity, true
 	}
-	stored, _ := e.records.Get(id)
-	namespace, name, _ := strings.Cut(stored.Rule, "/")
-	return plan.IdentityOf(types.NamespacedName{Namespace: namespace, Name: name}, stored.ServiceAccountName, stored.Confined)
+	stored, ok := e.records.Get(id)
+	namespace, name, named := strings.Cut(stored.Rule, "/")
+	return plan.IdentityOf(types.NamespacedName{Namespace: namespace, Name: name}, stored.ServiceAccountName, stored.Confined), ok && named
 }

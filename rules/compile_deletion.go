@@ -7,6 +7,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/privilege"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
@@ -42,7 +43,8 @@ func (c *compiler) compileDeleteWhen(u *flow.Uses) *template.Expression {
 	if n == nil {
 		return nil
 	}
-	if isPowerful(c.rule.Parent.GVK.GroupKind()) {
+	kind := c.rule.Parent.GVK.GroupKind()
+	if isPowerful(kind) || privilege.OfKind(kind) != "" && !c.rule.AllowPrivileged {
 		c.reportNode(n, diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.Parent.GVK.Kind).
 			WithHint("report in spec.status or spec.conditions that it can be deleted, and let a person delete it")
 		return nil

@@ -13,9 +13,6 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// TenantServiceAccount is the ServiceAccount of a rule that is confined to its namespace and names none.
-const TenantServiceAccount = "kanon-tenant"
-
 // checkPlace reports a rule in a namespace other than that of its source, and says with whose rights the rule acts.
 func (c *compiler) checkPlace(p *program.Program) {
 	r := c.rule
@@ -31,7 +28,7 @@ func (c *compiler) checkPlace(p *program.Program) {
 	if !c.opts.Confined {
 		return
 	}
-	p.ServiceAccountName = cmp.Or(p.ServiceAccountName, TenantServiceAccount)
+	p.ServiceAccountName = cmp.Or(p.ServiceAccountName, program.TenantServiceAccount)
 	if r.AllowPrivileged {
 		c.report(r.AllowPrivilegedPos, diagnostic.CodeUntrusted, "allowPrivileged is for rules in Kanon's own namespace and in files").WithHint("leave it out")
 	}

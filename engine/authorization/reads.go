@@ -18,6 +18,9 @@ import (
 // Lifetime is how long an answer is kept. A right that is taken away, or given, counts after that at the latest.
 const Lifetime = 10 * time.Second
 
+// reviewTimeout is how long one question may take.
+const reviewTimeout = 10 * time.Second
+
 // maxAnswers bounds what is kept: beyond it, all answers are asked for again.
 const maxAnswers = 10_000
 
@@ -138,7 +141,9 @@ func (r *Reads) allowed(ctx context.Context, who impersonation.Identity, verb st
 			return known, nil
 		}
 		at := r.now() // a right that changes while it is asked for counts after Lifetime, too
-		review, err := r.reviewer.Create(impersonation.NewContext(context.WithoutCancel(ctx), impersonation.Identity{}), review(who, verb, read), metav1.CreateOptions{})
+		own, cancel := context.WithTimeout(impersonation.NewContext(context.WithoutCancel(ctx), impersonation.Identity{}), reviewTimeout)
+		defer cancel()
+		review, err := r.reviewer.Create(own, review(who, verb, read), metav1.CreateOptions{})
 		if err != nil {
 			return false, fmt.Errorf("ask the API server what ServiceAccount %s may do: %w", who.ServiceAccount, err)
 		}

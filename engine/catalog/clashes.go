@@ -13,17 +13,27 @@ import (
 // clashes are the conflicts between rules that run: conditions of the same types on the same
 // parents, and children that are the same object. The zero value is of no rules.
 type clashes struct {
-	// rules are those that ran at the last update, by id. They are immutable.
-	rules map[string]*syntax.Rule
+	// rules are those that ran at the last update, by id. They are immutable. places has the namespaces that they belong to.
+	rules  map[string]*syntax.Rule
+	places map[string]string
 	found map[string][]syntax.Clash
 }
 
-// update finds the clashes between the rules that run, unless these are the same as before.
-func (c *clashes) update(running map[string]*syntax.Rule) {
+// update finds the clashes between the rules that run, unless these are the same as before. places has the namespace that each
+// belongs to: only rules of one namespace are compared, so that no tenant reads what another one has.
+func (c *clashes) update(running map[string]*syntax.Rule, places map[string]string) {
 	if maps.Equal(running, c.rules) {
 		return
 	}
-	c.rules, c.found = running, make(map[string][]syntax.Clash)
+	c.rules, c.places, c.found = running, places, make(map[string][]syntax.Clash)
+	for _, place := range slices.Compact(slices.Sorted(maps.Values(places))) {
+		c.updatePlace(place)
+	}
+}
+
+func (c *clashes) updatePlace(place string) {
+	running := maps.Clone(c.rules)
+	maps.DeleteFunc(running, func(id string, _ *syntax.Rule) bool { return c.places[id] != place })
 	ids := slices.SortedFunc(maps.Keys(running), func(a, b string) int {
 		return cmp.Or(cmp.Compare(running[a].Name, running[b].Name), cmp.Compare(a, b))
 	})

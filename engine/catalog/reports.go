@@ -70,13 +70,13 @@ func (c *Catalog) waiting(starting map[string]bool) map[source.Origin]bool {
 }
 
 func (c *Catalog) allReports(failing map[string]Failure) map[source.Origin]source.Report {
-	running := make(map[string]*syntax.Rule)
+	running, places := make(map[string]*syntax.Rule), make(map[string]string)
 	for _, r := range c.byName {
 		if c.runnable(r) != nil {
-			running[r.id] = r.good
+			running[r.id], places[r.id] = r.good, r.name.Namespace
 		}
 	}
-	c.clashes.update(running)
+	c.clashes.update(running, places)
 	ruleReports := make(map[source.Origin][]source.RuleReport)
 	for _, r := range c.byName {
 		if t := c.texts[r.text]; t != nil {

@@ -82,3 +82,20 @@ func TestTooManyRulesOfATenant(t *testing.T) {
 		t.Error("a rule counts as removed, or another tenant is affected")
 	}
 }
+
+// What rules of different namespaces have in common, neither report says.
+func TestClashesOfTenants(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.put("own", 1, noteRule)
+	c.put("team-a:note", 1, noteRule)
+	c.put("team-a:other", 1, edit("{name: note}", "{name: other}"))
+	c.put("team-b:secret", 1, edit("{name: note}", "{name: secret}"))
+	c.update()
+	if report := textOf(c.report("team-a:note")); !strings.Contains(report, "rule other") || strings.Contains(report, "secret") {
+		t.Errorf("a tenant reads %s", report)
+	}
+	if report := textOf(c.report("own")); strings.Contains(report, "clash") || strings.Contains(report, "secret") {
+		t.Errorf("Kanon's own rule has %s", report)
+	}
+}

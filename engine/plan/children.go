@@ -36,7 +36,7 @@ func (p *Plan) KeepInformers(previous *Plan) {
 
 // ChildKey is the informer of the children of one resource, which rules share.
 func (p *Plan) ChildKey(gvr schema.GroupVersionResource) monitor.Key {
-	return monitor.Key{GVR: gvr, Selector: mark.LabelRule, Heads: !p.Whole[gvr]}
+	return monitor.Key{GVR: gvr, Namespace: p.Identity.Home(), Selector: mark.LabelRule, Heads: !p.Whole[gvr]}
 }
 
 // EachChild gives the objects of the rule's children that informers show, without decoding them. A kind that is watched in two

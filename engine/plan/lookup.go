@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules/program"
@@ -21,10 +23,11 @@ type Lookup struct {
 }
 
 // newLookup plans how a lookup is served.
-func newLookup(spec *program.Lookup, kind restmapping.Kind) Lookup {
+// home is the namespace to which the rule is confined, if it is: nothing else is watched for it.
+func newLookup(spec *program.Lookup, kind restmapping.Kind, home string) Lookup {
 	l := Lookup{Kind: kind, Informer: monitor.Key{GVR: kind.GVR}}
 	if kind.Namespaced {
-		l.Informer.Namespace = spec.Namespace
+		l.Informer.Namespace = cmp.Or(spec.Namespace, home)
 	}
 	if spec.Selector != nil {
 		l.Informer.Selector, l.Selective = spec.Selector.String(), true

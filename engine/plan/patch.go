@@ -23,7 +23,7 @@ func (p *Plan) newPatch(patch *program.Patch, kind restmapping.Kind) Patch {
 		planned.Lookup = Lookup{Kind: kind, Informer: p.ParentKey}
 		return planned
 	}
-	planned.Lookup = newLookup(patch.Target, kind)
+	planned.Lookup = newLookup(patch.Target, kind, p.Identity.Home())
 	planned.Members = true // what is in a target concerns the target's key
 	return planned
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -94,7 +95,7 @@ func New(id string, name types.NamespacedName, compiled *program.Program, mapper
 	}
 	for _, spec := range compiled.Lookups {
 		if kind, ok := p.kinds.found[spec.GVK]; ok {
-			p.Lookups[spec.ID] = newLookup(spec, kind)
+			p.Lookups[spec.ID] = newLookup(spec, kind, p.Identity.Home())
 		}
 	}
 	p.planPatches(compiled)
@@ -109,6 +110,9 @@ func New(id string, name types.NamespacedName, compiled *program.Program, mapper
 
 // IdentityOf is for whom a rule of that name reads and writes; no ServiceAccount is Kanon itself.
 func IdentityOf(rule types.NamespacedName, serviceAccount string, confined bool) impersonation.Identity {
+	if confined {
+		serviceAccount = cmp.Or(serviceAccount, program.TenantServiceAccount) // never Kanon's own
+	}
 	if serviceAccount == "" {
 		return impersonation.Identity{}
 	}
@@ -173,7 +177,7 @@ func Former(id string, name types.NamespacedName, kinds []schema.GroupVersionKin
 // Remains is what is kept of the plan of a rule that was stopped, for the one that may replace it.
 func (p *Plan) Remains() *Plan {
 	return &Plan{
-		ID: p.ID, Name: p.Name, Parent: p.Parent, Children: p.Children, Retired: p.Retired, Absent: p.Absent, Whole: p.Whole,
+		ID: p.ID, Name: p.Name, Identity: p.Identity, Parent: p.Parent, Children: p.Children, Retired: p.Retired, Absent: p.Absent, Whole: p.Whole,
 	}
 }
 

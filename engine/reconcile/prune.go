@@ -240,8 +240,9 @@ func (d *deleter) eachLabelled(ctx context.Context, gvr schema.GroupVersionResou
 		LabelSelector: mark.LabelRule + "=" + d.op.ID + "," + mark.LabelParentUID + "=" + string(d.parent.GetUID()),
 		Limit:         trackedPage,
 	}
+	objects := d.Client.Resource(gvr).Namespace(d.op.Identity.Home())
 	for {
-		list, err := d.Client.Resource(gvr).List(ctx, options)
+		list, err := objects.List(ctx, options)
 		if err != nil {
 			return err
 		}

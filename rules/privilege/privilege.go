@@ -25,8 +25,11 @@ func OfObject(object *unstructured.Unstructured) (reason string) {
 	}
 	switch kind {
 	case schema.GroupKind{Kind: "Secret"}:
-		if text, _, _ := unstructured.NestedString(object.Object, "type"); corev1.SecretType(text) == corev1.SecretTypeServiceAccountToken {
+		switch text, _, _ := unstructured.NestedString(object.Object, "type"); corev1.SecretType(text) {
+		case corev1.SecretTypeServiceAccountToken:
 			return "it is a token of a ServiceAccount"
+		case corev1.SecretTypeBootstrapToken:
+			return "it is a token for nodes"
 		}
 	case schema.GroupKind{Kind: "ConfigMap"}:
 		if _, ok := object.GetLabels()[LabelRules]; ok {
@@ -43,6 +46,10 @@ func groups() map[string]string {
 		"admissionregistration.k8s.io": "it decides about the requests of others",
 		"apiregistration.k8s.io":       "it answers requests of others",
 		"kanon.dev":                    "it is a rule",
+		"authorization.openshift.io":   "it grants rights",
+		"security.openshift.io":        "it grants rights",
+		"oauth.openshift.io":           "it decides who others are",
+		"user.openshift.io":            "it decides who others are",
 	}
 }
 
@@ -51,6 +58,7 @@ func kinds() map[schema.GroupKind]string {
 	return map[schema.GroupKind]string{
 		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:           "it defines kinds for the whole cluster",
 		{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:           "it asks for an identity",
+		{Group: "certificates.k8s.io", Kind: "PodCertificateRequest"}:               "it asks for an identity",
 		{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:                  "it says whom others trust",
 		{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                 "it decides whose requests are served",
 		{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: "it decides whose requests are served",

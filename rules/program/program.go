@@ -11,6 +11,9 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
+// TenantServiceAccount is the ServiceAccount of a rule that is confined to its namespace and names none.
+const TenantServiceAccount = "kanon-tenant"
+
 // Program is a compiled rule. The compiler fills it in, and from then on it is read-only: it
 // is safe for concurrent use.
 type Program struct {

@@ -27,6 +27,9 @@ type Clash struct {
 	Message string
 }
 
+// maxClashes is how many conflicts of one rule are found: the first ones are enough to act, and all could be millions.
+const maxClashes = 10
+
 // Clashes finds, for each of the rules that run at the same time, its conflicts with the
 // others: schemas for the same kind, the same conditions on the same parents, and children that are the same object.
 // Rules whose selectors or namespaces exclude each other have no conflict.
@@ -38,21 +41,26 @@ func Clashes(all []*Rule) [][]Clash {
 	type maker struct{ rule, child int }
 	speaking, making := make(map[spokesman][]int), make(map[childIdentity][]maker)
 	found := make([][]Clash, len(all))
+	note := func(rule int, clash func() Clash) {
+		if len(found[rule]) < maxClashes {
+			found[rule] = append(found[rule], clash())
+		}
+	}
 	defining := make(map[schema.GroupKind][]int)
 	for i, r := range all {
 		if r.Parent.Definition != nil {
 			kind := r.Parent.GVK.GroupKind()
 			for _, j := range defining[kind] {
-				found[i] = append(found[i], r.ClashOfSchemas(all[j]))
-				found[j] = append(found[j], all[j].ClashOfSchemas(r))
+				note(i, func() Clash { return r.ClashOfSchemas(all[j]) })
+				note(j, func() Clash { return all[j].ClashOfSchemas(r) })
 			}
 			defining[kind] = append(defining[kind], i)
 		}
 		as := spokesman{r.Parent.GVK.GroupKind(), r.ConditionPrefix}
 		for _, j := range speaking[as] {
 			if !IsBuiltIn(as.Group) && r.Parent.overlaps(&all[j].Parent) {
-				found[i] = append(found[i], r.clashOfConditions(all[j]))
-				found[j] = append(found[j], all[j].clashOfConditions(r))
+				note(i, func() Clash { return r.clashOfConditions(all[j]) })
+				note(j, func() Clash { return all[j].clashOfConditions(r) })
 			}
 		}
 		speaking[as] = append(speaking[as], i)
@@ -63,8 +71,8 @@ func Clashes(all []*Rule) [][]Clash {
 			}
 			for _, m := range making[id] {
 				if other := all[m.rule]; m.rule != i && id.isOne(&r.Parent, &other.Parent) {
-					found[i] = append(found[i], r.clashOfChildren(c, other, m.child, id))
-					found[m.rule] = append(found[m.rule], other.clashOfChildren(m.child, r, c, id))
+					note(i, func() Clash { return r.clashOfChildren(c, other, m.child, id) })
+					note(m.rule, func() Clash { return other.clashOfChildren(m.child, r, c, id) })
 				}
 			}
 			making[id] = append(making[id], maker{i, c})

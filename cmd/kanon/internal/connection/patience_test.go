@@ -61,6 +61,7 @@ func TestPatience(t *testing.T) {
 				if waited := time.Since(begin); waited != tc.waited {
 					t.Errorf("it took %s, want %s", waited, tc.waited)
 				}
+				synctest.Wait() // for what is noting
 				if notes.String() != tc.notes {
 					t.Errorf("notes: %q, want %q", notes.String(), tc.notes)
 				}
