@@ -16,7 +16,7 @@ type clashes struct {
 	// rules are those that ran at the last update, by id. They are immutable. places has the namespaces that they belong to.
 	rules  map[string]*syntax.Rule
 	places map[string]string
-	found map[string][]syntax.Clash
+	found  map[string][]syntax.Clash
 }
 
 // update finds the clashes between the rules that run, unless these are the same as before. places has the namespace that each

@@ -17,7 +17,7 @@ func TestOfObject(t *testing.T) {
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {kanon.dev/rules: ''}}}":                               "it holds rules",
 		"{apiVersion: v1, kind: Secret, metadata: {name: a}, type: Opaque}":                                                   "",
 		"{apiVersion: v1, kind: Secret, metadata: {name: a}, type: kubernetes.io/service-account-token}":                      "it is a token of a ServiceAccount",
-		"{apiVersion: v1, kind: Secret, metadata: {name: a}, type: bootstrap.kubernetes.io/token}": "it is a token for nodes",
+		"{apiVersion: v1, kind: Secret, metadata: {name: a}, type: bootstrap.kubernetes.io/token}":                            "it is a token for nodes",
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}":                                                         "",
 		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}":                                                        "",
 		"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: a}}":                                  "it grants rights",

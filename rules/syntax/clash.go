@@ -41,11 +41,7 @@ func Clashes(all []*Rule) [][]Clash {
 	type maker struct{ rule, child int }
 	speaking, making := make(map[spokesman][]int), make(map[childIdentity][]maker)
 	found := make([][]Clash, len(all))
-	note := func(rule int, clash func() Clash) {
-		if len(found[rule]) < maxClashes {
-			found[rule] = append(found[rule], clash())
-		}
-	}
+	note := func(rule int, clash func() Clash) { found[rule] = withClash(found[rule], clash) }
 	defining := make(map[schema.GroupKind][]int)
 	for i, r := range all {
 		if r.Parent.Definition != nil {
@@ -79,6 +75,14 @@ func Clashes(all []*Rule) [][]Clash {
 		}
 	}
 	return found
+}
+
+// withClash adds a conflict of a rule, unless there are enough.
+func withClash(found []Clash, clash func() Clash) []Clash {
+	if len(found) >= maxClashes {
+		return found
+	}
+	return append(found, clash())
 }
 
 // ClashOfSchemas is the conflict of a rule with another one that has a schema for the same kind.
