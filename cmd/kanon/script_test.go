@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -178,12 +179,23 @@ func (s *script) terminate([]string) {
 	s.kanon = nil
 }
 
+// How often, and how long, a fetch asks again.
+const (
+	fetchPause    = 50 * time.Millisecond
+	fetchPatience = 30 * time.Second
+)
+
 func (s *script) fetch(args []string) {
 	token := ""
 	if len(args) > 3 {
 		token = s.ReadFile(args[3])
 	}
 	code, body := s.kanon.Fetch(s.tb, args[1], args[2], token)
+	// As a kubelet does: what is not ready now may be the next time.
+	for deadline := time.Now().Add(fetchPatience); strconv.Itoa(code) != args[0] && time.Now().Before(deadline); {
+		time.Sleep(fetchPause)
+		code, body = s.kanon.Fetch(s.tb, args[1], args[2], token)
+	}
 	s.Check(os.WriteFile(s.MkAbs("body"), []byte(body), 0o600))
 	if got := strconv.Itoa(code); got != args[0] {
 		s.Fatalf("%s is answered with %s, want %s:\n%s", args[2], got, args[0], body)
