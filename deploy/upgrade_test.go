@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -271,6 +272,10 @@ func (u *upgrade) restore() {
 	if err := json.Unmarshal(text, &objects); err != nil {
 		u.t.Fatal(err)
 	}
+	// Owners first: the garbage collector deletes what has an owner that it does not find.
+	slices.SortStableFunc(objects, func(a, b stored) int {
+		return cmp.Compare(len(a.Object.GetOwnerReferences()), len(b.Object.GetOwnerReferences()))
+	})
 	socket := filepath.Join(u.dir, "sockets", "client")
 	etcd := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
