@@ -190,10 +190,12 @@ func (s *script) fetch(args []string) {
 	if len(args) > 3 {
 		token = s.ReadFile(args[3])
 	}
+	again := time.NewTicker(fetchPause)
+	defer again.Stop()
 	code, body := s.kanon.Fetch(s.tb, args[1], args[2], token)
 	// As a kubelet does: what is not ready now may be the next time.
 	for deadline := time.Now().Add(fetchPatience); strconv.Itoa(code) != args[0] && time.Now().Before(deadline); {
-		time.Sleep(fetchPause)
+		<-again.C
 		code, body = s.kanon.Fetch(s.tb, args[1], args[2], token)
 	}
 	s.Check(os.WriteFile(s.MkAbs("body"), []byte(body), 0o600))
