@@ -17,7 +17,7 @@ CONTROLPLANE_LDFLAGS := -s -w $(foreach package,k8s.io/component-base/version k8
 TOOL := go tool -modfile=tools/go.mod
 # How long each fuzz target runs, and which packages have some.
 FUZZTIME ?= 30s
-FUZZPACKAGES := ./rules/... ./engine/... ./wire/... ./layout ./languageserver ./cmd/kanon
+FUZZPACKAGES := ./rules/... ./engine/... ./wire/... ./offline/layout ./offline/languageserver ./cmd/kanon
 
 .PHONY: help
 help: ## List the targets
@@ -70,7 +70,7 @@ format: ## Format all Go code
 
 .PHONY: crd
 crd: ## Write the fields of a rule into the CustomResourceDefinition of Rule objects
-	go test ./ruleschema -run '^TestDefinition$$' -update
+	go test ./offline/ruleschema -run '^TestDefinition$$' -update
 	$(MAKE) install.yaml
 
 .PHONY: install.yaml

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"sigs.k8s.io/yaml"
 
-	"kanon.dev/kanon/metrics"
+	"kanon.dev/kanon/manager/metrics"
 )
 
 // nameLabel is the label with the name of a metric.

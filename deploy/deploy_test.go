@@ -26,7 +26,7 @@ import (
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
 	"kanon.dev/kanon/internal/scenariotest"
-	"kanon.dev/kanon/openapi/builtin"
+	"kanon.dev/kanon/kinds/openapi/builtin"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )

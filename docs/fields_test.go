@@ -17,8 +17,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"sigs.k8s.io/yaml"
 
+	"kanon.dev/kanon/offline/ruleschema"
 	"kanon.dev/kanon/rules/language"
-	"kanon.dev/kanon/ruleschema"
 )
 
 var update = flag.Bool("update", false, "rewrite what the pages have from the program")

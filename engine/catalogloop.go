@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/engine/background"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/plan"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 )
 
 // catalogLoop takes changes of texts and kinds into the catalog, publishes the operators of the rules that run, and has reports

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 )
 
 // What deletionPolicy keeps is not deleted, so it does not count for the prune guard.

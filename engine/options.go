@@ -15,10 +15,10 @@ import (
 	"kanon.dev/kanon/engine/meter"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/kinds/schemas"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/schemas"
 )
 
 // Source is where rules come from. Run publishes snapshots until ctx ends; what an origin had stays in force until a later

@@ -12,7 +12,7 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/wire"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/openapi"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/kinds/schemas"
 )
 
 // paintRule reads one field of its parent.

@@ -15,7 +15,7 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/internal/enginetest"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 )
 
 // unseen is a mapper for which, as long as hidden is true, the API server of a group does not answer.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/impersonation"
 	"kanon.dev/kanon/engine/meter"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
@@ -17,7 +18,6 @@ import (
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/reconcile"
 	"kanon.dev/kanon/engine/span"
-	"kanon.dev/kanon/impersonation"
 )
 
 // work takes keys from the queue, one at a time, until ctx ends. What waits then is left: the next process reconciles everything.

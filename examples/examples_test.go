@@ -19,7 +19,7 @@ import (
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
 	"kanon.dev/kanon/internal/scenariotest"
-	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/rules"
 )
 

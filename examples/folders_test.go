@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kanon.dev/kanon/graph"
+	"kanon.dev/kanon/offline/graph"
 	"kanon.dev/kanon/rules/syntax"
 )
 

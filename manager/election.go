@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/leadership"
+	"kanon.dev/kanon/manager/leadership"
 )
 
 // Election has the times of the leader election; see leadership.Options.

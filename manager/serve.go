@@ -12,7 +12,7 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
-	"kanon.dev/kanon/serving"
+	"kanon.dev/kanon/manager/serving"
 )
 
 // Off is the address that is not served.

@@ -3,7 +3,7 @@ package rules
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"

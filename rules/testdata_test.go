@@ -22,8 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
 
-	"kanon.dev/kanon/openapi"
-	"kanon.dev/kanon/openapi/builtin"
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/kinds/openapi/builtin"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"

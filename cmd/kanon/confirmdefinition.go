@@ -12,11 +12,11 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/inventory"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
-	"kanon.dev/kanon/definitions/keeper"
 	"kanon.dev/kanon/engine/plan"
-	"kanon.dev/kanon/installed"
-	"kanon.dev/kanon/manifests"
-	"kanon.dev/kanon/operations"
+	"kanon.dev/kanon/kinds/definitions/keeper"
+	"kanon.dev/kanon/live/installed"
+	"kanon.dev/kanon/live/operations"
+	"kanon.dev/kanon/offline/manifests"
 )
 
 func newConfirmDefinitionCommand() *cobra.Command {

@@ -16,8 +16,8 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/cmd/kanon/internal/workbench"
-	"kanon.dev/kanon/console"
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/offline/console"
 )
 
 // evalOptions are the flags of kanon eval.

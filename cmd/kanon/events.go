@@ -18,9 +18,9 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/inventory"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/eventlog"
-	"kanon.dev/kanon/follow"
-	"kanon.dev/kanon/listing"
+	"kanon.dev/kanon/live/eventlog"
+	"kanon.dev/kanon/live/follow"
+	"kanon.dev/kanon/live/listing"
 )
 
 // eventsOptions are the flags of kanon events.

@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/graph"
+	"kanon.dev/kanon/offline/graph"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )

@@ -11,10 +11,10 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
-	"kanon.dev/kanon/layout"
-	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/offline/layout"
+	"kanon.dev/kanon/offline/manifests"
+	"kanon.dev/kanon/offline/textdiff"
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/textdiff"
 )
 
 // errLayout ends a command whose output has named the files that are not laid out as they should be.

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
-	"kanon.dev/kanon/manifests"
-	"kanon.dev/kanon/scaffold"
+	"kanon.dev/kanon/offline/manifests"
+	"kanon.dev/kanon/offline/scaffold"
 )
 
 // initOptions are the flags of kanon init.

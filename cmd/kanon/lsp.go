@@ -8,8 +8,8 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/version"
-	"kanon.dev/kanon/languageserver"
-	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/offline/languageserver"
+	"kanon.dev/kanon/offline/manifests"
 )
 
 // typingPause is how long a text must stay as it is before findings are shown: longer than between two keys.

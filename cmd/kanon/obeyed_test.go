@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 )

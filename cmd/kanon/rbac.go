@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
-	"kanon.dev/kanon/access"
 	"kanon.dev/kanon/cmd/kanon/internal/connection"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/listing"
+	"kanon.dev/kanon/live/listing"
+	"kanon.dev/kanon/offline/access"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
 )

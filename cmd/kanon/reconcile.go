@@ -12,8 +12,8 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/inventory"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
-	"kanon.dev/kanon/installed"
-	"kanon.dev/kanon/operations"
+	"kanon.dev/kanon/live/installed"
+	"kanon.dev/kanon/live/operations"
 )
 
 // reconcileOptions are the flags of kanon reconcile.

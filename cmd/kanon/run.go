@@ -18,11 +18,11 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/version"
-	"kanon.dev/kanon/leadership"
 	"kanon.dev/kanon/manager"
-	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/manager/leadership"
+	"kanon.dev/kanon/manager/tracing"
+	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/tracing"
 )
 
 // lastTraces is how long the end may take to send traces.

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kanon.dev/kanon/cmd/kanon/internal/commandline"
-	"kanon.dev/kanon/ruleschema"
+	"kanon.dev/kanon/offline/ruleschema"
 )
 
 func newSchemaCommand() *cobra.Command {

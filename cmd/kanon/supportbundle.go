@@ -20,8 +20,8 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/inventory"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/cmd/kanon/internal/version"
-	"kanon.dev/kanon/manifests"
-	"kanon.dev/kanon/supportbundle"
+	"kanon.dev/kanon/live/supportbundle"
+	"kanon.dev/kanon/offline/manifests"
 )
 
 // supportBundleOptions are the flags of kanon support-bundle.

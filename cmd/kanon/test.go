@@ -15,10 +15,10 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
-	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/offline/manifests"
+	"kanon.dev/kanon/offline/ruletest"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/ruletest"
 )
 
 // testOptions are the flags of kanon test.

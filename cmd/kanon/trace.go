@@ -20,11 +20,11 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/inventory"
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
-	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/live/ruleset"
+	"kanon.dev/kanon/live/trace"
+	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/ruleset"
-	"kanon.dev/kanon/trace"
 )
 
 // traceOptions are the flags of kanon trace.

@@ -19,14 +19,14 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/cmd/kanon/internal/version"
-	"kanon.dev/kanon/definitions/keeper"
 	"kanon.dev/kanon/engine/plan"
-	"kanon.dev/kanon/manifests"
-	"kanon.dev/kanon/report"
+	"kanon.dev/kanon/kinds/definitions/keeper"
+	"kanon.dev/kanon/offline/manifests"
+	"kanon.dev/kanon/offline/report"
+	"kanon.dev/kanon/offline/textdiff"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/textdiff"
 )
 
 // validateOptions are the flags of kanon validate.

@@ -17,13 +17,13 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/inquiry"
-	"kanon.dev/kanon/manifests"
-	"kanon.dev/kanon/provenance"
+	"kanon.dev/kanon/live/inquiry"
+	"kanon.dev/kanon/live/ruleset"
+	"kanon.dev/kanon/offline/manifests"
+	"kanon.dev/kanon/offline/provenance"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
-	"kanon.dev/kanon/ruleset"
 )
 
 // whyOptions are the flags of kanon why.

@@ -10,7 +10,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/kinds/schemas"
 )
 
 // BenchmarkChild measures what a Deployment costs without any request: to prepare it, and to see that it is in sync by

@@ -25,7 +25,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/kinds/schemas"
 )
 
 // world is one namespace of the real API server, with a parent, a Writer whose requests are recorded, and a client for

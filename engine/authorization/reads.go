@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/impersonation"
+	"kanon.dev/kanon/engine/impersonation"
 )
 
 // Lifetime is how long an answer is kept. A right that is taken away, or given, counts after that at the latest.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/authorization"
-	"kanon.dev/kanon/impersonation"
+	"kanon.dev/kanon/engine/impersonation"
 )
 
 // rights answers reviews by what is granted: "verb namespace/name", where an empty namespace is all.

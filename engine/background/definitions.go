@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"kanon.dev/kanon/definitions/change"
-	"kanon.dev/kanon/definitions/keeper"
 	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/kinds/definitions/change"
+	"kanon.dev/kanon/kinds/definitions/keeper"
 )
 
 const (

@@ -8,7 +8,7 @@
 //
 //   - [SchemaReader] reads the schemas of kinds,
 //   - [DefinitionWriter] applies the CustomResourceDefinitions that are beside rules in a text, and those that schemas of rules make,
-//     as far as package definitions/keeper allows it,
+//     as far as package kinds/definitions/keeper allows it,
 //   - [Reporter] gives each origin its report, and puts it into the log and the Events.
 //
 // The first two implement interfaces of package catalog, which takes in what they bring at its

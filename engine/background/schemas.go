@@ -18,9 +18,9 @@ import (
 
 	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/catalog"
-	"kanon.dev/kanon/openapi"
-	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/kinds/schemas"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 )
 
 // table has the kinds of a cluster.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/openapi"
-	"kanon.dev/kanon/openapi/builtin"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/kinds/openapi/builtin"
+	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/rules/syntax"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 )
 
 // KindSet is a set of kinds.

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/openapi"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/kinds/restmapping"
 )
 
 // SchemaReader reads the schemas of kinds for somebody who does not wait. It tries again

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/openapi/builtin"
+	"kanon.dev/kanon/kinds/openapi/builtin"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"

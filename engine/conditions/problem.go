@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/kinds/schemas"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/schemas"
 )
 
 // Problem is one thing that stands in the way of a parent.

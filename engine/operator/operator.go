@@ -14,7 +14,7 @@ import (
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/removal"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/rules/program"
 )
 

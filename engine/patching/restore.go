@@ -16,13 +16,13 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/impersonation"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
-	"kanon.dev/kanon/impersonation"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 )
 
 // restorePage is how many objects one request asks for when those are searched for that have something of a patch.

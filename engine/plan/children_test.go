@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/monitor"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 )
 
 // A rule that starts uses the informers of whole children if any rule has them; one that runs keeps its own.

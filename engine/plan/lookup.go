@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"kanon.dev/kanon/engine/monitor"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/rules/program"
 )
 

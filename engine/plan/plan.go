@@ -10,9 +10,9 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/ending"
+	"kanon.dev/kanon/engine/impersonation"
 	"kanon.dev/kanon/engine/monitor"
-	"kanon.dev/kanon/impersonation"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )

@@ -7,7 +7,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 )
 
 // adopt takes over an object that has a child's name and that nobody claims, for a node that may. What the parent belongs to is

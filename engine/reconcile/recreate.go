@@ -19,7 +19,7 @@ import (
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/parents"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )

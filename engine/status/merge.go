@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/kinds/schemas"
 )
 
 // mergesConditions tells whether the rule's and Kanon's conditions are merged, item by item, into a list that the API server

@@ -8,7 +8,7 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
-	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/kinds/schemas"
 )
 
 // Ready, Reconciling and Stalled speak of one state, so they are all one rule's or all another's: Ready=True beside the

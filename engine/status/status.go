@@ -16,9 +16,9 @@ import (
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/kinds/schemas"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/schemas"
 )
 
 // Changes is how a reconcile writes its parent.

@@ -13,9 +13,9 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/plan"
-	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/kinds/schemas"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/schemas"
 )
 
 // yieldStatus leaves to other rules that run what they say in the parent's status with other values.

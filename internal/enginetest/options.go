@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/impersonation"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/impersonation"
-	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/schemas"
+	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/kinds/schemas"
 	"kanon.dev/kanon/wire"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/openapi"
 )
 
 // Does a field take what an expression gives, and if not, what would the author write?

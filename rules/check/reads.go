@@ -3,7 +3,7 @@ package check
 import (
 	"cmp"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/flow"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/openapi"
 )
 
 // Type is what is known of a value before the rule runs. Of the zero value nothing is known.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"

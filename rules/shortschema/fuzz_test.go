@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/definitions"
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/definitions"
+	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/syntax"
 )

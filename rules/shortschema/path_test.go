@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"kanon.dev/kanon/definitions"
-	"kanon.dev/kanon/openapi/builtin"
+	"kanon.dev/kanon/kinds/definitions"
+	"kanon.dev/kanon/kinds/openapi/builtin"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"kanon.dev/kanon/definitions"
+	"kanon.dev/kanon/kinds/definitions"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/yamltree"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/openapi"
 )
 
 // base is what a type is at heart, which decides the markers that it takes.

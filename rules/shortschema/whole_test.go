@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kanon.dev/kanon/definitions"
-	"kanon.dev/kanon/openapi"
-	"kanon.dev/kanon/openapi/builtin"
+	"kanon.dev/kanon/kinds/definitions"
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/kinds/openapi/builtin"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )

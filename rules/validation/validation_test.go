@@ -37,7 +37,7 @@ func find(t *testing.T, text string) (codes, messages []string) {
 	return codes, messages
 }
 
-// What testdata/templates.yaml wants is found. The API server is asked in openapi/builtin.
+// What testdata/templates.yaml wants is found. The API server is asked in kinds/openapi/builtin.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/templates.yaml")

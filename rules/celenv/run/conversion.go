@@ -11,7 +11,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/value"
 )

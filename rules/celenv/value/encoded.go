@@ -7,7 +7,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/openapi"
 )
 
 // JSON has no bytes: a field with format: byte holds base64. In an expression it is bytes, as in

@@ -15,7 +15,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 
-	"kanon.dev/kanon/openapi"
+	"kanon.dev/kanon/kinds/openapi"
 )
 
 // ErrNoValue is what ToJSON gives for optional.none().

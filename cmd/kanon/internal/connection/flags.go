@@ -17,11 +17,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"kanon.dev/kanon/apiserver"
 	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/version"
-	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/manager/apiserver"
+	"kanon.dev/kanon/offline/manifests"
 )
 
 // Group is the heading, in help texts, of the flags that find a cluster.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"kanon.dev/kanon/apiserver"
+	"kanon.dev/kanon/manager/apiserver"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"kanon.dev/kanon/apiserver"
+	"kanon.dev/kanon/manager/apiserver"
 )
 
 // transport is a function as a transport.

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"kanon.dev/kanon/apiserver"
+	"kanon.dev/kanon/manager/apiserver"
 )
 
 // The exit codes of all commands. CI scripts tell them apart.

@@ -15,8 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/apiserver"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/manager/apiserver"
 )
 
 func TestExitCode(t *testing.T) {

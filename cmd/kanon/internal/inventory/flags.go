@@ -17,9 +17,9 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/installed"
-	"kanon.dev/kanon/listing"
-	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/live/installed"
+	"kanon.dev/kanon/live/listing"
+	"kanon.dev/kanon/offline/manifests"
 )
 
 // Flags are those of the commands for rules that a cluster has, by the names that kubectl has for them.

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
-	"kanon.dev/kanon/follow"
-	"kanon.dev/kanon/installed"
-	"kanon.dev/kanon/listing"
+	"kanon.dev/kanon/live/follow"
+	"kanon.dev/kanon/live/installed"
+	"kanon.dev/kanon/live/listing"
 	"kanon.dev/kanon/rules/program"
 )
 

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/installed"
-	"kanon.dev/kanon/livepreview"
+	"kanon.dev/kanon/live/installed"
+	"kanon.dev/kanon/live/livepreview"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
 )

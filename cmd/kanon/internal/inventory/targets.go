@@ -15,7 +15,7 @@ import (
 
 	"kanon.dev/kanon/cmd/kanon/internal/connection"
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
-	"kanon.dev/kanon/installed"
+	"kanon.dev/kanon/live/installed"
 )
 
 // TargetFlags choose parents, or rules, that a command does something to.

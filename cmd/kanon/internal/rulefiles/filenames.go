@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
-	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/offline/manifests"
 )
 
 // Filenames are the flags -f and -R, as kubectl has them: files and directories with rules, beside those that arguments name.

@@ -9,11 +9,11 @@ import (
 
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
-	"kanon.dev/kanon/manifests"
+	"kanon.dev/kanon/live/ruleset"
+	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"
-	"kanon.dev/kanon/ruleset"
 )
 
 // Read reads the rules in files against the kinds of Kubernetes and of definitions, for commands that need no cluster. An

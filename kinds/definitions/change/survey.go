@@ -1,0 +1,304 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/kinds/definitions"
+)
+
+const (
+	// maxNamed bounds how many objects a loss names.
+	maxNamed = 5
+	// maxGroups bounds how many losses are kept apart.
+	maxGroups = 100
+)
+
+// Survey finds what objects would lose by a change. Make it with Comparison.Survey.
+type Survey struct {
+	comparison    *Comparison
+	before, after definitions.Kinds
+	pairs         []pair
+	recomputes    func(manager string) bool
+	// defaults are the changes that take a default away.
+	defaults []Change
+
+	objects, damaged int
+	groups           map[group]*Loss
+	// others counts the losses that are in none of the groups.
+	others int
+}
+
+// pair is a version that an object had, and the one that it will have.
+type pair struct{ before, after schema.GroupVersionKind }
+
+// group is what losses of several objects have in common.
+type group struct{ path, message string }
+
+// Loss is what objects would lose.
+type Loss struct {
+	// Text says what, such as "spec.color: the value is dropped".
+	Text string
+	// Names are those of the first objects, and Count how many there are.
+	Names []string
+	Count int
+}
+
+// String names the objects.
+func (l Loss) String() string {
+	if len(l.Names) == 0 {
+		return fmt.Sprintf("%d %s", l.Count, l.Text)
+	}
+	names := strings.Join(l.Names, ", ")
+	if more := l.Count - len(l.Names); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return l.Text + ", in " + names
+}
+
+// Survey prepares to look at objects. What managers for which recomputes is true have set in a status is no loss.
+func (c *Comparison) Survey(recomputes func(manager string) bool) (*Survey, error) {
+	s := &Survey{comparison: c, recomputes: recomputes, groups: make(map[group]*Loss)}
+	var err error
+	if s.before, s.after, err = c.kinds(); err != nil {
+		return nil, err
+	}
+	s.pairs = c.pairs()
+	for _, change := range c.Changes {
+		if change.lostDefault != nil {
+			s.defaults = append(s.defaults, change)
+		}
+	}
+	return s, nil
+}
+
+// pairs are the versions in which objects are compared: the one that they are stored in, and those that people use. A version that is
+// converted by a webhook has other fields than the one that is read, so it is left out.
+func (c *Comparison) pairs() []pair {
+	find := func(crd *apiextensionsv1.CustomResourceDefinition, is func(v apiextensionsv1.CustomResourceDefinitionVersion) bool) string {
+		if at := slices.IndexFunc(crd.Spec.Versions, is); at >= 0 {
+			return crd.Spec.Versions[at].Name
+		}
+		return ""
+	}
+	stored := func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }
+	gvk := func(version string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: c.before.Spec.Group, Version: version, Kind: c.before.Spec.Names.Kind}
+	}
+	found := []pair{{gvk(find(c.before, stored)), gvk(find(c.after, stored))}}
+	for _, v := range c.before.Spec.Versions {
+		served := find(c.after, func(other apiextensionsv1.CustomResourceDefinitionVersion) bool {
+			return other.Name == v.Name && other.Served
+		})
+		if p := (pair{gvk(v.Name), gvk(served)}); v.Served && served != "" && !slices.Contains(found, p) {
+			found = append(found, p)
+		}
+	}
+	if conversion := c.before.Spec.Conversion; conversion != nil && conversion.Strategy == apiextensionsv1.WebhookConverter {
+		found = slices.DeleteFunc(found, func(p pair) bool { return p.before.Version != c.Objects.Version })
+	}
+	return found
+}
+
+// Add looks at an object, as it was read in the version of Comparison.Objects.
+func (s *Survey) Add(ctx context.Context, object *unstructured.Unstructured) error {
+	s.objects++
+	found := make(map[group]bool)
+	object = s.withoutRecomputed(object)
+	for _, p := range s.pairs {
+		before, err := check(ctx, s.before, object, p.before)
+		if err != nil {
+			return err
+		}
+		after, err := check(ctx, s.after, object, p.after)
+		if err != nil {
+			return err
+		}
+		for _, loss := range after {
+			if !slices.Contains(before, loss) {
+				found[group{path: withoutIndices(loss.Path), message: loss.Message}] = true
+			}
+		}
+	}
+	for _, change := range s.defaults {
+		if hasValue(object.Object, strings.Split(strings.ReplaceAll(change.Path, "[*]", ".*"), "."), change.lostDefault) {
+			found[group{path: change.Path, message: "the value may be no more than the default, which goes"}] = true
+		}
+	}
+	for _, change := range s.comparison.with(OfUsers) {
+		if change.Version == "" || change.Path != "" || !s.gone(change.Version) {
+			found[group{message: change.String()}] = true
+		} else if uses(object, schema.GroupVersion{Group: s.comparison.before.Spec.Group, Version: change.Version}.String()) {
+			found[group{message: change.String() + ", and objects were written through it"}] = true
+		} else {
+			found[group{message: change.String() + ", and whoever reads through it fails"}] = true
+		}
+	}
+	if len(found) > 0 {
+		s.damaged++
+	}
+	for g := range found {
+		s.count(g, object)
+	}
+	return nil
+}
+
+// gone reports whether a version is no longer served.
+func (s *Survey) gone(version string) bool {
+	return !slices.ContainsFunc(s.comparison.after.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == version && v.Served
+	})
+}
+
+func (s *Survey) count(g group, object *unstructured.Unstructured) {
+	loss := s.groups[g]
+	if loss == nil {
+		if len(s.groups) >= maxGroups {
+			s.others++
+			return
+		}
+		loss = &Loss{Text: g.message}
+		if g.path != "" {
+			loss.Text = g.path + ": " + g.message
+		}
+		s.groups[g] = loss
+	}
+	loss.Count++
+	if len(loss.Names) < maxNamed {
+		name := object.GetName()
+		if namespace := object.GetNamespace(); namespace != "" {
+			name = namespace + "/" + name
+		}
+		loss.Names = append(loss.Names, name)
+	}
+}
+
+// Losses lists what the objects would lose, those of the most objects first.
+func (s *Survey) Losses() []Loss {
+	losses := make([]Loss, 0, len(s.groups))
+	for _, loss := range s.groups {
+		losses = append(losses, *loss)
+	}
+	slices.SortFunc(losses, func(a, b Loss) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Text, b.Text)) })
+	if s.others > 0 {
+		losses = append(losses, Loss{Text: "more", Count: s.others})
+	}
+	return losses
+}
+
+// Counts are how many objects there are, and how many of them would lose something.
+func (s *Survey) Counts() (objects, damaged int) { return s.objects, s.damaged }
+
+// check returns what is wrong with an object in a version.
+func check(ctx context.Context, kinds definitions.Kinds, object *unstructured.Unstructured, as schema.GroupVersionKind) ([]definitions.Loss, error) {
+	converted := *object
+	converted.Object = maps.Clone(object.Object)
+	converted.SetGroupVersionKind(as)
+	return kinds.CheckStored(ctx, &converted)
+}
+
+// withoutRecomputed is an object without the fields of its status that are computed again.
+func (s *Survey) withoutRecomputed(object *unstructured.Unstructured) *unstructured.Unstructured {
+	status, ok := object.Object["status"].(map[string]any)
+	if !ok {
+		return object
+	}
+	left := maps.Clone(status)
+	for _, entry := range object.GetManagedFields() {
+		if !s.recomputes(entry.Manager) || entry.FieldsV1 == nil {
+			continue
+		}
+		for name := range fieldsBelow(entry.FieldsV1.GetRawBytes(), "f:status") {
+			delete(left, strings.TrimPrefix(name, "f:"))
+		}
+	}
+	out := *object
+	out.Object = maps.Clone(object.Object)
+	out.Object["status"] = left
+	return &out
+}
+
+// uses reports whether an object was written through a version.
+func uses(object *unstructured.Unstructured, apiVersion string) bool {
+	for _, entry := range object.GetManagedFields() {
+		if entry.APIVersion == apiVersion {
+			return true
+		}
+	}
+	return false
+}
+
+var index = regexp.MustCompile(`\[[^\]]*\]`)
+
+// withoutIndices is a path that is the same for all items of a list.
+func withoutIndices(path string) string { return index.ReplaceAllString(path, "[*]") }
+
+// hasValue reports whether a value has another one at a path, or more than it there.
+func hasValue(value any, path []string, wanted any) bool {
+	if len(path) == 0 {
+		return contains(value, wanted)
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if path[0] == anyItem {
+			for _, below := range value {
+				if hasValue(below, path[1:], wanted) {
+					return true
+				}
+			}
+			return false
+		}
+		below, ok := value[path[0]]
+		return ok && hasValue(below, path[1:], wanted)
+	case []any:
+		return path[0] == anyItem && slices.ContainsFunc(value, func(item any) bool { return hasValue(item, path[1:], wanted) })
+	}
+	return false
+}
+
+// contains reports whether a value has all of another one.
+func contains(value, part any) bool {
+	fields, ok := part.(map[string]any)
+	if !ok {
+		return equality.Semantic.DeepEqual(number(value), number(part))
+	}
+	all, ok := value.(map[string]any)
+	if !ok {
+		return false
+	}
+	for name, below := range fields {
+		if !contains(all[name], below) {
+			return false
+		}
+	}
+	return true
+}
+
+// number is a number as JSON has it.
+func number(value any) any {
+	if n, ok := value.(int64); ok {
+		return float64(n)
+	}
+	return value
+}
+
+// fieldsBelow are the fields below a name in a managedFields entry.
+func fieldsBelow(raw []byte, name string) map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	var below map[string]json.RawMessage
+	if json.Unmarshal(raw, &all) != nil || json.Unmarshal(all[name], &below) != nil {
+		return nil
+	}
+	return below
+}

@@ -1,0 +1,164 @@
+package keeper
+
+import (
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"kanon.dev/kanon/kinds/definitions/change"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// The reasons of refusals.
+const (
+	// ReasonTaken: somebody else made the definition, or keeps it.
+	ReasonTaken = "DefinitionTaken"
+	// ReasonHeld: objects would lose something by the change, or the API server does not allow it.
+	ReasonHeld = "DefinitionHeld"
+	// ReasonForbidden: Kanon lacks the rights.
+	ReasonForbidden = "Forbidden"
+	// ReasonRefused: the API server does not take the definition.
+	ReasonRefused = "DefinitionRefused"
+)
+
+// maxLines bounds how many changes or losses a message lists.
+const maxLines = 10
+
+// Refusal is why a definition is not written until somebody acts.
+type Refusal struct {
+	// Reason is one word for it.
+	Reason string
+	// Summary says what is refused and why, in one line. Items list the details.
+	Summary string
+	Items   []string
+	// Advice says how to go on, each line another way.
+	Advice []string
+	// Token confirms the change all the same; empty: nobody can.
+	Token string
+}
+
+// Message is the refusal in several lines, the important ones first. It begins with the reason.
+func (r *Refusal) Message() string {
+	lines := []string{r.Reason + ": " + r.Summary}
+	if len(r.Items) > 0 {
+		lines[0] += ":"
+	}
+	for _, item := range r.Items[:min(len(r.Items), maxLines)] {
+		lines = append(lines, "- "+item)
+	}
+	if more := len(r.Items) - maxLines; more > 0 {
+		lines = append(lines, fmt.Sprintf("- and %d more", more))
+	}
+	return strings.Join(append(lines, r.Advice...), "\n")
+}
+
+// Line is the refusal without reason and advice, in one line.
+func (r *Refusal) Line() string {
+	if len(r.Items) == 0 {
+		return r.Summary
+	}
+	text := r.Summary + ": " + strings.Join(r.Items[:min(len(r.Items), maxLines)], "; ")
+	if more := len(r.Items) - maxLines; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// Hint is the advice in one line.
+func (r *Refusal) Hint() string { return strings.Join(r.Advice, "; ") }
+
+// Error is the message.
+func (r *Refusal) Error() string { return r.Message() }
+
+// taken refuses to take over a definition; keeper is the rule of another Kanon that keeps it.
+func taken(w Wanted, keeper string, changes *change.Comparison) *Refusal {
+	who := "Kanon did not create it"
+	if keeper != "" {
+		who = fmt.Sprintf("rule %s of another Kanon keeps it", keeper)
+	}
+	return &Refusal{
+		Reason:  ReasonTaken,
+		Summary: fmt.Sprintf("%s stays as it is: it differs from spec.parent.schema, and %s", w.name(), who),
+		Items:   texts(changes.Changes),
+		Advice:  []string{"to take it over, and change it so, write adopt: true in spec.parent.schema"},
+	}
+}
+
+// impossible refuses what the API server does.
+func impossible(w Wanted, never []change.Change) *Refusal {
+	return &Refusal{
+		Reason:  ReasonHeld,
+		Summary: w.name() + " stays as it is, because the API server does not allow this change",
+		Items:   texts(never),
+		Advice:  []string{fmt.Sprintf("undo the change of %s, or give the new kind another name", w.source())},
+	}
+}
+
+// held refuses a change by which objects lose something.
+func held(w Wanted, survey *change.Survey, token string) *Refusal {
+	objects, damaged := survey.Counts()
+	marked := "the rule"
+	if w.isBeside() {
+		marked = "the definition"
+	}
+	return &Refusal{
+		Reason:  ReasonHeld,
+		Token:   token,
+		Summary: fmt.Sprintf("%s stays as it is, because %d of %d objects would lose something", w.name(), damaged, objects),
+		Items:   texts(survey.Losses()),
+		Advice: []string{
+			fmt.Sprintf("to go on, change these objects, or undo the change of %s, or add a version there", w.source()),
+			fmt.Sprintf("to lose that, annotate %s, or the ConfigMap that contains it, with %s: %q", marked, syntax.AnnotationConfirmDefinition, token),
+		},
+	}
+}
+
+// source is where the definition is written.
+func (w Wanted) source() string {
+	if w.isBeside() {
+		return "the document"
+	}
+	return "spec.parent.schema"
+}
+
+// unread is why it is not known what objects would lose.
+func unread(w Wanted, changes *change.Comparison, err error) error {
+	err = fmt.Errorf("%s stays as it is, because it is not known what objects would lose: list %s: %w", w.name(), changes.Objects.GroupResource(), err)
+	if apierrors.IsForbidden(err) {
+		return &Refusal{Reason: ReasonForbidden, Summary: err.Error()}
+	}
+	return err
+}
+
+// Refused is the error of a request that applies a definition, as a *Refusal if that is one that does not go away by itself.
+func Refused(w Wanted, create bool, err error) error {
+	switch {
+	case w.isBeside():
+	case apierrors.IsForbidden(err):
+		verb := "change"
+		if create {
+			verb = "create"
+		}
+		return &Refusal{
+			Reason:  ReasonForbidden,
+			Summary: fmt.Sprintf("Kanon may not %s %s; the rule runs as soon as the cluster has it", verb, w.name()),
+			Items:   []string{err.Error()},
+			Advice: []string{
+				"an administrator can apply it: kanon crd RULE.yaml | kubectl apply -f -",
+				"or give Kanon the right: kanon rbac --definitions",
+			},
+		}
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return &Refusal{Reason: ReasonRefused, Summary: fmt.Sprintf("the API server refuses %s", w.name()), Items: []string{err.Error()}}
+	}
+	return err
+}
+
+func texts[T fmt.Stringer](items []T) []string {
+	lines := make([]string, len(items))
+	for i, item := range items {
+		lines[i] = item.String()
+	}
+	return lines
+}

@@ -1,0 +1,55 @@
+package builtin
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed" // schemas.json.gz
+	"fmt"
+	"io"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/kinds/openapi"
+)
+
+//go:generate go test -run TestSchemasAreThoseOfTheControlPlane . -update
+//go:generate go test -run TestAlwaysSetFields . -update
+
+//go:embed schemas.json.gz
+var compressed []byte
+
+var kinds = sync.OnceValues(load) //nolint:gochecknoglobals // decoded once, and never changed
+
+// Kinds returns the schemas of all kinds that are built in, which are read at the
+// first call. The error says that the embedded file is broken.
+func Kinds() (openapi.Kinds, error) { return kinds() }
+
+// Schemas gives the schemas of Kinds one by one. They are read when the first is asked for.
+type Schemas struct{}
+
+// Schema is the schema of a kind; nil if it is not built in.
+func (Schemas) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
+	loaded, _ := Kinds() // a test reads the embedded file
+	return loaded.Schema(gvk)
+}
+
+func load() (openapi.Kinds, error) {
+	document, err := decompress(compressed)
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in schemas: %w", err)
+	}
+	loaded, err := openapi.FromDocument(document)
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in schemas: %w", err)
+	}
+	return loaded, nil
+}
+
+func decompress(data []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
+}

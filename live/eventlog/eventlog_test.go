@@ -1,0 +1,78 @@
+package eventlog_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/live/eventlog"
+	"kanon.dev/kanon/live/listing"
+)
+
+func decode(t *testing.T, text string) eventlog.Event {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	event, err := eventlog.Of(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event
+}
+
+const head = "apiVersion: v1\nkind: Event\nmetadata: {name: e, namespace: shop}\n" +
+	"involvedObject: {apiVersion: shop.example.com/v1, kind: WebApp, namespace: shop, name: web, uid: u}\n"
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 5, 6, 0, 0, 0, time.UTC)
+	once := decode(t, head+"type: Warning\nreason: NameTaken\nmessage: \"a\\nb\"\nfirstTimestamp: 2026-03-05T05:55:00Z\nlastTimestamp: 2026-03-05T05:55:00Z\n")
+	often := decode(t, head+"type: Normal\nreason: Adopted\nmessage: m\ncount: 3\nfirstTimestamp: 2026-03-05T04:00:00Z\nlastTimestamp: 2026-03-05T05:59:00Z\n")
+	modern := decode(t, head+"type: Normal\nreason: Deleted\nmessage: m\neventTime: 2026-03-05T05:59:30.000000Z\nfirstTimestamp: null\nlastTimestamp: null\n")
+	var out strings.Builder
+	printer := listing.Printer{Out: &out}
+	if err := printer.Print(eventlog.ListOf([]eventlog.Event{once, often, modern}, true, now)); err != nil {
+		t.Fatal(err)
+	}
+	const want = `NAMESPACE   LAST SEEN         TYPE      REASON      OBJECT       MESSAGE
+shop        5m                Warning   NameTaken   WebApp/web   a b
+shop        60s (x3 over 120m)  Normal    Adopted     WebApp/web   m
+shop        30s               Normal    Deleted     WebApp/web   m
+`
+	fold := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	if diff := cmp.Diff(fold(want), fold(out.String())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	event := decode(t, head+"type: Warning\nreason: NameTaken\nmessage: m\n")
+	web, other := event.Object, event.Object
+	other.Name = "other"
+	ofCore := identity.ID{NamespacedName: web.NamespacedName}
+	ofCore.Kind = "WebApp"
+	for name, tt := range map[string]struct {
+		filter eventlog.Filter
+		want   int
+	}{
+		"all":           {eventlog.Filter{}, 1},
+		"by type":       {eventlog.Filter{Types: []string{"normal", "warning"}}, 1},
+		"another type":  {eventlog.Filter{Types: []string{"Normal"}}, 0},
+		"by object":     {eventlog.Filter{Object: &web}, 1},
+		"another name":  {eventlog.Filter{Object: &other}, 0},
+		"another group": {eventlog.Filter{Object: &ofCore}, 0},
+		"both":          {eventlog.Filter{Types: []string{"Normal"}, Object: &web}, 0},
+	} {
+		if got := eventlog.Matching([]eventlog.Event{event}, tt.filter); len(got) != tt.want {
+			t.Errorf("%s: %d Events, want %d", name, len(got), tt.want)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package installed
+
+import (
+	"strings"
+
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/kinds/definitions/keeper"
+)
+
+// State is how a rule fares.
+type State string
+
+// The states of a rule.
+const (
+	// Running: Kanon runs the rule as it is written.
+	Running State = "Running"
+	// Suspended: the rule is suspended, and Kanon writes nothing for it.
+	Suspended State = "Suspended"
+	// PruneHeld: the rule runs, but the prune guard blocks what its revision would delete.
+	PruneHeld State = conditions.ReasonPruneHeld
+	// DefinitionHeld: the rule does not run as it is written, because objects would lose something by the definition that it makes. The
+	// last revision before may run.
+	DefinitionHeld State = keeper.ReasonHeld
+	// Refused: Kanon does not run the rule as it is written. The last revision without mistakes may run.
+	Refused State = "Refused"
+	// Removing: the text of the rule is gone, and Kanon cleans up after it.
+	Removing State = "Removing"
+	// InFile: the rule is in a file of Kanon's process, which reports in its log how it fares. What the prune guard blocks is known.
+	InFile State = "InFile"
+	// Unknown: Kanon has not reported on the rule. It may be not running, or not have come to it.
+	Unknown State = "Unknown"
+)
+
+// Ready is the state as a condition has it: True, False or Unknown.
+func (s State) Ready() string {
+	switch s {
+	case Running, Suspended:
+		return "True"
+	case Unknown, InFile:
+		return "Unknown"
+	default:
+		return "False"
+	}
+}
+
+// Held is what the prune guard blocks. If an earlier version of Kanon has written it, there is no more than the message, and of a rule
+// with a text the revision.
+type Held = record.Blocked
+
+const (
+	unreported = "Kanon has not reported on it: it is not running, or has another --namespace"
+	outdated   = "Kanon has not reported on it since it was suspended or resumed"
+	inFile     = "it is in a file of Kanon's process, whose log says how it fares"
+	removing   = "its text is gone, and its record is still there: Kanon cleans up after it when it runs"
+)
+
+// judge takes in what Kanon reported on the origin of the rule.
+func (rule *Rule) judge(report *source.Report) {
+	rule.State, rule.Message = Unknown, unreported
+	if report == nil {
+		return
+	}
+	for _, of := range report.Rules {
+		if of.Name != rule.Name.Name {
+			continue
+		}
+		rule.Reason, rule.Message = of.Reason, of.Message
+		switch {
+		case !of.Ready && (of.Reason == conditions.ReasonPruneHeld || strings.HasPrefix(of.Message, conditions.ReasonPruneHeld+": ")):
+			rule.State, rule.Reason, rule.Held = PruneHeld, conditions.ReasonPruneHeld, rule.blocked()
+		case !of.Ready && of.Reason == keeper.ReasonHeld:
+			rule.State = DefinitionHeld
+		case !of.Ready:
+			rule.State = Refused
+		case rule.Decoded.Suspend != (of.Message == source.MessageSuspended):
+			rule.State, rule.Message = Unknown, outdated
+		case rule.Decoded.Suspend:
+			rule.State = Suspended
+		default:
+			rule.State = Running
+		}
+		return
+	}
+	if !report.Ready { // of a document that never could be read, no rule is known
+		rule.State, rule.Message = Refused, report.Message
+	}
+}
+
+// judgeRecord takes in what the record says of a rule of which the cluster has no text.
+func (rule *Rule) judgeRecord() {
+	rule.State, rule.Message = InFile, inFile
+	if rule.Origin.Path == "" {
+		rule.State, rule.Message = Removing, removing
+		return
+	}
+	if held := rule.Record.Blocked; held != nil && held.Message != "" {
+		rule.State, rule.Reason, rule.Message, rule.Held = PruneHeld, conditions.ReasonPruneHeld, held.Message, held
+	}
+}
+
+// blocked is what the guard blocks of a rule that is reported as blocked. The record may be about another revision, or not have it.
+func (rule *Rule) blocked() *Held {
+	if rule.Record != nil && rule.Record.Blocked != nil && rule.Record.Blocked.Revision == rule.Revision() {
+		return rule.Record.Blocked
+	}
+	return &Held{Revision: rule.Revision(), Message: rule.Message}
+}
+
+// Headline is the first line of the message.
+func (rule *Rule) Headline() string {
+	line, _, _ := strings.Cut(rule.Message, "\n")
+	return line
+}

@@ -1,0 +1,69 @@
+package installed
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/live/follow"
+)
+
+// Watches are what to follow for changes of what List reads. Rule objects are left out where the cluster does not have the kind,
+// or they may not be read.
+func Watches(ctx context.Context, client dynamic.Interface, namespace string) ([]follow.Watch, error) {
+	configMaps := client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(namespace)
+	texts, err1 := follow.Start(ctx, configMaps, metav1.ListOptions{LabelSelector: source.LabelRules + "=true"})
+	records, err2 := follow.Start(ctx, configMaps, metav1.ListOptions{LabelSelector: record.Label + "=true"})
+	objects, err3 := follow.Start(ctx, client.Resource(source.RulesGVR()).Namespace(namespace), metav1.ListOptions{})
+	watches := []follow.Watch{texts, records, objects}
+	if apierrors.IsNotFound(err3) || apierrors.IsForbidden(err3) {
+		watches, err3 = watches[:2], nil
+	}
+	return watches, errors.Join(err1, err2, err3)
+}
+
+// ParentWatches are what to follow for changes of what Parents reads; ParentOf reads what comes.
+func (r *Reader) ParentWatches(ctx context.Context, rule *Rule, q Query) ([]follow.Watch, error) {
+	resource, err := r.Resource(rule.ParentKind(), q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	w, err := follow.Start(ctx, resource, rule.parentOptions(q))
+	return []follow.Watch{w}, err
+}
+
+// ParentOf is an object as a parent of a rule; false if the rule does not select it.
+func (r *Reader) ParentOf(ctx context.Context, rule *Rule, object *unstructured.Unstructured) (Parent, bool) {
+	return rule.parentOf(object), r.Selects(ctx, rule, object)
+}
+
+// ChildWatches are what to follow for changes of what Children reads; ChildOf reads what comes. Kinds that the cluster does not have
+// are left out.
+func (r *Reader) ChildWatches(ctx context.Context, rule *Rule, q Query) ([]follow.Watch, error) {
+	var watches []follow.Watch
+	for _, gvk := range rule.childKinds() {
+		resource, err := r.Resource(gvk, q.Namespace)
+		if err != nil {
+			continue
+		}
+		w, err := follow.Start(ctx, resource, rule.childOptions(q))
+		if err != nil {
+			return nil, err
+		}
+		watches = append(watches, w)
+	}
+	return watches, nil
+}
+
+// ChildOf is an object as a child of a rule; false if it is none.
+func (rule *Rule) ChildOf(object *unstructured.Unstructured) (Child, bool) {
+	child := childOf(object)
+	return child, child.Owner.RuleID == rule.ID
+}

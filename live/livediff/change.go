@@ -1,0 +1,93 @@
+package livediff
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/live/livepreview"
+	"kanon.dev/kanon/offline/textdiff"
+	"kanon.dev/kanon/redact"
+)
+
+// Action is what would be done with an object.
+type Action string
+
+// The actions.
+const (
+	Created   Action = "create"
+	Updated   Action = "change"
+	Recreated Action = "recreate"
+	Deleted   Action = "delete"
+	Orphaned  Action = "orphan"
+	Patched   Action = "patch"
+	// Restored is for what a patch no longer sets.
+	Restored Action = "restore"
+	Status   Action = "status"
+	// Refused is for what cannot be written.
+	Refused Action = "refuse"
+	// Kept is for what would be deleted, and is not because something else is refused.
+	Kept Action = "keep"
+)
+
+// Change is what would be done with one object.
+type Change struct {
+	Action Action
+	Object *unstructured.Unstructured
+	// Message says why, where that does not show.
+	Message string
+	// before and after are the object; nil if it does not exist.
+	before, after *unstructured.Unstructured
+	// secrets are values that are not shown.
+	secrets redact.Values
+	// passes is true for what is refused now and not for ever: the object with the name of a child is being deleted.
+	passes bool
+	// recreates is true if the object is deleted first where the change is refused.
+	recreates bool
+}
+
+// Title is the change in a few words: "change Deployment.apps shop/web".
+func (c Change) Title() string {
+	title := fmt.Sprintf("%s %s", c.Action, identity.Of(c.Object))
+	if c.Message != "" {
+		title += ": " + c.secrets.Text(c.Message)
+	}
+	return title
+}
+
+// Unified is the change as a unified diff; empty for what is not written. Values of Secrets are not shown.
+func (c Change) Unified() string {
+	if c.Action == Refused || c.Action == Orphaned || c.Action == Kept {
+		return ""
+	}
+	name := strings.ReplaceAll(identity.Of(c.Object).String(), " ", "/")
+	before, after := c.shown()
+	return textdiff.Unified("live/"+name, before, "rule/"+name, after)
+}
+
+// patches are what patches of this parent would set.
+func (d *Differ) patches(ctx context.Context, p *livepreview.Preview) ([]Change, error) {
+	var all []Change
+	for _, patch := range p.Outcome.Patches {
+		for _, c := range patch.Contributions {
+			if c.Object == nil {
+				continue
+			}
+			targets, err := p.Targets(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			for _, live := range targets {
+				after := p.Patched(live, c)
+				if !equality.Semantic.DeepEqual(live.Object, after.Object) {
+					all = append(all, Change{Action: Patched, Object: live, Message: "patch " + patch.ID, before: live, after: after})
+				}
+			}
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,88 @@
+package livediff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/live/installed"
+)
+
+// parents is for the objects of the rule's kind of parents.
+func (d *Differ) parents() (dynamic.NamespaceableResourceInterface, error) {
+	gvk := d.options.Program.Parent.GVK
+	gvr, ok := d.options.Kinds.Resource(gvk)
+	if !ok {
+		return nil, fmt.Errorf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion())
+	}
+	return d.options.Client.Resource(gvr), nil
+}
+
+// Select reads the objects of the kind of parents with some labels, in a namespace or, if it is empty, in all. The error says that
+// there are none.
+func (d *Differ) Select(ctx context.Context, namespace, selector string) ([]*unstructured.Unstructured, error) {
+	resource, err := d.parents()
+	if err != nil {
+		return nil, err
+	}
+	kind := d.options.Program.Parent.GVK.Kind
+	list, err := resource.Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", kind, err)
+	}
+	if len(list.Items) == 0 {
+		return nil, errors.New(installed.NoneFound(kind, selector))
+	}
+	parents := make([]*unstructured.Unstructured, len(list.Items))
+	for i := range list.Items {
+		parents[i] = &list.Items[i]
+	}
+	return parents, nil
+}
+
+// Named reads a parent by its name.
+func (d *Differ) Named(ctx context.Context, namespace, name string) ([]*unstructured.Unstructured, error) {
+	resource, err := d.parents()
+	if err != nil {
+		return nil, err
+	}
+	parent, err := resource.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		kind := d.options.Program.Parent.GVK.Kind
+		if namespace == "" {
+			return nil, fmt.Errorf("%s %s does not exist: name another one, or a file", kind, name)
+		}
+		return nil, fmt.Errorf("%s %s does not exist in namespace %q: choose another namespace with -n, or name a file", kind, name, namespace)
+	}
+	return []*unstructured.Unstructured{parent}, err
+}
+
+// Written are the parents among objects of a file, as they would be in the cluster; see AsWritten. One without a namespace gets the one
+// that is given.
+func (d *Differ) Written(ctx context.Context, namespace string, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	resource, err := d.parents()
+	if err != nil {
+		return nil, err
+	}
+	spec := d.options.Program.Parent
+	var parents []*unstructured.Unstructured
+	for _, object := range objects {
+		if object.GroupVersionKind() != spec.GVK {
+			continue
+		}
+		if spec.Namespaced && object.GetNamespace() == "" {
+			object.SetNamespace(namespace)
+		}
+		parent, err := AsWritten(ctx, resource.Namespace(object.GetNamespace()), object)
+		if err != nil {
+			return nil, err
+		}
+		parents = append(parents, parent)
+	}
+	return parents, nil
+}

@@ -1,0 +1,85 @@
+package livediff
+
+import (
+	"strings"
+
+	"kanon.dev/kanon/offline/preview"
+	"kanon.dev/kanon/rules/program"
+)
+
+// Problem is a part of a rule that waits or fails for a parent.
+type Problem struct {
+	// Part is what it is about, such as "child web"; empty if Message has it.
+	Part string
+	// Fails is true if nothing changes before somebody changes something, and false if the part waits.
+	Fails   bool
+	Message string
+}
+
+func (p Problem) String() string {
+	verb := "waits: "
+	if p.Fails {
+		verb = "fails: "
+	}
+	return strings.TrimSpace(p.Part+" "+verb) + " " + p.Message
+}
+
+// problemsOf are what waits and fails in a preview, without values of Secrets.
+func problemsOf(p *preview.Preview) []Problem {
+	var all []Problem
+	add := func(part string, fails bool, message string) {
+		all = append(all, Problem{Part: part, Fails: fails, Message: p.Secrets.Text(message)})
+	}
+	if p.Unmatched != "" && p.Failed() {
+		add("the rule", true, p.Unmatched)
+	}
+	for _, node := range p.Nodes {
+		addState(add, "child "+node.ID, node.State, node.Problem)
+	}
+	for _, patch := range p.Outcome.Patches {
+		addState(add, "patch "+patch.ID, patch.State, patch.Problem)
+	}
+	for _, waiting := range p.Outcome.StatusWaiting {
+		add("", false, waiting)
+	}
+	for _, failed := range p.Outcome.StatusFailed {
+		add("", true, textOfProblem(failed))
+	}
+	return all
+}
+
+// addState adds a child or a patch that is not known.
+func addState(add func(part string, fails bool, message string), part string, state program.State, problem program.Problem) {
+	if state == program.StateWaiting || state == program.StateFailed {
+		add(part, state == program.StateFailed, textOfProblem(problem))
+	}
+}
+
+// textOfProblem is a problem with its place in the rule.
+func textOfProblem(p program.Problem) string {
+	if p.Path == "" {
+		return p.Text()
+	}
+	return p.Path + ": " + p.Text()
+}
+
+// Failures are what keeps the rule from doing all that it says for the parent: parts that fail, and what is refused.
+func (c *Changes) Failures() []string {
+	var all []string
+	for _, problem := range c.Problems {
+		if problem.Fails {
+			all = append(all, c.who()+": "+problem.String())
+		}
+	}
+	for _, change := range c.All {
+		if change.Action == Refused && !change.passes {
+			all = append(all, c.who()+": "+change.Title())
+		}
+	}
+	return all
+}
+
+// Concerns reports whether the parent has to do with the rule: the rule is for it, or was, so that something is undone.
+func (c *Changes) Concerns() bool {
+	return !c.unselected || len(c.All) > 0 || len(c.losses) > 0
+}

@@ -1,0 +1,345 @@
+package livediff
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/offline/overlay"
+	"kanon.dev/kanon/offline/preview"
+	"kanon.dev/kanon/rules/program"
+)
+
+// What a patch no longer sets. The cluster has which fields a patch of the rule holds in an object, but not for which parent. So these
+// fields are compared with what all parents set there, once the parents that were asked for have been evaluated; the others are
+// evaluated only if a field is left over.
+
+// contributor is a parent with what it sets by patches.
+type contributor struct {
+	patches []program.PatchOutcome
+	// unknown is true if it is not known what the parent sets, so that nothing is restored.
+	unknown bool
+}
+
+// note takes in what a parent sets.
+func (d *Differ) note(parent *unstructured.Unstructured, idle Idle, p *preview.Preview) {
+	c := contributor{patches: p.Outcome.Patches, unknown: idle == Suspended || p.Unmatched != "" && p.Failed()}
+	if idle == Terminating {
+		c.patches = nil
+	}
+	d.contributors[identity.Of(parent).NamespacedName] = c
+}
+
+// Restored are the fields that patches of the rule hold in objects of the cluster and that no parent sets any more: they are removed,
+// or get back the values that they had before. notes say what could not be found out. It is asked after Diff of all parents in question.
+func (d *Differ) Restored(ctx context.Context) (changes []Change, notes []string, err error) {
+	kinds, err := d.patchedKinds(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, gvk := range kinds {
+		client, ok := d.options.Resource(gvk, "")
+		if !ok {
+			continue // with a kind, all its objects went
+		}
+		list, err := client.List(ctx, metav1.ListOptions{})
+		switch {
+		case apierrors.IsForbidden(err):
+			notes = append(notes, fmt.Sprintf("what patches no longer set in objects of kind %s is not shown, which takes the right to list them in all namespaces", gvk.Kind))
+			continue
+		case err != nil:
+			return nil, nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
+		}
+		err = meta.EachListItem(list, func(item runtime.Object) error {
+			live, ok := item.(*unstructured.Unstructured)
+			if !ok || live.GetDeletionTimestamp() != nil {
+				return nil
+			}
+			found, err := d.restoredIn(ctx, live)
+			changes = append(changes, found...)
+			return err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return changes, notes, nil
+}
+
+// patchedKinds are the kinds of objects that may have something of the rule's patches: those of its text, and of its record.
+func (d *Differ) patchedKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
+	var kinds []schema.GroupVersionKind
+	add := func(gvk schema.GroupVersionKind) {
+		if !slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == gvk.GroupKind() }) {
+			kinds = append(kinds, gvk)
+		}
+	}
+	for _, patch := range d.options.Program.Patches {
+		if patch.Target == nil {
+			add(d.options.Program.Parent.GVK)
+		} else {
+			add(patch.GVK)
+		}
+	}
+	stated, err := d.previewer.Record(ctx)
+	for _, patch := range stated.Patches {
+		add(record.Patch.GVK(patch))
+	}
+	return kinds, err
+}
+
+// restoredIn is what would be restored in one object.
+func (d *Differ) restoredIn(ctx context.Context, live *unstructured.Unstructured) ([]Change, error) {
+	var changes []Change
+	for _, id := range patchset.Patched(live, d.previewer.RuleID()) {
+		change, err := d.restoredBy(ctx, live, id)
+		if err != nil {
+			return nil, fmt.Errorf("compare what patch %s has set in %s: %w", id, identity.Of(live), err)
+		}
+		if change != nil && !change.isEmpty() {
+			changes = append(changes, *change)
+		}
+	}
+	return changes, nil
+}
+
+// restoredBy is what would be restored of one patch in an object; nil where nothing would be.
+func (d *Differ) restoredBy(ctx context.Context, live *unstructured.Unstructured, id string) (*Change, error) {
+	manager := patchset.Manager(d.previewer.RuleID(), id)
+	content, _, err := d.content(ctx, live, id)
+	if err != nil || !hasSurplus(live, manager, content) {
+		return nil, err
+	}
+	if err := d.evaluateOthers(ctx); err != nil {
+		return nil, err
+	}
+	content, known, err := d.content(ctx, live, id)
+	if err != nil || !known || !hasSurplus(live, manager, content) {
+		return nil, err // nothing is restored while it is not known what a parent sets
+	}
+	after, err := d.released(ctx, live, manager, content)
+	if err != nil {
+		return nil, err
+	}
+	// What is set there is a change of the parent that sets it.
+	before := live.DeepCopy()
+	if content != nil {
+		overlay.Apply(d.options.Kinds.Schema(live.GroupVersionKind()), before.Object, nil, content.AsObject())
+	}
+	if field := patchset.SharedField(live.GroupVersionKind().GroupKind()); field != "" {
+		joinedBefore(before, after, field)
+	}
+	return &Change{Action: Restored, Object: live, Message: "patch " + id + " no longer sets all that it has set there", before: before, after: after}, nil
+}
+
+// joinedBefore adds to a list of an object what it has afterwards.
+func joinedBefore(before, after *unstructured.Unstructured, field string) {
+	had, _ := before.Object[field].([]any)
+	has, _ := after.Object[field].([]any)
+	for _, item := range has {
+		if !slices.ContainsFunc(had, func(other any) bool { return equality.Semantic.DeepEqual(other, item) }) {
+			had = append(had, item)
+		}
+	}
+	if len(had) > 0 {
+		before.Object[field] = had
+	}
+}
+
+// hasSurplus reports whether a manager holds something in an object that is not in content.
+func hasSurplus(live *unstructured.Unstructured, manager string, content *patchset.Part) bool {
+	wanted, paths := wantedIn(content)
+	held, _ := patchset.PatchEntry(live, manager)
+	return held != nil && !held.Difference(paths).Empty() || patchset.PlanSharedList(live, manager, wanted).Removes()
+}
+
+// wantedIn are the items of a shared list and the paths that are set; none for nil.
+func wantedIn(content *patchset.Part) (items []string, paths *fieldpath.Set) {
+	if content == nil {
+		return nil, &fieldpath.Set{}
+	}
+	return content.Shared, content.Paths
+}
+
+// content is what the parents that were evaluated set in an object by a patch, together; known is false if that is not known of all.
+func (d *Differ) content(ctx context.Context, live *unstructured.Unstructured, id string) (content *patchset.Part, known bool, err error) {
+	known = true
+	var parts []*patchset.Part
+	for _, parent := range slices.SortedFunc(maps.Keys(d.contributors), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
+		c := d.contributors[parent]
+		known = known && !c.unknown
+		for _, patch := range c.patches {
+			if patch.ID != id {
+				continue
+			}
+			known = known && !patch.Unknown
+			for _, contribution := range patch.Contributions {
+				if !d.isTarget(id, contribution.Target, live) {
+					continue
+				}
+				if contribution.Object == nil {
+					known = false
+					continue
+				}
+				part, err := d.part(ctx, live, contribution.Object)
+				if err != nil {
+					return nil, false, err
+				}
+				parts = append(parts, part)
+			}
+		}
+	}
+	merged, err := patchset.Merge(nil, parts)
+	if err != nil {
+		return nil, false, err
+	}
+	return merged.Part, known, nil
+}
+
+// part is what one parent sets in an object.
+func (d *Differ) part(ctx context.Context, live, object *unstructured.Unstructured) (*patchset.Part, error) {
+	kind, err := d.kind(ctx, object.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	served, _ := d.options.Kinds.Lookup(live.GroupVersionKind())
+	return patchset.NewPart(kind, kind.Normalise(object, served.HasStatus))
+}
+
+// isTarget reports whether a contribution of a patch is for an object.
+func (d *Differ) isTarget(id string, target program.Target, live *unstructured.Unstructured) bool {
+	gvk := d.options.Program.Parent.GVK
+	for _, patch := range d.options.Program.Patches {
+		if patch.ID == id && patch.Target != nil {
+			gvk = patch.GVK
+		}
+	}
+	switch {
+	case gvk.GroupKind() != live.GroupVersionKind().GroupKind(), !target.AllNamespaces && target.Namespace != live.GetNamespace():
+		return false
+	case target.Name != "":
+		return target.Name == live.GetName()
+	}
+	return target.Selector == nil || target.Selector.Matches(labels.Set(live.GetLabels()))
+}
+
+// evaluateOthers evaluates the parents of the rule that were not yet.
+func (d *Differ) evaluateOthers(ctx context.Context) error {
+	if d.evaluatedAll {
+		return nil
+	}
+	resource, err := d.parents()
+	if err != nil {
+		return err
+	}
+	list, err := resource.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list %s, which takes the right to list them in all namespaces: %w", d.options.Program.Parent.GVK.Kind, err)
+	}
+	for i := range list.Items {
+		parent := &list.Items[i]
+		if _, done := d.contributors[identity.Of(parent).NamespacedName]; done {
+			continue
+		}
+		p, err := d.previewer.Preview(ctx, parent)
+		if err != nil {
+			return err
+		}
+		d.note(parent, d.idle(parent), p.Preview)
+	}
+	d.evaluatedAll = true
+	return nil
+}
+
+// released is an object after the manager of a patch has restored what it took from others, and applied content; nil: nothing.
+func (d *Differ) released(ctx context.Context, live *unstructured.Unstructured, manager string, content *patchset.Part) (*unstructured.Unstructured, error) {
+	kind, err := d.kind(ctx, live.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	object, err := givenBack(live, manager, content)
+	if err != nil {
+		return nil, err
+	}
+	var entries []any
+	for _, e := range fieldset.EntriesOf(object) {
+		entries = append(entries, e.Item())
+	}
+	config := map[string]any{}
+	if content != nil {
+		config = maps.Clone(content.AsObject())
+	}
+	config["apiVersion"], config["kind"] = live.GetAPIVersion(), live.GetKind()
+	after, err := applied(kind, object, entries, manager, config)
+	if err != nil {
+		return nil, err
+	}
+	after.SetName(live.GetName())
+	after.SetNamespace(live.GetNamespace())
+	if field := patchset.SharedField(live.GroupVersionKind().GroupKind()); field != "" {
+		wanted, _ := wantedIn(content)
+		if items := patchset.PlanSharedList(live, manager, wanted).Items(live, field); len(items) > 0 {
+			after.Object[field] = items
+		} else {
+			delete(after.Object, field)
+		}
+	}
+	return after, nil
+}
+
+// givenBack is an object with the values that a manager of a patch took from others and sets no more, and with their owners.
+func givenBack(live *unstructured.Unstructured, manager string, content *patchset.Part) (*unstructured.Unstructured, error) {
+	held, _ := patchset.PatchEntry(live, manager)
+	if held == nil {
+		held = &fieldpath.Set{}
+	}
+	object := live.DeepCopy()
+	_, restored := patchset.SplitPrevious(live, manager, content, held)
+	for _, previous := range restored {
+		path, _ := previous.Fields()
+		pointer, ok := fieldset.PointerTo(object.Object, path)
+		if !ok {
+			continue // what held it is gone
+		}
+		entries, err := patchset.MoveOwnership(object, manager, cmp.Or(previous.Owner, patchset.RestoreManager), fieldpath.NewSet(path))
+		if err != nil {
+			return nil, err
+		}
+		value, err := plain(previous.Value)
+		if err != nil {
+			return nil, err
+		}
+		object.Object = fieldset.Replaced(object.Object, []fieldset.Operation{
+			{Op: "replace", Path: pointer, Value: value}, {Op: "replace", Path: "/metadata/managedFields", Value: entries},
+		})
+	}
+	return object, nil
+}
+
+// plain is a value with numbers as objects have them.
+func plain(value any) (out any, err error) {
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	return out, err
+}

@@ -1,0 +1,108 @@
+package livediff
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/offline/preview"
+)
+
+// shown are both sides as YAML, without what is not for people and without values of Secrets.
+func (c Change) shown() (before, after []byte) {
+	a, b := withoutNoise(c.before), withoutNoise(c.after)
+	preview.HideSecrets(a, b)
+	was, is := c.secrets.Objects(contentOf(a), contentOf(b))
+	return textOf(was), textOf(is)
+}
+
+// isEmpty reports whether people would see no difference.
+func (c Change) isEmpty() bool {
+	return bytes.Equal(textOf(contentOf(withoutNoise(c.before))), textOf(contentOf(withoutNoise(c.after))))
+}
+
+func contentOf(object *unstructured.Unstructured) map[string]any {
+	if object == nil {
+		return nil
+	}
+	return object.Object
+}
+
+func textOf(content map[string]any) []byte {
+	if content == nil {
+		return nil
+	}
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		return []byte(err.Error() + "\n")
+	}
+	return text
+}
+
+// withoutNoise is an object without what changes with every write, and without Kanon's marks.
+func withoutNoise(object *unstructured.Unstructured) *unstructured.Unstructured {
+	if object == nil {
+		return nil
+	}
+	out := object.DeepCopy()
+	for _, field := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"} {
+		unstructured.RemoveNestedField(out.Object, "metadata", field)
+	}
+	out.SetAnnotations(withoutMarks(out.GetAnnotations()))
+	out.SetLabels(withoutMarks(out.GetLabels()))
+	out.SetOwnerReferences(nil)
+	delete(out.Object, "status")
+	if out.GetKind() == "Pod" && out.GetAPIVersion() == "v1" {
+		dropTokenVolume(out)
+	}
+	return out
+}
+
+// withoutMarks are labels or annotations that people have written; nil if there are none.
+func withoutMarks(texts map[string]string) map[string]string {
+	maps.DeleteFunc(texts, func(name, _ string) bool { return isMark(name) || name == corev1.LastAppliedConfigAnnotation })
+	if len(texts) == 0 {
+		return nil
+	}
+	return texts
+}
+
+func isMark(name string) bool { return strings.HasPrefix(name, "kanon.dev/") }
+
+// tokenVolume begins the name of the volume with a token that the API server adds to each Pod, and that ends at random.
+const tokenVolume = "kube-api-access-"
+
+// dropTokenVolume removes that volume from a Pod, and its mounts.
+func dropTokenVolume(pod *unstructured.Unstructured) {
+	spec, _ := pod.Object["spec"].(map[string]any)
+	dropNamed(spec, "volumes")
+	for _, field := range []string{"containers", "initContainers"} {
+		containers, _ := spec[field].([]any)
+		for _, container := range containers {
+			if fields, ok := container.(map[string]any); ok {
+				dropNamed(fields, "volumeMounts")
+			}
+		}
+	}
+}
+
+// dropNamed removes what the API server adds for tokens from a list.
+func dropNamed(fields map[string]any, list string) {
+	items, ok := fields[list].([]any)
+	if !ok {
+		return
+	}
+	items = slices.DeleteFunc(items, func(item any) bool {
+		named, _ := item.(map[string]any)
+		name, _ := named["name"].(string)
+		return strings.HasPrefix(name, tokenVolume)
+	})
+	if fields[list] = items; len(items) == 0 {
+		delete(fields, list)
+	}
+}

@@ -1,0 +1,94 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/live/installed"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// ConfirmPrune confirms the revision of a rule that the prune guard blocks. Revisions that other rules of the same origin have, and
+// that were confirmed before, stay so, and so do all if the origin has a rule that is refused: an earlier revision of that may run.
+func (d Desk) ConfirmPrune(ctx context.Context, rules *installed.Rules, rule *installed.Rule) (Change, error) {
+	kept := func(string) bool { return true }
+	if !slices.ContainsFunc(rules.All, func(other *installed.Rule) bool {
+		return other.Origin == rule.Origin && (other.State == installed.Refused || other.State == installed.DefinitionHeld)
+	}) {
+		kept = func(revision string) bool {
+			return slices.ContainsFunc(rules.All, func(other *installed.Rule) bool { return other.Origin == rule.Origin && other.Revision() == revision })
+		}
+	}
+	return d.confirm(ctx, rule, source.AnnotationConfirmPrune, rule.Held.Revision, kept)
+}
+
+// ConfirmDefinition confirms a change of a CustomResourceDefinition, which token names. What was confirmed before stays so.
+func (d Desk) ConfirmDefinition(ctx context.Context, rule *installed.Rule, token string) (Change, error) {
+	return d.confirm(ctx, rule, source.AnnotationConfirmDefinition, token, func(string) bool { return true })
+}
+
+// confirm adds a value to an annotation of what a rule is in. kept tells which of the values before stay.
+func (d Desk) confirm(ctx context.Context, rule *installed.Rule, annotation, value string, kept func(string) bool) (Change, error) {
+	where := fmt.Sprintf("add %s: %q to metadata.annotations of the rule", annotation, value)
+	if value == "" {
+		where = "do what the message says"
+	}
+	resource, err := d.resourceOf(rule, where)
+	if err != nil {
+		return Change{}, err
+	}
+	return retryConflicts(ctx, resource, rule.Object, func(object *unstructured.Unstructured) (Change, error) {
+		change := Change{Where: nameOf(object), Done: true}
+		before := syntax.ConfirmedRevisions(object.GetAnnotations()[annotation])
+		if object != rule.Object {
+			kept = func(string) bool { return true } // the rules may be others by now
+		}
+		confirmed := slices.DeleteFunc(before, func(other string) bool { return other == value || !kept(other) })
+		confirmed = append(confirmed, value)
+		var err error
+		change.Warnings, err = patch(ctx, resource, object, map[string]any{"metadata": map[string]any{
+			"resourceVersion": object.GetResourceVersion(),
+			"annotations":     map[string]any{annotation: strings.Join(confirmed[max(0, len(confirmed)-maxConfirmed):], ",")},
+		}}, "metadata", "annotations", annotation)
+		return change, err
+	})
+}
+
+// maxConfirmed bounds how many confirmations an annotation keeps: each is of use once.
+const maxConfirmed = 200
+
+// Count is a number of objects of a kind.
+type Count struct {
+	Kind string
+	N    int
+}
+
+// Deletions counts what a revision would delete, by kind.
+func Deletions(held *installed.Held) []Count {
+	var counts []Count
+	add := func(kind string, n int) {
+		if at := slices.IndexFunc(counts, func(c Count) bool { return c.Kind == kind }); at >= 0 {
+			counts[at].N += n
+			return
+		}
+		counts = append(counts, Count{kind, n})
+	}
+	for _, object := range held.Objects {
+		kind, _, _ := strings.Cut(object, " ")
+		add(kind, 1)
+	}
+	for _, more := range held.More {
+		var n int
+		var kind string
+		if _, err := fmt.Sscanf(more, "%d %s", &n, &kind); err == nil {
+			add(kind, n)
+		}
+	}
+	slices.SortStableFunc(counts, func(a, b Count) int { return b.N - a.N })
+	return counts
+}

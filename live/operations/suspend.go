@@ -1,0 +1,81 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine/request"
+	"kanon.dev/kanon/live/installed"
+)
+
+// SuspendParent has Kanon leave a parent as it is, or go on with it.
+func SuspendParent(ctx context.Context, resource dynamic.ResourceInterface, parent *unstructured.Unstructured, suspend bool) (Change, error) {
+	change := Change{Where: nameOf(parent), Done: request.IsSuspended(parent) != suspend}
+	if !change.Done {
+		return change, nil
+	}
+	value := ""
+	if suspend {
+		value = "true"
+	}
+	var err error
+	change.Warnings, err = annotate(ctx, resource, parent, request.AnnotationSuspend, value)
+	return change, err
+}
+
+// SuspendRule sets spec.suspend of a rule, in its Rule object or in the text in its ConfigMap. namespace is Kanon's.
+func (d Desk) SuspendRule(ctx context.Context, rule *installed.Rule, namespace string, suspend bool) (Change, error) {
+	resource, err := d.resourceOf(rule, fmt.Sprintf("set spec.suspend to %t", suspend))
+	if err != nil {
+		return Change{}, err
+	}
+	return retryConflicts(ctx, resource, rule.Object, func(object *unstructured.Unstructured) (Change, error) {
+		if rule.Origin.Rule.Name != "" {
+			return suspendObject(ctx, resource, object, suspend)
+		}
+		return suspendText(ctx, resource, object, rule, namespace, suspend)
+	})
+}
+
+// suspendObject changes a Rule object. A rule that is resumed has no spec.suspend, so that it is as it was before.
+func suspendObject(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured, suspend bool) (Change, error) {
+	is, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend")
+	change := Change{Where: nameOf(object), Done: is != suspend}
+	if !change.Done {
+		return change, nil
+	}
+	var value any
+	if suspend {
+		value = true
+	}
+	var err error
+	change.Warnings, err = patch(ctx, resource, object, map[string]any{"spec": map[string]any{"suspend": value}}, "spec", "suspend")
+	return change, err
+}
+
+// suspendText changes the text in a ConfigMap, if it has not changed since it was read.
+func suspendText(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured, rule *installed.Rule, namespace string, suspend bool) (Change, error) {
+	key := rule.Text.Name[strings.LastIndex(rule.Text.Name, "/")+1:]
+	change := Change{Where: nameOf(object) + ", key " + strconv.Quote(key)}
+	text, found, err := unstructured.NestedString(object.Object, "data", key)
+	if err != nil || !found {
+		return change, fmt.Errorf("%s has no key %s any more", nameOf(object), key)
+	}
+	changed, err := SetSuspend([]byte(text), rule.Name, namespace, suspend)
+	if err != nil {
+		return change, fmt.Errorf("%s: %w", change.Where, err)
+	}
+	if change.Done = string(changed) != text; !change.Done {
+		return change, nil
+	}
+	change.Warnings, err = patch(ctx, resource, object, map[string]any{
+		"metadata": map[string]any{"resourceVersion": object.GetResourceVersion()},
+		"data":     map[string]any{key: string(changed)},
+	}, "data", key)
+	return change, err
+}

@@ -1,0 +1,217 @@
+package trace
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/live/livepreview"
+)
+
+// Kubernetes cannot be asked for what an object owns, so it is looked for among the objects of some kinds, in the namespace of the owner.
+// What Kubernetes' own kinds own is known. A controller of a custom kind may create objects of any kind.
+
+// ofKubernetes has the kinds that Kubernetes' own controllers create for objects of a kind. Others of its kinds own nothing.
+//
+//nolint:gochecknoglobals // a constant in all but syntax
+var ofKubernetes = map[schema.GroupKind][]schema.GroupVersionKind{
+	{Group: "apps", Kind: "Deployment"}:  {{Group: "apps", Version: "v1", Kind: "ReplicaSet"}},
+	{Group: "apps", Kind: "ReplicaSet"}:  {{Version: "v1", Kind: "Pod"}},
+	{Group: "apps", Kind: "StatefulSet"}: {{Version: "v1", Kind: "Pod"}},
+	{Group: "apps", Kind: "DaemonSet"}:   {{Version: "v1", Kind: "Pod"}},
+	{Group: "batch", Kind: "CronJob"}:    {{Group: "batch", Version: "v1", Kind: "Job"}},
+	{Group: "batch", Kind: "Job"}:        {{Version: "v1", Kind: "Pod"}},
+	{Kind: "ReplicationController"}:      {{Version: "v1", Kind: "Pod"}},
+}
+
+// isCustom reports whether a kind is none of Kubernetes' own: the group of a CustomResourceDefinition has a dot, and those of
+// Kubernetes that have one end in .k8s.io.
+func isCustom(kind schema.GroupKind) bool {
+	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
+}
+
+// parallel is how many lists are asked for at the same time.
+const parallel = 8
+
+// ownership finds what objects own. It lists a kind in a namespace once.
+type ownership struct {
+	cluster  livepreview.Options
+	metadata metadata.Interface
+	// listed has the names of the objects of a kind in a namespace, by their owners.
+	listed map[place]map[types.UID][]string
+}
+
+// place is a kind in a namespace.
+type place struct {
+	kind      schema.GroupVersionKind
+	namespace string
+}
+
+func newOwnership(o Options) *ownership {
+	return &ownership{
+		cluster: livepreview.Options{Client: o.Client, Kinds: o.Kinds}, metadata: o.Metadata, listed: map[place]map[types.UID][]string{},
+	}
+}
+
+// of are the objects that name an object as an owner, sorted. hasRules is true if the children of the object are known by rules: then
+// not every kind is searched.
+func (w *ownership) of(ctx context.Context, object *unstructured.Unstructured, hasRules bool) ([]*unstructured.Unstructured, error) {
+	kinds := ofKubernetes[object.GroupVersionKind().GroupKind()]
+	if isCustom(object.GroupVersionKind().GroupKind()) && !hasRules && object.GetNamespace() != "" {
+		kinds = w.searched()
+	}
+	if selector := selectorOf(object); selector != "" && len(kinds) == 1 {
+		return w.selected(ctx, kinds[0], object, selector)
+	}
+	namespace := object.GetNamespace()
+	if err := w.list(ctx, kinds, namespace); err != nil {
+		return nil, err
+	}
+	var owned []*unstructured.Unstructured
+	for _, kind := range kinds {
+		for _, name := range w.listed[place{kind, namespace}][object.GetUID()] {
+			below, err := w.read(ctx, kind, namespace, name)
+			if err != nil {
+				return nil, err
+			}
+			if below != nil {
+				owned = append(owned, below)
+			}
+		}
+	}
+	sortObjects(owned)
+	return owned, nil
+}
+
+// selectorOf is the label selector of a workload; empty if an object has none.
+func selectorOf(object *unstructured.Unstructured) string {
+	fields, ok, _ := unstructured.NestedMap(object.Object, "spec", "selector")
+	if !ok {
+		return ""
+	}
+	var selector metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &selector); err != nil {
+		return ""
+	}
+	return metav1.FormatLabelSelector(&selector)
+}
+
+// selected are the objects of a kind that an object owns, of those that it selects.
+func (w *ownership) selected(ctx context.Context, kind schema.GroupVersionKind, owner *unstructured.Unstructured, selector string) ([]*unstructured.Unstructured, error) {
+	client, ok := w.cluster.Resource(kind, owner.GetNamespace())
+	if !ok {
+		return nil, nil
+	}
+	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: selector})
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("list %s: %w", kind.Kind, err)
+	}
+	var owned []*unstructured.Unstructured
+	for i := range list.Items {
+		if slices.ContainsFunc(list.Items[i].GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() }) {
+			owned = append(owned, &list.Items[i])
+		}
+	}
+	sortObjects(owned)
+	return owned, nil
+}
+
+// searched are the kinds that a controller may create objects of: all in namespaces that can be listed, in one version each.
+func (w *ownership) searched() []schema.GroupVersionKind {
+	seen := map[schema.GroupKind]bool{{Kind: "Event"}: true, {Group: "events.k8s.io", Kind: "Event"}: true}
+	var kinds []schema.GroupVersionKind
+	for _, gvk := range w.cluster.Kinds.Known() {
+		kind, _ := w.cluster.Kinds.Lookup(gvk)
+		if !kind.Namespaced || seen[gvk.GroupKind()] || !kind.Verbs.HasAll("get", "list", "watch") {
+			continue
+		}
+		seen[gvk.GroupKind()] = true
+		kinds = append(kinds, gvk)
+	}
+	return kinds
+}
+
+// list reads the kinds that were not yet. What the user may not list is left out: it may own nothing that matters.
+func (w *ownership) list(ctx context.Context, kinds []schema.GroupVersionKind, namespace string) error {
+	var missing []schema.GroupVersionKind
+	for _, kind := range kinds {
+		if w.listed[place{kind, namespace}] == nil {
+			missing = append(missing, kind)
+		}
+	}
+	found := make([]map[types.UID][]string, len(missing))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i, kind := range missing {
+		group.Go(func() (err error) {
+			found[i], err = w.byOwner(ctx, kind, namespace)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, kind := range missing {
+		w.listed[place{kind, namespace}] = found[i]
+	}
+	return nil
+}
+
+func (w *ownership) byOwner(ctx context.Context, kind schema.GroupVersionKind, namespace string) (map[types.UID][]string, error) {
+	byOwner := map[types.UID][]string{}
+	resource, ok := w.cluster.Kinds.Resource(kind)
+	if !ok {
+		return byOwner, nil
+	}
+	list, err := w.metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the API server's memory
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		return byOwner, nil
+	case err != nil:
+		return byOwner, fmt.Errorf("list %s: %w", kind.Kind, err)
+	}
+	for i := range list.Items {
+		for _, owner := range list.Items[i].OwnerReferences {
+			byOwner[owner.UID] = append(byOwner[owner.UID], list.Items[i].Name)
+		}
+	}
+	return byOwner, nil
+}
+
+// read reads an object whole; nil if it no longer exists.
+func (w *ownership) read(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+	client, ok := w.cluster.Resource(kind, namespace)
+	if !ok {
+		return nil, nil
+	}
+	object, err := client.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get %s %s/%s: %w", kind.Kind, namespace, name, err)
+	}
+	return object, nil
+}
+
+// sortObjects sorts by kind and name, so that a tree is the same each time.
+func sortObjects(objects []*unstructured.Unstructured) {
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return cmp.Compare(identity.Of(a).String(), identity.Of(b).String())
+	})
+}

@@ -1,0 +1,104 @@
+package trace
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/offline/graph"
+)
+
+// Format is how a tree is written.
+type Format string
+
+// The formats.
+const (
+	Tree    Format = "tree"
+	Wide    Format = "wide"
+	JSON    Format = "json"
+	YAML    Format = "yaml"
+	Dot     Format = "dot"
+	Mermaid Format = "mermaid"
+)
+
+// Formats lists the formats.
+func Formats() []string {
+	return []string{string(Tree), string(Wide), string(JSON), string(YAML), string(Dot), string(Mermaid)}
+}
+
+// Write writes the tree. The error says that there is no such format, or that the writer failed.
+func (n *Node) Write(w io.Writer, format Format, s Style) error {
+	var out string
+	whole := n
+	if !s.All {
+		n = n.folded()
+	}
+	switch format {
+	case Tree:
+		out = text(n, s)
+	case Wide:
+		out = wide(n, s)
+	case JSON:
+		data, err := json.MarshalIndent(whole, "", "  ")
+		if err != nil {
+			return fmt.Errorf("write the tree as JSON: %w", err)
+		}
+		out = string(data) + "\n"
+	case YAML:
+		data, err := yaml.Marshal(whole)
+		if err != nil {
+			return fmt.Errorf("write the tree as YAML: %w", err)
+		}
+		out = string(data)
+	case Dot, Mermaid:
+		return whole.graph().Write(w, graph.Format(format))
+	default:
+		return fmt.Errorf("there is no format %q: choose one of %s", format, strings.Join(Formats(), ", "))
+	}
+	_, err := io.WriteString(w, out)
+	return err
+}
+
+// graph is the tree with arrows as the graph of a rule has them: from what is needed to what needs it.
+func (n *Node) graph() *graph.Graph {
+	g := &graph.Graph{Rule: n.title(n.Namespace)}
+	n.addTo(g, "", n.Namespace)
+	return g
+}
+
+func (n *Node) addTo(g *graph.Graph, above, namespace string) {
+	kind := map[Role]graph.Kind{Parent: graph.Parent, Lookup: graph.Lookup, Patch: graph.Patch}[n.Role]
+	if kind == "" {
+		kind = graph.Child
+	}
+	state := string(n.State)
+	if len(n.Notes) > 0 && !n.State.IsGood() {
+		state += ": " + shortened(n.Notes[0].statement())
+	}
+	id := fmt.Sprintf("n%d", len(g.Nodes))
+	g.Nodes = append(g.Nodes, graph.Node{ID: id, Kind: kind, Name: n.title(namespace), Object: state})
+	switch {
+	case above == "":
+	case n.Role == Lookup:
+		g.Edges = append(g.Edges, graph.Edge{From: id, To: above})
+	default:
+		g.Edges = append(g.Edges, graph.Edge{From: above, To: id})
+	}
+	for _, child := range n.Children {
+		child.addTo(g, id, namespace)
+	}
+}
+
+// maxLabel is how long a reason in a picture is.
+const maxLabel = 80
+
+func shortened(text string) string {
+	runes := []rune(text)
+	if len(runes) <= maxLabel {
+		return text
+	}
+	return strings.TrimRight(string(runes[:maxLabel-1]), " ") + "…"
+}

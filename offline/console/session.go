@@ -1,0 +1,314 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"kanon.dev/kanon/offline/preview"
+	"kanon.dev/kanon/offline/provenance"
+	"kanon.dev/kanon/redact"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// Options are what a Session works with.
+type Options struct {
+	// Rule has the names.
+	Rule    *syntax.Rule
+	Compile rules.Options
+	// Evaluate evaluates the program of the rule for the parent.
+	Evaluate func(*program.Program) (*preview.Preview, error)
+	// Child is the child in whose scope expressions are, and Item its item of forEach, from 0. Without a child it is that of the rule.
+	Child string
+	Item  int
+	// NoParent is true if the parent is only there because a rule needs one: it cannot be read.
+	NoParent bool
+	// HideSecrets keeps back what is read from Secrets.
+	HideSecrets bool
+}
+
+// Session evaluates expressions.
+type Session struct {
+	Options
+	beside *rules.Beside
+	ev     *program.Evaluation
+	scope  template.Scope
+	tracer *provenance.Tracer
+	// secrets are values that are not shown.
+	secrets redact.Values
+	// about names the parent.
+	about string
+}
+
+// FindingsError says that the rule has mistakes.
+type FindingsError struct{ Findings diagnostic.Findings }
+
+func (e *FindingsError) Error() string { return e.Findings.Err().Error() }
+
+// New compiles and evaluates the rule. The error is a FindingsError, that of Evaluate, or says why there is no such scope.
+func New(o Options) (*Session, error) {
+	beside, findings := rules.CompileBeside(o.Rule, o.Compile)
+	if beside == nil {
+		return nil, &FindingsError{findings}
+	}
+	made, err := o.Evaluate(beside.Program)
+	switch {
+	case err != nil:
+		return nil, err
+	case made.Evaluation == nil:
+		return nil, fmt.Errorf("the rule is not for %s %s: %s", made.Parent.GetKind(), made.Parent.GetName(), made.Unmatched)
+	}
+	s := &Session{Options: o, beside: beside, ev: made.Evaluation, about: "The parent is " + made.Parent.GetKind() + " " + made.Parent.GetName()}
+	s.tracer = provenance.New(o.Rule, beside.Program, s.ev)
+	if o.HideSecrets {
+		s.secrets = made.Secrets
+	}
+	if o.Child == "" {
+		s.scope = s.ev.StatusScope(made.Outcome.Status)
+		return s, nil
+	}
+	if _, ok := beside.Program.ByID[o.Child]; !ok {
+		ids := children(beside.Program)
+		hint := ""
+		if near := diagnostic.DidYouMean(o.Child, ids); near != "" {
+			hint = "; " + near
+		}
+		return nil, fmt.Errorf("the rule has no child called %q%s", o.Child, hint)
+	}
+	var p *template.Problem
+	if s.scope, p = s.ev.NodeScope(o.Child, o.Item); p != nil {
+		return nil, fmt.Errorf("child %s: %s", o.Child, p.Error())
+	}
+	return s, nil
+}
+
+func children(p *program.Program) []string {
+	ids := make([]string, len(p.Children))
+	for i, child := range p.Children {
+		ids[i] = child.ID
+	}
+	return ids
+}
+
+// Result is what an expression comes to.
+type Result struct {
+	// Value is JSON. It is nil for null, too, and if there is no value or it is hidden.
+	Value any `json:"value"`
+	// Type is that of the value; without one, it says what is known before the evaluation.
+	Type string `json:"type"`
+	// Cost is in CEL's units. That of variables is not counted: they are evaluated once for all.
+	Cost uint64 `json:"cost"`
+	// Absent is true for optional.none().
+	Absent bool `json:"absent,omitempty"`
+	// Hidden is true if the value comes from a Secret.
+	Hidden bool `json:"hidden,omitempty"`
+	// Waits or Fails says why there is no value, and Hint what to do.
+	Waits string `json:"waits,omitempty"`
+	Fails string `json:"fails,omitempty"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+// severityWaits stands in the place of an error for what has no value yet.
+const severityWaits diagnostic.Severity = "waits"
+
+// name is how findings call what was asked.
+const name = "expression"
+
+// Eval evaluates an expression, or a template with ${…} in it. With errors among the findings there is no result; a finding about what
+// could not be evaluated comes with one.
+func (s *Session) Eval(text string) (*Result, diagnostic.Findings) {
+	text = strings.TrimSpace(text)
+	if finding := s.refused(text); finding != nil {
+		return nil, diagnostic.Findings{*finding}
+	}
+	source, node, isExpression, findings := parse(text)
+	if node == nil {
+		return nil, findings
+	}
+	asked, findings := s.beside.Compile(source, node, isExpression, s.Child)
+	if asked == nil {
+		return nil, findings
+	}
+	findings = nil // warnings are for those who write a rule
+	result := s.evaluate(asked)
+	if result.Hidden = s.HideSecrets && s.tracer.ReadsSecrets(asked.Template, s.scope, s.Child); result.Hidden {
+		result.Value = nil
+		if result.Fails != "" {
+			result.Fails, result.Hint = "it fails; why is not shown, because it reads a Secret", ""
+		}
+	}
+	result.Value = s.secrets.JSON(result.Value) // such as a ConfigMap into which the rule writes one
+	result.Waits, result.Fails = s.secrets.Text(result.Waits), s.secrets.Text(result.Fails)
+	if problem := cmp.Or(result.Waits, result.Fails); problem != "" {
+		f := at(text, problem)
+		if f.Hint = result.Hint; result.Waits != "" {
+			f.Severity = severityWaits
+		}
+		findings = append(findings, *f)
+	}
+	return result, findings
+}
+
+// refused says which name cannot be read because no parent was given; nil if none is.
+func (s *Session) refused(text string) *diagnostic.Finding {
+	if !s.NoParent {
+		return nil
+	}
+	env, err := celenv.Shared()
+	if err != nil {
+		return nil
+	}
+	for _, part := range expressions(text) {
+		parsed, _ := env.Parse(part.Text)
+		if parsed == nil {
+			continue
+		}
+		roots, _ := parsed.Names()
+		for _, root := range roots {
+			if slices.Contains([]string{flow.RootParent, flow.RootFinalizing}, root.Name) {
+				f := at(text, root.Name+" is not given")
+				f.Hint = "name a parent with --parent"
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// expressions are those in a text: the text itself, or what is in ${…}.
+func expressions(text string) []syntax.Part {
+	if !syntax.HasExpression(text) {
+		return []syntax.Part{{Expr: true, Text: text}}
+	}
+	parts, err := syntax.Scan(text)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(parts, func(p syntax.Part) bool { return !p.Expr })
+}
+
+// parse makes a node of what was asked: text, or a mapping or a list with expressions in it.
+func parse(text string) (source *yamltree.Source, n *yamltree.Node, isExpression bool, findings diagnostic.Findings) {
+	source, n = yamltree.NewText(name, text)
+	if !syntax.HasExpression(text) {
+		return source, n, true, nil
+	}
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "- ") && !strings.Contains(text, "\n") {
+		return source, n, false, nil
+	}
+	source = yamltree.New(name, []byte(text))
+	var found diagnostic.List
+	for _, document := range source.Documents() {
+		nodes, finding := source.Parse(document)
+		if finding != nil {
+			found = append(found, finding)
+		}
+		for _, node := range nodes {
+			if built := source.Build(node, &found); built != nil && len(found) == 0 {
+				return source, built, false, nil
+			}
+		}
+	}
+	return nil, nil, false, found.Findings(source)
+}
+
+// evaluate renders what was compiled: twice, so that the cost is that of the expression alone.
+func (s *Session) evaluate(asked *rules.Asked) *Result {
+	var val ref.Val
+	var p *template.Problem
+	var cost uint64
+	for range 2 {
+		s.ev.Revisit()
+		budget := &s.scope.Session().Budget
+		before := budget.Cost
+		val, p = render(asked.Template, s.scope)
+		cost = before - budget.Cost
+	}
+	out := &Result{Cost: cost, Type: asked.Type}
+	switch {
+	case p != nil && p.Verdict == template.Fails:
+		out.Fails, out.Hint = p.Message, p.Advice
+	case p != nil:
+		out.Waits, out.Hint = p.Message, p.Advice
+	case val == nil:
+		out.Absent = true
+	default:
+		out.take(val)
+	}
+	return out
+}
+
+// render is the value of a template; nil if it has none.
+func render(t template.Template, s template.Scope) (ref.Val, *template.Problem) {
+	if x, ok := t.(template.Expr); ok {
+		return x.X.Eval(s)
+	}
+	val, ok, p := t.Render(s)
+	if p != nil || !ok {
+		return nil, p
+	}
+	return value.FromJSON(val), nil
+}
+
+// take fills in a value.
+func (r *Result) take(val ref.Val) {
+	r.Type = typeName(val)
+	if optional, ok := val.(*types.Optional); ok {
+		if !optional.HasValue() {
+			r.Absent = true
+			return
+		}
+		val = optional.GetValue()
+		r.Type = "optional " + typeName(val)
+	}
+	if t, isType := val.(ref.Type); isType {
+		r.Value = shortName(t.TypeName())
+		return
+	}
+	plain, err := value.ToJSON(val)
+	if err != nil && !errors.Is(err, value.ErrNoValue) {
+		r.Fails = err.Error()
+		return
+	}
+	r.Value = plain
+}
+
+func typeName(val ref.Val) string { return shortName(val.Type().TypeName()) }
+
+// shortName is the name of a type without its package.
+func shortName(name string) string {
+	switch name {
+	case "google.protobuf.Timestamp":
+		return "timestamp"
+	case "google.protobuf.Duration":
+		return "duration"
+	}
+	return strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "_type")
+}
+
+// at is a finding about the part of a text that a message begins with, or about all of it.
+func at(text, message string) *diagnostic.Finding {
+	f := &diagnostic.Finding{Severity: diagnostic.SeverityError, Message: message, Text: text}
+	f.File, f.Line, f.Column, f.Length = name, 1, 1, len([]rune(text))
+	words := strings.FieldsFunc(message, func(r rune) bool { return r == ' ' || r == ':' })
+	if i := strings.Index(text, words[0]); i >= 0 && !strings.Contains(text, "\n") {
+		f.Column, f.Length = 1+len([]rune(text[:i])), len([]rune(words[0]))
+	}
+	if strings.Contains(text, "\n") {
+		f.Line, f.Column, f.Text = 0, 0, ""
+	}
+	return f
+}

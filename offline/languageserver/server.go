@@ -1,0 +1,269 @@
+package languageserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/offline/layout"
+	"kanon.dev/kanon/offline/manifests"
+	"kanon.dev/kanon/rules"
+)
+
+// Options say how a server works. The zero value is usable.
+type Options struct {
+	// Schemas have definitions of kinds, or OpenAPI documents, besides those in the folders of the editor.
+	Schemas []manifests.File
+	// Version is that of the program.
+	Version string
+	// Pause is how long a text must stay as it is before findings are looked for. 0: not at all.
+	Pause time.Duration
+}
+
+// ErrNoShutdown is the end of a server that was not asked to shut down first.
+var ErrNoShutdown = errors.New("the editor went away without a shutdown request")
+
+// Serve answers the requests of an editor until it says exit, the input ends, or ctx does.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &server{
+		options: o, texts: map[string]*text{}, exited: make(chan struct{}),
+		workspace: workspace{known: map[string]file{}}, pending: map[string]context.CancelFunc{},
+	}
+	stream := jsonrpc2.NewBufferedStream(&pipe{in, out}, jsonrpc2.VSCodeObjectCodec{})
+	conn := jsonrpc2.NewConn(ctx, stream, jsonrpc2.HandlerWithError(s.handle).SuppressErrClosed(), jsonrpc2.SetLogger(quiet{}))
+	select {
+	case <-ctx.Done():
+	case <-s.exited:
+	case <-conn.DisconnectNotify():
+	}
+	cancel()
+	_ = conn.Close() // it may be closed already
+	s.checks.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.shutdown {
+		return ErrNoShutdown
+	}
+	return nil
+}
+
+// pipe makes one stream of two.
+type pipe struct {
+	io.Reader
+	io.Writer
+}
+
+// Close does nothing: the streams belong to the caller.
+func (*pipe) Close() error { return nil }
+
+// quiet is a logger for what an editor did wrong, which it learns by the answer.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+type server struct {
+	options Options
+	exited  chan struct{}
+	// checks are those that look for findings.
+	checks sync.WaitGroup
+
+	mu        sync.Mutex // guards all below
+	shutdown  bool
+	texts     map[string]*text
+	workspace workspace
+	// pending ends the check of a text that is under way.
+	pending map[string]context.CancelFunc
+}
+
+// handle answers a request. They come one after the other.
+func (s *server) handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) (result any, err error) {
+	defer func() {
+		if r := recover(); r != nil { // the editor goes on without this answer
+			failed := &jsonrpc2.Error{Code: jsonrpc2.CodeInternalError, Message: fmt.Sprint(r)}
+			failed.SetError(string(debug.Stack())) // for whoever reports it: editors show what a server answers in their logs
+			err = failed
+		}
+	}()
+	switch req.Method {
+	case "initialize":
+		return s.initialize(req)
+	case "shutdown":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.shutdown = true
+		return nil, nil
+	case "exit":
+		close(s.exited)
+		return nil, nil
+	}
+	var p documentParams
+	if req.Params != nil {
+		if err := json.Unmarshal(*req.Params, &p); err != nil {
+			return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: err.Error()}
+		}
+	}
+	if handled := s.sync(ctx, conn, req.Method, &p); handled {
+		return nil, nil
+	}
+	answer := s.answers()[req.Method]
+	if answer == nil {
+		if req.Notif {
+			return nil, nil
+		}
+		return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeMethodNotFound, Message: "there is no method " + req.Method}
+	}
+	t := s.text(p.TextDocument.URI)
+	if t == nil {
+		return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: p.TextDocument.URI + " is not open"}
+	}
+	return answer(ctx, t, &p)
+}
+
+// answers are the methods about a text.
+func (s *server) answers() map[string]func(context.Context, *text, *documentParams) (any, error) {
+	return map[string]func(context.Context, *text, *documentParams) (any, error){
+		"textDocument/completion":     s.completion,
+		"textDocument/hover":          s.hover,
+		"textDocument/definition":     s.definition,
+		"textDocument/documentSymbol": func(_ context.Context, t *text, _ *documentParams) (any, error) { return symbols(t), nil },
+		"textDocument/formatting":     func(_ context.Context, t *text, _ *documentParams) (any, error) { return formatting(t), nil },
+		"textDocument/codeAction": func(ctx context.Context, t *text, p *documentParams) (any, error) {
+			checked, _, err := s.check(ctx, t, rules.Options{})
+			if err != nil {
+				return nil, err
+			}
+			return actions(t, checked.Findings, p.Range), nil
+		},
+	}
+}
+
+func (s *server) initialize(req *jsonrpc2.Request) (any, error) {
+	var p initializeParams
+	if req.Params != nil {
+		if err := json.Unmarshal(*req.Params, &p); err != nil {
+			return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: err.Error()}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, folder := range p.WorkspaceFolders {
+		s.workspace.folders = append(s.workspace.folders, pathOf(folder.URI))
+	}
+	if len(p.WorkspaceFolders) == 0 && p.RootURI != "" {
+		s.workspace.folders = []string{pathOf(p.RootURI)}
+	}
+	return initializeResult{
+		ServerInfo: serverInfo{Name: "kanon", Version: s.options.Version},
+		Capabilities: capabilities{
+			TextDocumentSync:   syncOptions{OpenClose: true, Change: 1, Save: true},
+			CompletionProvider: completionOptions{TriggerCharacters: []string{".", "?", "{", " "}},
+			HoverProvider:      true, DefinitionProvider: true, DocumentSymbolProvider: true, DocumentFormattingProvider: true,
+			CodeActionProvider: codeActionOptions{CodeActionKinds: []string{"quickfix"}},
+		},
+	}, nil
+}
+
+// sync takes over what the editor says of its texts. It is false for other methods.
+func (s *server) sync(ctx context.Context, conn *jsonrpc2.Conn, method string, p *documentParams) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	doc := p.TextDocument
+	switch method {
+	case "textDocument/didOpen":
+		s.texts[doc.URI] = newText(doc.URI, doc.Version, doc.Text)
+		s.publishLocked(ctx, conn, doc.URI, 0)
+	case "textDocument/didChange":
+		if n := len(p.ContentChanges); n > 0 && s.texts[doc.URI] != nil {
+			s.texts[doc.URI] = newText(doc.URI, doc.Version, p.ContentChanges[n-1].Text)
+			s.publishLocked(ctx, conn, doc.URI, s.options.Pause)
+		}
+	case "textDocument/didSave", "workspace/didChangeWatchedFiles": // a definition may have changed
+		for uri := range s.texts {
+			s.publishLocked(ctx, conn, uri, 0)
+		}
+	case "textDocument/didClose":
+		if cancel := s.pending[doc.URI]; cancel != nil {
+			cancel()
+		}
+		delete(s.texts, doc.URI)
+		delete(s.pending, doc.URI)
+		_ = conn.Notify(ctx, "textDocument/publishDiagnostics", publishDiagnosticsParams{URI: doc.URI, Diagnostics: []problem{}})
+	default:
+		return false
+	}
+	return true
+}
+
+// publishLocked looks for findings after a pause, unless the text changes meanwhile.
+func (s *server) publishLocked(ctx context.Context, conn *jsonrpc2.Conn, uri string, pause time.Duration) {
+	if cancel := s.pending[uri]; cancel != nil {
+		cancel()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s.pending[uri] = cancel
+	t := s.texts[uri]
+	s.checks.Go(func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		checked, _, err := s.check(ctx, t, rules.Options{})
+		if err != nil {
+			return // --schemas is broken, which the command said when it started
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.texts[uri] == t && ctx.Err() == nil {
+			_ = conn.Notify(ctx, "textDocument/publishDiagnostics", publishDiagnosticsParams{
+				URI: uri, Version: t.version, Diagnostics: diagnosticsOf(t, checked.Findings),
+			}) // it fails if the editor is gone
+		}
+	})
+}
+
+// check compiles the rules of a text as kanon validate does.
+func (s *server) check(ctx context.Context, t *text, o rules.Options) (*manifests.Checked, *manifests.Kinds, error) {
+	kinds, err := manifests.BuiltinKinds()
+	if err != nil {
+		return nil, nil, err
+	}
+	path := pathOf(t.uri)
+	s.mu.Lock()
+	schemas := append(s.workspace.definitions(path, s.texts), s.options.Schemas...)
+	s.mu.Unlock()
+	own := manifests.File{Name: path, Data: []byte(t.content())}
+	schemas = append(schemas, own) // its definitions count before those of other files
+	o.Namespace = engine.DefaultNamespace
+	checked, err := manifests.Check(ctx, []manifests.File{own}, schemas, kinds, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return checked, kinds, nil
+}
+
+func (s *server) text(uri string) *text {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.texts[uri]
+}
+
+// formatting lays a text out. One that cannot be has no edits; its findings are shown already.
+func formatting(t *text) []textEdit {
+	before := t.content()
+	laid, wrong := layout.Text(pathOf(t.uri), []byte(before))
+	if len(wrong) > 0 || string(laid) == before {
+		return []textEdit{}
+	}
+	return []textEdit{{Range: t.whole(), NewText: string(laid)}}
+}

@@ -1,0 +1,242 @@
+package manifests
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/kinds/definitions"
+	builtinschemas "kanon.dev/kanon/kinds/openapi/builtin"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Checked is what came out of checking the rules in files.
+type Checked struct {
+	// Findings are sorted.
+	Findings diagnostic.Findings
+	// Programs are those of the rules without errors, and Decoded has what each was compiled from.
+	Programs []*program.Program
+	Decoded  []*syntax.Rule
+	// CRDs are the definitions beside the rules and in the schemas.
+	CRDs []*unstructured.Unstructured
+	// documents are those of the files.
+	documents []*syntax.Documents
+	// Rules and Files count the rules, and the files that have some or should.
+	Rules, Files int
+}
+
+// Check decodes and compiles the rules in files as the engine does, with the kinds that definitions beside them and in
+// schemas add, and with what else o says. The error says that a schema cannot be read.
+func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Options) (*Checked, error) {
+	c := &Checked{}
+	decoded, beside := make([]*syntax.Documents, len(files)), []*syntax.Documents(nil)
+	counts := make([]bool, len(files)) // which files have rules, or should
+	for i, in := range files {
+		docs, findings := syntax.DecodeManifest(in.Name, in.Data)
+		decoded[i] = &docs
+		kinds.define(docs.CRDs)
+		c.CRDs = append(c.CRDs, docs.CRDs...)
+		c.Findings = append(c.Findings, findings...)
+		counts[i] = len(findings)+len(docs.Rules) > 0
+	}
+	for _, in := range schemas {
+		docs, err := c.readSchema(in, kinds)
+		if err != nil {
+			return nil, err
+		}
+		beside = append(beside, docs...)
+	}
+	for _, docs := range decoded {
+		for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
+			if err := kinds.load(ctx, rule.Kinds()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	c.documents = decoded
+	c.infer(decoded, beside, kinds)
+	for i, docs := range decoded {
+		refused := refusedDefinitions(ctx, docs)
+		c.Findings = append(c.Findings, refused...)
+		if counts[i] || len(refused) > 0 {
+			c.Files++
+		}
+	}
+	names := map[types.NamespacedName]diagnostic.Position{}
+	var together []*syntax.Rule
+	for _, docs := range decoded {
+		all := slices.Concat(docs.Rules, docs.Partial)
+		slices.SortStableFunc(all, func(a, b *syntax.Rule) int { return cmp.Compare(a.Position.Line, b.Position.Line) })
+		for _, rule := range all {
+			c.rule(rule, kinds, o)
+			name := types.NamespacedName{Namespace: cmp.Or(rule.Namespace, o.Namespace), Name: rule.Name}
+			if first, taken := names[name]; taken && rule.Name != "" {
+				c.Findings = append(c.Findings, rule.Taken(name.String(), first))
+				continue
+			}
+			names[name] = rule.Position
+			if !rule.Suspend {
+				together = append(together, rule)
+			}
+		}
+		c.Rules += len(all)
+	}
+	c.Findings = append(c.Findings, clashes(together, kinds)...)
+	c.Findings = c.Findings.Sorted().Shortened()
+	return c, nil
+}
+
+// infer completes the definitions that the rules in files and in schemas make.
+func (c *Checked) infer(decoded, beside []*syntax.Documents, kinds *Kinds) {
+	inference := kinds.inference()
+	inference.Infer(beside...) // what is wrong there was not asked about
+	for _, docs := range beside {
+		kinds.define(c.others(docs))
+	}
+	findings := inference.Infer(decoded...)
+	for i := range findings {
+		if f := &findings[i]; f.Missing != nil {
+			f.Hint += fmt.Sprintf("; if it comes from %s in %s, %s", f.Missing.Kind, f.Missing.GroupVersion(), kinds.howToKnow())
+		}
+	}
+	c.Findings = append(c.Findings, findings...)
+	for _, docs := range decoded {
+		kinds.define(docs.CRDs)
+	}
+}
+
+// inference knows the kinds of Kubernetes as this program does, so that a definition is the same on a desk and in every cluster.
+func (k *Kinds) inference() rules.Inference {
+	return rules.Inference{Schemas: rules.Layers{builtinschemas.Schemas{}, k}}
+}
+
+// Infer completes the definitions of documents, as Check does. The error says that a schema cannot be read.
+func Infer(ctx context.Context, docs *syntax.Documents, kinds *Kinds) (diagnostic.Findings, error) {
+	for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
+		if err := kinds.load(ctx, rule.Kinds()); err != nil {
+			return nil, err
+		}
+	}
+	return kinds.inference().Infer(docs), nil
+}
+
+// refusedDefinitions says why the API server would not take the definitions beside rules.
+func refusedDefinitions(ctx context.Context, docs *syntax.Documents) diagnostic.Findings {
+	var findings diagnostic.Findings
+	for i, crd := range docs.CRDs {
+		for _, p := range definitions.Check(ctx, crd) {
+			place := syntax.DefinitionPlace{Path: p.Path, Name: p.Name, Offset: p.Offset}
+			findings = append(findings, docs.DefinitionFinding(i, place, p.Message))
+		}
+	}
+	return findings
+}
+
+// clashes says which of the rules that would run at the same time do something to the same objects.
+func clashes(together []*syntax.Rule, kinds *Kinds) diagnostic.Findings {
+	var findings diagnostic.Findings
+	for i, found := range syntax.Clashes(together) {
+		for _, clash := range found {
+			if clash.ConditionsOf.Empty() || kinds.TakesConditions(clash.ConditionsOf) {
+				findings = append(findings, together[i].Clashing(clash))
+			}
+		}
+	}
+	return findings
+}
+
+// readSchema adds the kinds of a file with definitions, or of an OpenAPI document, and returns what else is in the file.
+func (c *Checked) readSchema(in File, kinds *Kinds) ([]*syntax.Documents, error) {
+	if isDocument(in.Data) {
+		if err := kinds.defineDocument(in.Data); err != nil {
+			return nil, fmt.Errorf("--schemas %s: %w", in.Name, err)
+		}
+		return nil, nil
+	}
+	docs, findings := syntax.Decode(in.Name, in.Data)
+	others := c.others(&docs)
+	kinds.define(others)
+	c.CRDs = append(c.CRDs, others...)
+	// What else may stand there was not asked about.
+	c.Findings = append(c.Findings, slices.DeleteFunc(findings, func(f diagnostic.Finding) bool {
+		return !in.Named || f.Code != diagnostic.CodeNotYAML && f.Code != diagnostic.CodeBrokenCRD
+	})...)
+	return []*syntax.Documents{&docs}, nil
+}
+
+// others are the definitions of documents beside the rules that are checked, which know better what their own kind is.
+func (c *Checked) others(docs *syntax.Documents) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(docs.CRDs), func(crd *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(c.CRDs, func(own *unstructured.Unstructured) bool { return own != crd && own.GetName() == crd.GetName() })
+	})
+}
+
+// isDocument says whether a text is an OpenAPI document, which is JSON, and not an
+// object.
+func isDocument(data []byte) bool {
+	var content struct {
+		OpenAPI    string          `json:"openapi"`
+		Components json.RawMessage `json:"components"`
+	}
+	return json.Unmarshal(data, &content) == nil && (content.OpenAPI != "" || content.Components != nil)
+}
+
+// Compile compiles a rule that was decoded before. It has no program if the findings have errors. The error says that a schema
+// cannot be read.
+func Compile(ctx context.Context, rule *syntax.Rule, kinds *Kinds, o rules.Options) (*program.Program, diagnostic.Findings, error) {
+	if err := kinds.load(ctx, rule.Kinds()); err != nil {
+		return nil, nil, err
+	}
+	var c Checked
+	c.rule(rule, kinds, o)
+	if len(c.Programs) == 0 {
+		return nil, c.Findings, nil
+	}
+	return c.Programs[0], c.Findings, nil
+}
+
+func (c *Checked) rule(rule *syntax.Rule, kinds *Kinds, o rules.Options) {
+	o.Kinds, o.Schemas = kinds, kinds
+	program, findings := rules.Compile(rule, o)
+	if program != nil {
+		c.Programs, c.Decoded = append(c.Programs, program), append(c.Decoded, rule)
+	}
+	for i, f := range findings {
+		unknown := f.Code == diagnostic.CodeUncheckedKind || f.Code == diagnostic.CodeNoSchema && kinds.cluster == nil
+		if unknown && f.Hint == "" {
+			findings[i].Hint = kinds.howToKnow()
+		}
+	}
+	c.Findings = append(c.Findings, findings...)
+}
+
+// Summary is one line: how many rules in how many files, and what is wrong with them.
+func (c *Checked) Summary() string {
+	number := map[diagnostic.Severity]int{}
+	for _, f := range c.Findings {
+		number[f.Severity] += f.Count()
+	}
+	found := []string{Counted(number[diagnostic.SeverityError], "error"), Counted(number[diagnostic.SeverityWarning], "warning")}
+	found = slices.DeleteFunc(found, func(s string) bool { return strings.HasPrefix(s, "0 ") })
+	if len(found) == 0 {
+		found = []string{"nothing is wrong"}
+	}
+	return fmt.Sprintf("%s in %s: %s", Counted(c.Rules, "rule"), Counted(c.Files, "file"), strings.Join(found, ", "))
+}
+
+// Counted is a number with a noun: 1 rule, 2 rules.
+func Counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,71 @@
+package manifests
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"kanon.dev/kanon/kinds/definitions"
+	"kanon.dev/kanon/kinds/definitions/keeper"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Held says which of the definitions, those that the schemas of rules make and those beside rules, Kanon would not apply to a cluster as
+// it is now. namespace is Kanon's own, and recomputes is as in keeper.Prepare.
+func (c *Checked) Held(ctx context.Context, cluster keeper.Cluster, namespace string, recomputes func(manager string) bool) (diagnostic.Findings, error) {
+	h := holding{cluster: cluster, recomputes: recomputes}
+	for _, rule := range c.Decoded {
+		if rule.Parent.Definition != nil {
+			h.check(ctx, WantedOf(rule, namespace), rule.AboutDefinition)
+		}
+	}
+	for _, docs := range c.documents {
+		for i, crd := range docs.CRDs {
+			if !docs.IsBeside(i) || len(definitions.Check(ctx, crd)) > 0 { // that was reported
+				continue
+			}
+			confirmed := syntax.ConfirmedRevisions(crd.GetAnnotations()[syntax.AnnotationConfirmDefinition])
+			h.check(ctx, keeper.Wanted{Definition: crd, Confirmed: confirmed}, func(message, hint string) diagnostic.Finding {
+				return docs.AboutDefinition(i, message, hint)
+			})
+		}
+	}
+	return h.findings, h.err
+}
+
+// WantedOf is the definition that the schema of a rule makes. namespace is Kanon's own.
+func WantedOf(rule *syntax.Rule, namespace string) keeper.Wanted {
+	return keeper.Wanted{
+		Definition: rule.Parent.Definition, Adopt: rule.Parent.AdoptDefinition, Confirmed: rule.ConfirmedDefinitions(),
+		Keeper: keeper.NameOf(namespace, cmp.Or(rule.Namespace, namespace), rule.Name),
+	}
+}
+
+// holding collects what is held.
+type holding struct {
+	cluster    keeper.Cluster
+	recomputes func(manager string) bool
+	findings   diagnostic.Findings
+	err        error
+}
+
+// check reports a definition that would not be applied. about makes the finding. After an error it does nothing.
+func (h *holding) check(ctx context.Context, wanted keeper.Wanted, about func(message, hint string) diagnostic.Finding) {
+	if h.err != nil {
+		return
+	}
+	_, err := keeper.Prepare(ctx, h.cluster, wanted, h.recomputes)
+	refusal, refused := errors.AsType[*keeper.Refusal](err)
+	switch {
+	case err == nil:
+	case refused:
+		f := about(refusal.Line(), refusal.Hint())
+		if refusal.Reason == keeper.ReasonForbidden { // Kanon may have the right
+			f.Severity = diagnostic.SeverityWarning
+		}
+		h.findings = append(h.findings, f)
+	default:
+		h.err = err
+	}
+}

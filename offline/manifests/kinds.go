@@ -1,0 +1,219 @@
+package manifests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/discovery"
+	clientopenapi "k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+
+	"kanon.dev/kanon/kinds/openapi"
+	builtinschemas "kanon.dev/kanon/kinds/openapi/builtin"
+	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/kinds/restmapping/builtin"
+	"kanon.dev/kanon/kinds/schemas"
+	"kanon.dev/kanon/rules"
+)
+
+// Kinds are the kinds that rules are checked against, with their schemas:
+// those of Kubernetes itself or of a cluster, and those that definitions in files
+// add. It is a rules.Kinds, a rules.KindLister and a rules.Schemas.
+type Kinds struct {
+	table *builtin.Table
+	// pool shares what the schemas have in common.
+	pool openapi.Pool
+	// given has the schemas of what files add, others those of Kubernetes itself,
+	// or of the cluster as far as they were loaded.
+	given, others openapi.Kinds
+	// cluster and live are nil where no cluster is asked.
+	cluster *restmapping.Mapper
+	live    *schemas.Schemas
+}
+
+// BuiltinKinds are those of Kubernetes itself. The error means that the program was built wrongly.
+func BuiltinKinds() (*Kinds, error) {
+	table, err1 := builtin.Load()
+	others, err2 := builtinschemas.Kinds()
+	return &Kinds{table: table, given: openapi.Kinds{}, others: others}, errors.Join(err1, err2)
+}
+
+// ClusterKinds asks a cluster once for all of its kinds. Their schemas are read when Check needs them.
+func ClusterKinds(ctx context.Context, config *rest.Config) (*Kinds, error) {
+	mapper, err := restmapping.New(restmapping.Options{Config: config})
+	if err != nil {
+		return nil, err
+	}
+	// Every cluster has it; what matters is that a lookup learns all the others.
+	_, err = mapper.Kind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	switch {
+	case apierrors.IsForbidden(err): // whose text is "unknown"
+		return nil, fmt.Errorf("ask %s for its kinds: forbidden; the user needs the ClusterRole system:discovery", config.Host)
+	case err != nil:
+		return nil, fmt.Errorf("ask %s for its kinds: %w", config.Host, err)
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
+	}
+	return &Kinds{
+		table: &builtin.Table{}, given: openapi.Kinds{}, others: openapi.Kinds{},
+		cluster: mapper, live: schemas.New(clientopenapi.NewClientWithContext(client.RESTClient())),
+	}, nil
+}
+
+// Converter has the schema of a kind of the cluster, by which its API server merges objects. The error is schemas.ErrNoSchema where
+// it has none, or where no cluster is asked.
+func (k *Kinds) Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error) {
+	if k.live == nil {
+		return nil, schemas.ErrNoSchema
+	}
+	return k.live.Converter(ctx, gvk)
+}
+
+// load asks the cluster, if one is asked, for the schemas of kinds that no file
+// gave. One that has none, or none yet, is checked without.
+func (k *Kinds) load(ctx context.Context, kinds []schema.GroupVersionKind) error {
+	if k.live == nil {
+		return nil
+	}
+	for _, gvk := range kinds {
+		if _, served := k.cluster.Lookup(gvk); !served || k.Schema(gvk) != nil {
+			continue
+		}
+		s, err := k.live.Kind(ctx, gvk)
+		switch {
+		case errors.Is(err, schemas.ErrNoSchema), errors.Is(err, schemas.ErrNotPublished):
+		case err != nil:
+			return err
+		default:
+			k.others[gvk] = s
+		}
+	}
+	return nil
+}
+
+// Schema implements rules.Schemas.
+func (k *Kinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
+	if s := k.given.Schema(gvk); s != nil {
+		return s
+	}
+	return k.others.Schema(gvk)
+}
+
+// howToKnow is what to do about a kind that is not known.
+func (k *Kinds) howToKnow() string {
+	if k.cluster != nil {
+		return "give its CustomResourceDefinition with --schemas"
+	}
+	return "give its CustomResourceDefinition with --schemas, or ask the cluster with --cluster"
+}
+
+// define adds the kinds of definitions. One that defines none adds none: what
+// it lacks is a finding, or for the API server to say.
+func (k *Kinds) define(crds []*unstructured.Unstructured) {
+	for _, crd := range crds {
+		_ = k.table.Define(crd)
+		if kinds, err := k.pool.FromCRD(crd); err == nil {
+			maps.Copy(k.given, kinds)
+		}
+	}
+}
+
+// defineDocument adds the kinds of an OpenAPI v3 document.
+func (k *Kinds) defineDocument(data []byte) error {
+	kinds, err := k.pool.FromDocument(data)
+	if err != nil {
+		return err
+	}
+	maps.Copy(k.given, kinds)
+	return k.table.DefineDocument(data)
+}
+
+// Resource is the resource of a kind, such as deployments.
+func (k *Kinds) Resource(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+	kind, ok := k.kind(gvk)
+	return kind.GVR, ok
+}
+
+func (k *Kinds) kind(gvk schema.GroupVersionKind) (restmapping.Kind, bool) {
+	kind, ok := k.table.Lookup(gvk)
+	if !ok && k.cluster != nil {
+		return k.cluster.Lookup(gvk)
+	}
+	return kind, ok
+}
+
+// Lookup implements rules.Kinds.
+func (k *Kinds) Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool) {
+	kind, ok := k.kind(gvk)
+	return rules.Kind{Namespaced: kind.Namespaced, HasStatus: kind.HasStatus, Verbs: kind.Verbs}, ok
+}
+
+// Known implements rules.KindLister.
+func (k *Kinds) Known() []schema.GroupVersionKind {
+	all := k.table.Kinds()
+	if k.cluster != nil {
+		all = append(all, k.cluster.Kinds()...)
+	}
+	known := make([]schema.GroupVersionKind, len(all))
+	for i, kind := range all {
+		known[i] = kind.GVK
+	}
+	return known
+}
+
+// Complete implements rules.KindLister. Without a cluster only the groups of
+// Kubernetes itself are known whole, and the kinds whose definition was given.
+func (k *Kinds) Complete(kind schema.GroupKind) bool {
+	if k.cluster != nil || k.ofKubernetes(kind.Group) {
+		return true
+	}
+	for _, known := range k.table.Kinds() {
+		if known.GVK.GroupKind() == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// ofKubernetes says whether a group is one of Kubernetes' own, in this version or
+// in another: the group of a CustomResourceDefinition has a dot.
+func (k *Kinds) ofKubernetes(group string) bool {
+	return k.table.HasGroup(group) || !strings.Contains(group, ".")
+}
+
+// TakesConditions says whether Kanon sets conditions on objects of a kind: on custom ones whose schema has
+// some, and on those of which no schema is known.
+func (k *Kinds) TakesConditions(gvk schema.GroupVersionKind) bool {
+	s := k.Schema(gvk)
+	if s == nil || k.table.HasGroup(gvk.Group) {
+		return s == nil
+	}
+	status := s.Fields["status"]
+	return status != nil && status.Schema.Fields["conditions"] != nil
+}
+
+// HasGeneration says whether objects of a kind have metadata.generation: custom ones do, and not all of Kubernetes itself.
+func (k *Kinds) HasGeneration(gvk schema.GroupVersionKind) bool {
+	return !k.table.HasGroup(gvk.Group) || builtinschemas.HasGeneration(gvk.GroupKind())
+}
+
+// Place implements rules.KindLister.
+func (k *Kinds) Place(group string) string {
+	switch {
+	case k.cluster != nil:
+		return "the cluster"
+	case k.ofKubernetes(group):
+		return "Kubernetes " + k.table.Version()
+	default:
+		return "the CustomResourceDefinition"
+	}
+}

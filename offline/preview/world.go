@@ -1,0 +1,259 @@
+package preview
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/offline/overlay"
+	"kanon.dev/kanon/redact"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// identity is what makes two objects one.
+type identity struct {
+	kind schema.GroupKind
+	name types.NamespacedName
+}
+
+func identityOf(u *unstructured.Unstructured) identity {
+	return identity{
+		kind: u.GroupVersionKind().GroupKind(),
+		name: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()},
+	}
+}
+
+// world is the cluster as far as it was given. It is a program.Reader.
+type world struct {
+	objects []*unstructured.Unstructured
+	byID    map[identity]*unstructured.Unstructured
+	// ties says whose the objects are, and nodes of which child of the rule those of the parent are.
+	ties  map[identity]tie
+	nodes map[identity]string
+	// rendered has the children that are known to be such as they were rendered last.
+	rendered map[identity]*unstructured.Unstructured
+	// children are those of the rule, by their ids.
+	children map[string]program.Child
+
+	parent mark.Ref
+	// ruleID is what a mark names the rule by; empty where that is not known. retainedBy is what an orphan of the rule
+	// and the parent says.
+	ruleID     string
+	retainedBy string
+	// lookup answers lookups in place of objects; it may be nil.
+	lookup func(program.Query) ([]*unstructured.Unstructured, error)
+	schema func(schema.GroupVersionKind) *openapi.Schema
+	// check says why the API server would refuse an object.
+	check func(object, old *unstructured.Unstructured) error
+	// ignores has the fields of a rendered object that are left to others for now.
+	ignores func(*unstructured.Unstructured) []syntax.IgnoredPath
+	// secrets are the values of the Secrets that were given, looked up and rendered.
+	secrets redact.Values
+}
+
+func newWorld(in Input) *world {
+	// The parent is in the cluster too, and as it was given.
+	objects := slices.DeleteFunc(slices.Clone(in.With), func(o *unstructured.Unstructured) bool { return identityOf(o) == identityOf(in.Parent) })
+	w := &world{
+		objects: append(objects, in.Parent),
+		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity]tie), nodes: make(map[identity]string),
+		rendered: make(map[identity]*unstructured.Unstructured, len(in.Children)),
+		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup, schema: in.Schema, check: in.Check, secrets: redact.Values{},
+	}
+	if w.schema == nil {
+		w.schema = func(schema.GroupVersionKind) *openapi.Schema { return nil }
+	}
+	if w.check == nil {
+		w.check = func(_, _ *unstructured.Unstructured) error { return nil }
+	}
+	if check := w.check; in.Program.HasSecrets {
+		w.check = func(object, old *unstructured.Unstructured) error { return redacted(check(object, old)) }
+	}
+	rule := types.NamespacedName{Namespace: cmp.Or(in.Program.Namespace, in.Namespace), Name: in.Program.Name}
+	if in.Namespace != "" {
+		w.ruleID = mark.RuleID(in.Namespace, rule.Namespace, rule.Name)
+	}
+	w.retainedBy = rule.String() + "/" + w.parent.Namespace + "/" + w.parent.Name
+	for _, child := range in.Program.Children {
+		w.children[child.ID] = *child
+	}
+	for _, object := range in.With {
+		w.secrets.Note(object)
+		id := identityOf(object)
+		w.byID[id], w.ties[id] = object, w.tieOf(object)
+		if _, ok := w.children[w.ties[id].node]; ok {
+			w.nodes[id] = w.ties[id].node
+		}
+	}
+	for _, child := range in.Children {
+		w.secrets.Note(child.Object)
+		id := identityOf(child.Object)
+		w.objects = append(w.objects, child.Object)
+		w.byID[id], w.ties[id], w.nodes[id], w.rendered[id] = child.Object, tie{ours: true, node: child.Node}, child.Node, child.Rendered
+	}
+	return w
+}
+
+// claim makes those of the parent's objects that are rendered children of the nodes that render them: the owner reference
+// does not name a node.
+func (w *world) claim(nodes []Node) {
+	for _, node := range nodes {
+		for _, object := range node.Objects {
+			w.claimOne(node.ID, object.Unstructured)
+		}
+		for _, kept := range node.Kept {
+			w.claimOne(node.ID, kept.Object)
+		}
+		for _, refused := range node.Refused {
+			w.claimOne(node.ID, refused.Object)
+		}
+	}
+}
+
+func (w *world) claimOne(node string, object *unstructured.Unstructured) {
+	if id := identityOf(object); w.ties[id].ours {
+		w.nodes[id] = node
+	}
+}
+
+// Lookup implements program.Reader.
+func (w *world) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
+	if w.lookup != nil {
+		found, err := w.lookup(q)
+		for _, object := range found {
+			w.secrets.Note(object)
+		}
+		return found, err
+	}
+	var found []*unstructured.Unstructured
+	for _, object := range w.objects {
+		if q.GVK.GroupKind() != object.GroupVersionKind().GroupKind() {
+			continue
+		}
+		if !q.AllNamespaces && object.GetNamespace() != q.Namespace {
+			continue
+		}
+		if q.Name != "" && object.GetName() == q.Name ||
+			q.Name == "" && q.Selector != nil && q.Selector.Matches(labels.Set(object.GetLabels())) {
+			found = append(found, object)
+		}
+	}
+	return found, nil
+}
+
+// Observed implements program.Reader.
+func (w *world) Observed(node string) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	for _, object := range w.objects {
+		if w.nodes[identityOf(object)] == node {
+			found = append(found, object)
+		}
+	}
+	return found, nil
+}
+
+// Live implements program.Reader.
+func (w *world) Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	id := identityOf(rendered)
+	live := w.byID[id]
+	if live == nil || !w.ties[id].ours || live.GetDeletionTimestamp() != nil {
+		return nil, nil
+	}
+	return live, nil
+}
+
+// whyKept says why nothing is written of an object.
+func (w *world) whyKept(node *program.Rendered, object *unstructured.Unstructured) string {
+	live, _ := w.Live(object) // never fails
+	switch {
+	case live == nil:
+		return "is not created: its createWhen is false"
+	case slices.ContainsFunc(node.Awaiting, func(a program.Awaiting) bool { return a.Object == object }):
+		return "stays as it is for now: what it depends on is not ready"
+	case slices.Contains(node.Held, object):
+		return "stays as it is for now: its rollout has not come to it"
+	case w.children[node.Node].UpdatePolicy == syntax.UpdateCreateOnly:
+		return "stays as it is: its updatePolicy is CreateOnly"
+	default:
+		return "stays as it is: its updateWhen is false"
+	}
+}
+
+// namespace is the Namespace of that name, or nil.
+func (w *world) namespace(name string) *unstructured.Unstructured {
+	return w.byID[identity{kind: schema.GroupKind{Kind: "Namespace"}, name: types.NamespacedName{Name: name}}]
+}
+
+// applied is a rendered object as a write would answer: laid over what there is, without what
+// is left to others.
+func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstructured.Unstructured {
+	there, written := w.byID[identityOf(rendered)], fieldset.FoldStringData(rendered)
+	if there == nil {
+		return &unstructured.Unstructured{Object: written}
+	}
+	live := there.DeepCopy()
+	var before map[string]any
+	if last := w.rendered[identityOf(rendered)]; last != nil {
+		before = fieldset.FoldStringData(last)
+	}
+	overlay.Apply(w.schema(rendered.GroupVersionKind()), live.Object, before, written)
+	for _, path := range w.ignored(node, rendered) {
+		leave(live.Object, there.Object, path)
+	}
+	return live
+}
+
+// ignored are the fields of a rendered object that are left to others.
+func (w *world) ignored(node string, rendered *unstructured.Unstructured) []syntax.IgnoredPath {
+	return slices.Concat(w.children[node].Ignore, w.ignores(rendered))
+}
+
+// leave gives an ignored field the value that it has, where what holds it exists.
+func leave(in, live any, path syntax.IgnoredPath) {
+	step, rest := path[0], path[1:]
+	switch in := in.(type) {
+	case map[string]any:
+		live, isMap := live.(map[string]any)
+		value, has := live[step.Field]
+		switch {
+		case !isMap:
+		case len(rest) > 0:
+			leave(in[step.Field], value, rest)
+		case has:
+			in[step.Field] = runtime.DeepCopyJSONValue(value)
+		default:
+			delete(in, step.Field)
+		}
+	case []any:
+		live, _ := live.([]any)
+		for i, item := range in {
+			at := slices.IndexFunc(live, func(other any) bool { return selects(step, other) })
+			switch {
+			case at < 0 || !selects(step, item):
+			case len(rest) > 0:
+				leave(item, live[at], rest)
+			default:
+				in[i] = runtime.DeepCopyJSONValue(live[at])
+			}
+		}
+	}
+}
+
+// selects says whether an item of a list is one that a step names.
+func selects(step syntax.PathStep, item any) bool {
+	fields, ok := item.(map[string]any)
+	for name, text := range step.Keys {
+		ok = ok && fmt.Sprint(fields[name]) == text
+	}
+	return ok
+}

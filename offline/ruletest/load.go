@@ -1,0 +1,191 @@
+package ruletest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/kinds/definitions"
+	"kanon.dev/kanon/offline/manifests"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
+)
+
+// suffix ends the names of files with tests.
+const suffix = "_test.yaml"
+
+// IsTestFile tells whether a file has tests, by its name.
+func IsTestFile(path string) bool {
+	return strings.HasSuffix(path, suffix) || strings.HasSuffix(path, "_test.yml")
+}
+
+// subject is what the cases of a file test.
+type subject struct {
+	program     *program.Program
+	findings    diagnostic.Findings
+	kinds       *manifests.Kinds
+	definitions definitions.Kinds
+	parent      *unstructured.Unstructured
+	cluster     []*unstructured.Unstructured
+	dir         string
+}
+
+// load reads and compiles what a file tests.
+func load(ctx context.Context, f *File, o rules.Options) (*subject, error) {
+	s := &subject{dir: filepath.Dir(f.Path)}
+	ruleFile := f.Rule
+	if ruleFile == "" {
+		ruleFile = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), suffix), "_test.yml") + ".yaml"
+	}
+	files, err := manifests.Read([]string{s.path(ruleFile)}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("rule: %w", err)
+	}
+	schemas, err := s.schemas(f.Path, f.Schemas)
+	if err != nil {
+		return nil, fmt.Errorf("schemas: %w", err)
+	}
+	if s.kinds, err = manifests.BuiltinKinds(); err != nil {
+		return nil, err
+	}
+	checked, err := manifests.Check(ctx, files, schemas, s.kinds, o)
+	if err != nil {
+		return nil, err
+	}
+	s.findings = checked.Findings
+	if checked.Findings.HasErrors() {
+		return s, nil
+	}
+	if s.program, err = choose(checked.Programs, f.RuleName, ruleFile); err != nil {
+		return nil, err
+	}
+	if s.definitions, err = definitions.NewKinds(checked.CRDs); err != nil {
+		return nil, err
+	}
+	if s.parent, err = s.readParent(f.Parent); err != nil {
+		return nil, err
+	}
+	s.cluster, err = s.readAll(f.Cluster)
+	return s, err
+}
+
+func (s *subject) path(file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(s.dir, file)
+}
+
+// schemas are the files with definitions: those that are named, or all beside the tests.
+func (s *subject) schemas(tests string, named []string) ([]manifests.File, error) {
+	if named != nil && len(named) == 0 {
+		return nil, nil
+	}
+	var paths []string
+	for _, file := range named {
+		paths = append(paths, s.path(file))
+	}
+	files, err := manifests.SchemasFor([]string{tests}, paths, nil)
+	for i := range files {
+		files[i].Named = true // tests need the definitions beside them, so what is wrong there is reported
+	}
+	return files, err
+}
+
+// choose is the one rule that is tested.
+func choose(programs []*program.Program, name, file string) (*program.Program, error) {
+	if name == "" && len(programs) == 1 {
+		return programs[0], nil
+	}
+	var names []string
+	for _, program := range programs {
+		if program.Name == name {
+			return program, nil
+		}
+		names = append(names, program.Name)
+	}
+	switch {
+	case len(programs) == 0:
+		return nil, fmt.Errorf("there is no rule in %s", file)
+	case name == "":
+		return nil, fmt.Errorf("%s has the rules %s: write ruleName to choose one", file, strings.Join(names, ", "))
+	}
+	slices.Sort(names)
+	return nil, fmt.Errorf("there is no rule %s in %s, only %s", name, file, strings.Join(names, ", "))
+}
+
+// readParent is the parent of a file; nil if it names none.
+func (s *subject) readParent(o object) (*unstructured.Unstructured, error) {
+	if o.file == "" {
+		if o.fields == nil {
+			return nil, nil
+		}
+		return s.asParent(o.fields), nil
+	}
+	objects, err := s.read(o)
+	if err != nil {
+		return nil, err
+	}
+	want := s.program.Parent.GVK
+	i := slices.IndexFunc(objects, func(u *unstructured.Unstructured) bool { return u.GroupVersionKind() == want })
+	if i < 0 {
+		return nil, fmt.Errorf("%s: there is no %s of %s in %s", o.at, want.Kind, want.GroupVersion(), o.file)
+	}
+	return objects[i], nil
+}
+
+// asParent is a parent of the rule's kind with some fields. Its name need not be given.
+func (s *subject) asParent(fields map[string]any) *unstructured.Unstructured {
+	parent := &unstructured.Unstructured{Object: fields}
+	parent.SetGroupVersionKind(s.program.Parent.GVK)
+	if parent.GetName() == "" {
+		parent.SetName("test")
+	}
+	return parent
+}
+
+// read is the object that is written out, or those of a file.
+func (s *subject) read(o object) ([]*unstructured.Unstructured, error) {
+	if o.file == "" {
+		u := &unstructured.Unstructured{Object: o.fields}
+		if u.GetAPIVersion() == "" || u.GetKind() == "" || u.GetName() == "" {
+			return nil, fmt.Errorf("%s: an object needs apiVersion, kind and metadata.name", o.at)
+		}
+		return []*unstructured.Unstructured{u}, nil
+	}
+	files, err := manifests.Read([]string{s.path(o.file)}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.at, err)
+	}
+	return manifests.Objects(files)
+}
+
+// readAll are the objects of a list, which may have each once.
+func (s *subject) readAll(objects []object) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	var wrong []error
+	given := map[identity.ID]bool{}
+	for _, o := range objects {
+		read, err := s.read(o)
+		wrong = append(wrong, err)
+		for _, u := range read {
+			id := identity.Of(u)
+			id.Namespace = cmp.Or(id.Namespace, metav1.NamespaceDefault)
+			if given[id] {
+				wrong = append(wrong, fmt.Errorf("%s: %s is given twice: leave one of them out", o.at, identity.Of(u)))
+			}
+			given[id] = true
+		}
+		all = append(all, read...)
+	}
+	return all, errors.Join(wrong...)
+}

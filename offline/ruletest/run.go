@@ -1,0 +1,257 @@
+package ruletest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/offline/manifests"
+	"kanon.dev/kanon/offline/simulation"
+	"kanon.dev/kanon/redact"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program"
+)
+
+// Options say which cases run, and how.
+type Options struct {
+	// Rules are the options of the compiler, but for Kinds and Schemas.
+	Rules rules.Options
+	// Run selects the cases of which FILE: NAME matches. nil: all.
+	Run *regexp.Regexp
+	// Update rewrites outputs in the files in place of comparing them.
+	Update bool
+}
+
+// FileResult is what came out of a file.
+type FileResult struct {
+	Path string
+	// Err says why no case could run.
+	Err error
+	// Findings are mistakes in the file, or in the rule that it tests.
+	Findings diagnostic.Findings
+	Cases    []CaseResult
+	// Updated counts the outputs that were rewritten.
+	Updated  int
+	Duration time.Duration
+}
+
+// Failed tells whether anything is not as it is wanted.
+func (r *FileResult) Failed() bool {
+	return r.Err != nil || r.Findings.HasErrors() || slices.ContainsFunc(r.Cases, CaseResult.Failed)
+}
+
+// CaseResult is what came out of a case.
+type CaseResult struct {
+	Name     string
+	Failures []Failure
+	Duration time.Duration
+}
+
+// Failed tells whether anything is not as it is wanted.
+func (r CaseResult) Failed() bool { return len(r.Failures) > 0 }
+
+// Failure is one thing that is not as it is wanted.
+type Failure struct {
+	// At is the line in the test file that wants it.
+	At diagnostic.Position
+	// Step is the step's name; empty for the first.
+	Step    string
+	Message string
+	// Diff is a unified diff, or empty.
+	Diff string
+}
+
+// Run runs the cases of a file. What they take of the rule is added to the coverage.
+func Run(ctx context.Context, path string, o Options, coverage *Coverage) *FileResult {
+	begin := time.Now()
+	result := &FileResult{Path: path}
+	defer func() { result.Duration = time.Since(begin) }()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		result.Err = manifests.Reason(err)
+		return result
+	}
+	f, findings := Decode(path, data)
+	if result.Findings = findings; f == nil {
+		return result
+	}
+	if coverage != nil {
+		o.Rules.Branches, o.Rules.Conditions = coverage.ofBranch, coverage.ofCondition
+	}
+	s, err := load(ctx, f, o.Rules)
+	if err != nil {
+		result.Err = err
+		return result
+	}
+	if f.Findings != nil {
+		result.Cases = append(result.Cases, compareFindings(f.Findings, s.findings))
+	} else if s.findings.HasErrors() {
+		result.Findings = s.findings
+	}
+	if s.program == nil {
+		return result
+	}
+	var outputs []rewrite
+	for i := range f.Cases {
+		c := &f.Cases[i]
+		if o.Run != nil && !o.Run.MatchString(path+": "+c.Name) {
+			continue
+		}
+		r := &runner{subject: s, c: c, update: o.Update, coverage: coverage.of(s.program), secrets: redact.Values{}}
+		result.Cases = append(result.Cases, r.run(ctx))
+		outputs = append(outputs, r.outputs...)
+	}
+	if o.Update && len(outputs) > 0 {
+		result.Updated = len(outputs)
+		if err := f.rewrite(outputs); err != nil {
+			result.Err = err
+		}
+	}
+	return result
+}
+
+// compareFindings is the case that the rule has exactly the findings that are wanted.
+func compareFindings(want *expected[[]string], findings diagnostic.Findings) CaseResult {
+	var got []string
+	for _, f := range findings {
+		got = append(got, string(f.Code))
+	}
+	slices.Sort(got)
+	got = slices.Compact(got)
+	wanted := slices.Compact(slices.Sorted(slices.Values(want.want)))
+	result := CaseResult{Name: "findings"}
+	if !slices.Equal(got, wanted) {
+		var texts strings.Builder
+		for _, f := range findings {
+			texts.WriteString("\n" + f.String())
+		}
+		result.Failures = []Failure{{At: want.at, Message: fmt.Sprintf("the rule has the findings %s, want %s%s", listed(got), listed(wanted), &texts)}}
+	}
+	return result
+}
+
+func listed(words []string) string {
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+// runner runs one case.
+type runner struct {
+	*subject
+	c        *Case
+	update   bool
+	coverage *ruleCoverage
+
+	sim      *simulation.Simulation
+	secrets  redact.Values
+	step     *Step
+	state    *simulation.State
+	failures []Failure
+	outputs  []rewrite
+}
+
+func (r *runner) run(ctx context.Context) CaseResult {
+	begin := time.Now()
+	if r.begin(ctx) {
+		for i := range r.c.Steps {
+			if r.step = &r.c.Steps[i]; !r.take(ctx) {
+				break
+			}
+		}
+	}
+	slices.SortStableFunc(r.failures, func(a, b Failure) int { return cmp.Compare(a.At.Line, b.At.Line) })
+	return CaseResult{Name: r.c.Name, Failures: r.failures, Duration: time.Since(begin)}
+}
+
+// begin makes the world of the case. It tells whether that was possible.
+func (r *runner) begin(ctx context.Context) bool {
+	r.step = &r.c.Steps[0]
+	parent := r.parent
+	if parent == nil {
+		parent = r.asParent(map[string]any{})
+	}
+	parent = parent.DeepCopy()
+	simulation.Merge(parent.Object, r.step.Parent)
+	cluster, err := r.readAll(r.c.Cluster)
+	if err != nil {
+		return r.fail(r.c.at, "%s", err)
+	}
+	cluster = append(slices.Clone(r.cluster), cluster...)
+	r.kinds.InDefaultNamespace([]*program.Program{r.program}, append([]*unstructured.Unstructured{parent}, cluster...))
+	r.sim, err = simulation.New(simulation.Options{
+		Program: r.program, Parent: parent, Objects: cluster, Now: r.c.Now,
+		TakesConditions: r.kinds.TakesConditions, HasGeneration: r.kinds.HasGeneration, Schema: r.kinds.Schema, Default: r.definitions.Fill,
+		Check: func(object, old *unstructured.Unstructured) error { return r.definitions.CheckObject(ctx, object, old) },
+	})
+	if err != nil {
+		return r.fail(r.c.at, "%s", err)
+	}
+	return true
+}
+
+func (r *runner) fail(at diagnostic.Position, format string, args ...any) bool {
+	name := r.step.Name
+	r.failures = append(r.failures, Failure{At: at, Step: name, Message: fmt.Sprintf(format, args...)})
+	return false
+}
+
+// take takes one step. It tells whether the next one makes sense.
+func (r *runner) take(ctx context.Context) bool {
+	if err := r.change(ctx); err != nil {
+		return r.fail(r.step.at, "%s", err)
+	}
+	state, err := r.sim.Settle(ctx)
+	if err != nil {
+		return r.fail(r.step.at, "%s", err)
+	}
+	r.state = state
+	r.note(state)
+	r.coverage.add(state)
+	r.compare(ctx)
+	return true
+}
+
+// change changes the world as the step says.
+func (r *runner) change(ctx context.Context) error {
+	if r.step != &r.c.Steps[0] && r.step.Parent != nil {
+		if err := r.sim.SetParent(r.step.Parent); err != nil {
+			return err
+		}
+	}
+	objects, err := r.readAll(r.step.Set)
+	if err != nil {
+		return err
+	}
+	r.kinds.InDefaultNamespace([]*program.Program{r.program}, objects)
+	for _, object := range objects {
+		if err := r.sim.Set(object); err != nil {
+			return err
+		}
+	}
+	if r.step == &r.c.Steps[0] && (r.step.Ready != nil || r.step.Failed != nil || r.step.Delete != nil) {
+		if _, err := r.sim.Settle(ctx); err != nil { // there is nothing before
+			return err
+		}
+	}
+	for _, each := range []struct {
+		words []string
+		do    func(string) error
+	}{{r.step.Ready, r.sim.SetReady}, {r.step.Failed, r.sim.SetFailed}, {r.step.Delete, r.sim.Delete}} {
+		for _, word := range each.words {
+			if err := each.do(word); err != nil {
+				return err
+			}
+		}
+	}
+	return r.sim.Advance(ctx, r.step.After)
+}

@@ -1,0 +1,100 @@
+// Package scaffold makes the files of a new rule: a rule, which has the fields of the parent's kind if that is a new one, a parent, and
+// tests that pass.
+//
+//	files, err := scaffold.Files(scaffold.ShapeKind, scaffold.Names{Name: "cache", Group: "example.com"})
+//	os.WriteFile("cache/"+files[0].Name, files[0].Data, 0o644)
+//
+// The files are those in template/, in the folder of the shape, with the names filled in, and the schema with which editors check
+// rules.
+package scaffold
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kanon.dev/kanon/offline/ruleschema"
+)
+
+//go:embed template/*/*.yaml
+var templates embed.FS
+
+// The shapes of a new rule. Each is a folder in template/.
+const (
+	// ShapeKind is a kind of one's own, whose objects become others.
+	ShapeKind = "kind"
+	// ShapeNamespace is something that each of some Namespaces gets.
+	ShapeNamespace = "namespace"
+	// ShapeDecorator is something that is added to objects of others.
+	ShapeDecorator = "decorator"
+)
+
+// Shapes are all shapes, the default first.
+func Shapes() []string { return []string{ShapeKind, ShapeNamespace, ShapeDecorator} }
+
+// Names are those of a kind.
+type Names struct {
+	// Name is what the rule is called: lower case, such as cache.
+	Name string
+	// Kind is the kind of the parents of ShapeKind. Default: Name in camel case.
+	Kind string
+	// Group is the API group of the kind, such as example.com. With the other shapes, labels begin with it.
+	Group string
+}
+
+// File is a file to write.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Files are the files of a new rule of a shape. The error says which name is not allowed, or that there is no such shape.
+func Files(shape string, n Names) ([]File, error) {
+	switch {
+	case !slices.Contains(Shapes(), shape):
+		return nil, fmt.Errorf("%q is no shape of a rule: write %s", shape, strings.Join(Shapes(), ", "))
+	case shape != ShapeKind && n.Kind != "":
+		return nil, fmt.Errorf("a kind can be chosen for the shape %s only", ShapeKind)
+	}
+	if wrong := validation.IsDNS1035Label(n.Name); len(wrong) > 0 {
+		return nil, fmt.Errorf("%q cannot be the name of a rule: write lower-case letters, digits and -, such as web-app", n.Name)
+	}
+	if wrong := validation.IsDNS1123Subdomain(n.Group); len(wrong) > 0 || !strings.Contains(n.Group, ".") {
+		return nil, fmt.Errorf("%q cannot be an API group: write a domain, such as shop.example.com", n.Group)
+	}
+	if n.Kind == "" {
+		n.Kind = camel(n.Name)
+	}
+	singular := strings.ToLower(n.Kind)
+	if wrong := validation.IsDNS1035Label(singular); len(wrong) > 0 || n.Kind[0] < 'A' || n.Kind[0] > 'Z' {
+		return nil, fmt.Errorf("%q cannot be a kind: write letters and digits, with a capital first, such as WebApp", n.Kind)
+	}
+	fill := strings.NewReplacer("GROUP", n.Group, "SINGULAR", singular, "KIND", n.Kind, "NAME", n.Name)
+	entries, err := templates.ReadDir("template/" + shape)
+	if err != nil {
+		return nil, fmt.Errorf("read the templates: %w", err)
+	}
+	var files []File
+	for _, entry := range entries {
+		text, err := templates.ReadFile("template/" + shape + "/" + entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read the templates: %w", err)
+		}
+		files = append(files, File{Name: entry.Name(), Data: []byte(fill.Replace(string(text)))})
+	}
+	return append(files, File{Name: ruleschema.Path, Data: ruleschema.JSON()}), nil
+}
+
+// camel is a name in camel case: web-app is WebApp.
+func camel(name string) string {
+	var out strings.Builder
+	for part := range strings.SplitSeq(name, "-") {
+		if part != "" {
+			out.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,407 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/ending"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/offline/preview"
+	"kanon.dev/kanon/rules/program"
+)
+
+// Options are what a simulation starts from. Objects are copied.
+type Options struct {
+	Program *program.Program
+	Parent  *unstructured.Unstructured
+	// Objects are what the cluster has besides.
+	Objects []*unstructured.Unstructured
+	Now     time.Time
+	// TakesConditions tells whether objects of a kind have conditions such as Ready: custom ones do. nil: all do.
+	TakesConditions func(schema.GroupVersionKind) bool
+	// HasGeneration tells whether objects of a kind have metadata.generation. nil: all do.
+	HasGeneration func(schema.GroupVersionKind) bool
+	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
+	Schema func(schema.GroupVersionKind) *openapi.Schema
+	// Default fills in what the API server does when an object is written. nil: nothing.
+	Default func(*unstructured.Unstructured)
+	// Check says why the API server would not take an object; old is the one before an update, or nil. nil: it takes all.
+	Check func(object, old *unstructured.Unstructured) error
+}
+
+// Simulation is a cluster in memory with one rule and one parent. It is not safe for concurrent use.
+type Simulation struct {
+	options Options
+	now     time.Time
+	// parent is nil once it is gone.
+	parent   *unstructured.Unstructured
+	children map[identity.ID]*child
+	others   map[identity.ID]*unstructured.Unstructured
+	// patches are what the last evaluation set by patches.
+	patches []contribution
+
+	// marks are those of children, policies says which of these are kept, and ordered has the nodes that are deleted in order.
+	marks    *mark.Marks
+	policies ending.Policies
+	ordered  map[string]bool
+
+	// matched is true once the rule was evaluated for the parent, and finalized once what spec.finalize does is done.
+	matched, finalized bool
+	// status is what the rule rendered last of the parent's status.
+	status  map[string]any
+	emitted conditions.Emitted
+	// created counts objects, for their UIDs, versions writes, and addresses those of Services.
+	created, versions, addresses int
+	// wakeAt is when time alone asks for another evaluation; zero: never.
+	wakeAt time.Time
+
+	events                            []program.Event
+	made, updated, deleted, recreated []identity.ID
+	last                              *preview.Preview
+}
+
+// child is an object that the rule created.
+type child struct {
+	preview.Child
+	ending program.Ending
+}
+
+// State is how things are after the reconciles that a change causes.
+type State struct {
+	// Preview is the last evaluation; nil once the parent is gone.
+	Preview *preview.Preview
+	// Parent is nil once it is gone.
+	Parent *unstructured.Unstructured
+	// Children are those of each node, by namespace and name.
+	Children map[string][]*unstructured.Unstructured
+	// Objects are all others, by kind, namespace and name.
+	Objects []*unstructured.Unstructured
+	// Events are those that were emitted since the state before.
+	Events []program.Event
+	// Created and Updated are the children that were created and changed since, in the order of these writes, Deleted the objects
+	// that went, and Recreated those that were deleted to be created again.
+	Created, Updated, Deleted, Recreated []identity.ID
+	Now                                  time.Time
+}
+
+// takesConditions tells whether an object has conditions such as Ready.
+func (s *Simulation) takesConditions(object *unstructured.Unstructured) bool {
+	return s.options.TakesConditions == nil || s.options.TakesConditions(object.GroupVersionKind())
+}
+
+// New makes a simulation. Nothing is evaluated before Settle. The error says why the API server would not take the parent, or one
+// of the objects.
+func New(o Options) (*Simulation, error) {
+	if o.HasGeneration == nil {
+		o.HasGeneration = func(schema.GroupVersionKind) bool { return true }
+	}
+	if o.Check == nil {
+		o.Check = func(_, _ *unstructured.Unstructured) error { return nil }
+	}
+	marks, err := newMarks(o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Simulation{
+		options: o, now: o.Now.UTC().Truncate(time.Second), parent: o.Parent.DeepCopy(),
+		children: map[identity.ID]*child{}, others: map[identity.ID]*unstructured.Unstructured{},
+		marks: marks, policies: ending.Policies{ByNode: ending.ByNode(o.Program)}, ordered: ending.Ordered(o.Program),
+	}
+	s.complete(s.parent)
+	err = o.Check(s.parent, nil)
+	for _, object := range o.Objects {
+		object = object.DeepCopy()
+		s.complete(object)
+		s.others[identity.Of(object)] = object
+		err = errors.Join(err, o.Check(object, nil))
+	}
+	return s, err
+}
+
+// complete sets what the API server sets in a new object: its metadata, the address of a Service, and defaults.
+func (s *Simulation) complete(object *unstructured.Unstructured) {
+	s.created++
+	object.Object = fieldset.FoldStringData(object)
+	if object.GetUID() == "" {
+		object.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", s.created)))
+	}
+	if object.GetResourceVersion() == "" {
+		s.touch(object)
+	}
+	if object.GetGeneration() == 0 && s.options.HasGeneration(object.GroupVersionKind()) {
+		object.SetGeneration(1)
+	}
+	if at := object.GetCreationTimestamp(); at.IsZero() {
+		object.SetCreationTimestamp(metav1.NewTime(s.now))
+	}
+	if isKind(object, "Service") && object.Object["spec"] != nil {
+		if kind, _, _ := unstructured.NestedString(object.Object, "spec", "type"); kind != "ExternalName" {
+			s.addresses++
+			setDefault(object, fmt.Sprintf(addresses+"%d", s.addresses), "spec", "clusterIP")
+		}
+	}
+	if isKind(object, "Namespace") {
+		setDefault(object, "Active", "status", "phase")
+	}
+	if s.options.Default != nil {
+		s.options.Default(object)
+	}
+}
+
+// addresses begin those of Services.
+const addresses = "10.96.0."
+
+// HasGivenAddress reports whether a Service has an address that a simulation gave it.
+func HasGivenAddress(object *unstructured.Unstructured) bool {
+	ip, _, _ := unstructured.NestedString(object.Object, "spec", "clusterIP")
+	return isKind(object, "Service") && strings.HasPrefix(ip, addresses)
+}
+
+// touch gives an object that was written another resourceVersion.
+func (s *Simulation) touch(object *unstructured.Unstructured) {
+	s.versions++
+	object.SetResourceVersion(strconv.Itoa(s.versions))
+}
+
+// isKind tells whether an object is of a kind of the core group.
+func isKind(object *unstructured.Unstructured, kind string) bool {
+	return object.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: kind}
+}
+
+// setDefault sets a field that the object does not have.
+func setDefault(object *unstructured.Unstructured, value string, path ...string) {
+	if _, found, err := unstructured.NestedFieldNoCopy(object.Object, path...); !found && err == nil {
+		_ = unstructured.SetNestedField(object.Object, value, path...) // fails where a field on the path is no mapping
+	}
+}
+
+// maxReconciles is how many reconciles a change may cause. A rollout of a few hundred items takes as many.
+const maxReconciles = 1000
+
+// Settle reconciles until nothing changes any more. The error says that this does not come to an end.
+func (s *Simulation) Settle(ctx context.Context) (*State, error) {
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
+	return s.state(), nil
+}
+
+func (s *Simulation) settle(ctx context.Context) error {
+	for range maxReconciles {
+		changed := s.reconcile(ctx)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !changed {
+			return nil
+		}
+	}
+	return fmt.Errorf("what the rule writes still changes after %d reconciles: it may depend on itself", maxReconciles)
+}
+
+// Advance lets time pass and settles whenever the rule asks to be evaluated again, by now or requeueAfter, and at the end.
+func (s *Simulation) Advance(ctx context.Context, by time.Duration) error {
+	end := s.now.Add(by)
+	for range maxReconciles {
+		if s.wakeAt.IsZero() || s.wakeAt.After(end) {
+			s.now = end
+			return nil
+		}
+		s.now = s.wakeAt
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the rule asks to be evaluated more than %d times within %s", maxReconciles, by)
+}
+
+// Set writes an object, as somebody else would: what it says is laid over the object that exists, mapping by mapping; null
+// removes a field. One that does not exist is created. The error says why the API server would not take it.
+func (s *Simulation) Set(written *unstructured.Unstructured) error {
+	id := identity.Of(written)
+	existing := s.find(id)
+	if existing == nil {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		Merge(object.Object, written.Object)
+		s.complete(object)
+		if err := s.options.Check(object, nil); err != nil {
+			return err
+		}
+		s.others[id] = object
+		return nil
+	}
+	return s.write(existing, written.Object)
+}
+
+// SetParent is Set for the parent, whose kind and name need not be given.
+func (s *Simulation) SetParent(fields map[string]any) error {
+	if s.parent == nil {
+		return errNoParent
+	}
+	return s.write(s.parent, fields)
+}
+
+// write lays fields over an object. A new spec is a new generation.
+func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]any) error {
+	written := object.DeepCopy()
+	Merge(written.Object, fields)
+	written.Object = fieldset.FoldStringData(written)
+	if s.options.Default != nil {
+		s.options.Default(written)
+	}
+	if err := s.options.Check(written, object); err != nil {
+		return err
+	}
+	s.noteGeneration(object, written)
+	dropEmpty(written, "labels", "annotations", "finalizers", "ownerReferences")
+	object.Object = written.Object
+	s.touch(object)
+	s.collect(object)
+	return nil
+}
+
+// noteGeneration gives an object with another spec than before another generation, if it has one.
+func (s *Simulation) noteGeneration(before, after *unstructured.Unstructured) {
+	if generation := before.GetGeneration(); generation > 0 && !equality.Semantic.DeepEqual(before.Object["spec"], after.Object["spec"]) {
+		after.SetGeneration(generation + 1)
+	}
+}
+
+// Merge lays fields over others, as a JSON merge patch (RFC 7386) does: mapping by mapping, and null removes a field.
+func Merge(into, patch map[string]any) {
+	for name, value := range patch {
+		fields, isMap := value.(map[string]any)
+		switch below, both := into[name].(map[string]any); {
+		case value == nil:
+			delete(into, name)
+		case isMap:
+			if !both {
+				below = map[string]any{}
+				into[name] = below
+			}
+			Merge(below, fields)
+		default:
+			into[name] = runtime.DeepCopyJSONValue(value)
+		}
+	}
+}
+
+// find is the object that exists, or nil.
+func (s *Simulation) find(id identity.ID) *unstructured.Unstructured {
+	if s.parent != nil && identity.Of(s.parent) == id {
+		return s.parent
+	}
+	if c := s.children[id]; c != nil {
+		return c.Object
+	}
+	return s.others[id]
+}
+
+// Select lists the objects that a word names: parent, the id of a child, a kind, or KIND/NAME. The error says that there are none.
+func (s *Simulation) Select(word string) ([]*unstructured.Unstructured, error) {
+	if word == "parent" {
+		if s.parent == nil {
+			return nil, errNoParent
+		}
+		return []*unstructured.Unstructured{s.parent}, nil
+	}
+	var found []*unstructured.Unstructured
+	kind, name, named := strings.Cut(word, "/")
+	for _, c := range s.sortedChildren() {
+		if c.Node == word || c.Object.GetKind() == kind && (!named || c.Object.GetName() == name) {
+			found = append(found, c.Object)
+		}
+	}
+	for _, object := range sorted(s.others) {
+		if object.GetKind() == kind && (!named || object.GetName() == name) {
+			found = append(found, object)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no object is %q: write the id of a child, a kind, or KIND/NAME%s", word, s.existing())
+	}
+	return found, nil
+}
+
+// existing names what exists, for a message.
+func (s *Simulation) existing() string {
+	var names []string
+	for _, c := range s.sortedChildren() {
+		names = append(names, c.Object.GetKind()+"/"+c.Object.GetName())
+	}
+	for _, object := range sorted(s.others) {
+		names = append(names, object.GetKind()+"/"+object.GetName())
+	}
+	const most = 10
+	switch {
+	case len(names) == 0:
+		return "; nothing exists"
+	case len(names) > most:
+		names = append(names[:most], "…")
+	}
+	return "; there are " + strings.Join(names, ", ")
+}
+
+func (s *Simulation) sortedChildren() []*child {
+	all := make([]*child, 0, len(s.children))
+	for _, c := range s.children {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *child) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), compare(a.Object, b.Object))
+	})
+	return all
+}
+
+func sorted(objects map[identity.ID]*unstructured.Unstructured) []*unstructured.Unstructured {
+	all := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, object := range objects {
+		all = append(all, object)
+	}
+	slices.SortFunc(all, compare)
+	return all
+}
+
+func compare(a, b *unstructured.Unstructured) int {
+	return cmp.Or(
+		strings.Compare(a.GetKind(), b.GetKind()),
+		strings.Compare(a.GetNamespace(), b.GetNamespace()),
+		strings.Compare(a.GetName(), b.GetName()),
+	)
+}
+
+// state is how things are, with what happened since it was asked for last.
+func (s *Simulation) state() *State {
+	state := &State{
+		Preview: s.last, Children: map[string][]*unstructured.Unstructured{},
+		Events: s.events, Created: s.made, Updated: s.updated, Deleted: s.deleted, Recreated: s.recreated, Now: s.now,
+	}
+	s.events, s.made, s.updated, s.deleted, s.recreated = nil, nil, nil, nil, nil
+	if s.parent != nil {
+		state.Parent = s.patched(s.parent)
+	}
+	for _, c := range s.sortedChildren() {
+		state.Children[c.Node] = append(state.Children[c.Node], c.Object.DeepCopy())
+	}
+	for _, object := range sorted(s.others) {
+		state.Objects = append(state.Objects, s.patched(object))
+	}
+	return state
+}
