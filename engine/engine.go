@@ -89,12 +89,13 @@ func New(options Options) (*Engine, error) {
 	e.objectCounts = &objectCounts{count: e.inbox.Notify}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{
-		Client:   options.Client,
-		Handle:   e.handle,
-		Synced:   e.synced,
-		Failed:   e.failed,
-		Tag:      e.tagOf,
-		Indexers: map[string]cache.IndexFunc{plan.IndexParent: plan.IndexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		Client:    options.Client,
+		Handle:    e.handle,
+		Synced:    e.synced,
+		Failed:    e.failed,
+		Requested: e.countWatch,
+		Tag:       e.tagOf,
+		Indexers:  map[string]cache.IndexFunc{plan.IndexParent: plan.IndexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)

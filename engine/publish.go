@@ -87,6 +87,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 		}
 		ops = append(ops, op)
 		e.guards.confirm(op, rule.Confirmed)
+		op.Verbosity.Store(int32(rule.Verbosity)) //nolint:gosec // 4 at most
 	}
 	plan.ShareInformers(plansOf(ops), plansOf(started))
 	after := operator.NewSet(ops)

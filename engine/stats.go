@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/parents"
@@ -74,4 +76,11 @@ type knownRules struct {
 	rules []catalog.Summary
 	// ready has the ids of the rules that ran as written when they were reported on last.
 	ready map[string]bool
+}
+
+// countWatch counts a list or a watch of an informer.
+func (e *Engine) countWatch(resource schema.GroupResource, verb string) {
+	if e.options.Counts != nil {
+		e.options.Counts.Watched(resource.String(), verb)
+	}
 }

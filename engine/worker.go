@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/reconcile"
+	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/engine/span"
 )
 
@@ -37,6 +38,9 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.NameOf(k.Rule), "parent", k.Parent.String())
 	if k.Patch != "" {
 		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.NameOf(k.Rule), "patch", k.Patch, "target", k.Parent.String())
+	}
+	if op := e.running.Get(k.Rule); op != nil {
+		log = request.LogAt(log, int(op.Verbosity.Load()))
 	}
 	work := meter.Begin(e.running.NameOf(k.Rule), e.options.Counts)
 	traced, end := e.trace(ctx, k)

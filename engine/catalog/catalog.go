@@ -42,7 +42,7 @@ type Catalog struct {
 
 	// origins has everything that the sources have, also what holds no text, with what its
 	// annotations confirm.
-	origins map[source.Origin]confirmed
+	origins map[source.Origin]source.Annotations
 	texts   map[string]*text
 	byName  map[types.NamespacedName]*revisions
 	// partial is true if a source was not read whole, and broken has the namespaces with a text that could not be decoded: a rule
@@ -190,9 +190,6 @@ func (c *Catalog) HasOrigin(origin source.Origin) bool {
 	return ok
 }
 
-// confirmed is what the annotations of an origin confirm.
-type confirmed struct{ prunes, definitions string }
-
 // allDefinitions lists the CustomResourceDefinitions of all texts.
 func (c *Catalog) allDefinitions() []Definition {
 	var all []Definition
@@ -200,7 +197,7 @@ func (c *Catalog) allDefinitions() []Definition {
 		t := c.texts[name]
 		for _, d := range t.definitions {
 			d.created = t.created
-			d.Confirmed = syntax.ConfirmedRevisions(c.origins[t.origin].definitions)
+			d.Confirmed = syntax.ConfirmedRevisions(c.origins[t.origin].ConfirmDefinition)
 			if d.rule == nil {
 				d.Confirmed = append(d.Confirmed, syntax.ConfirmedRevisions(d.Object.GetAnnotations()[syntax.AnnotationConfirmDefinition])...)
 			} else {

@@ -129,7 +129,7 @@ func TestDefinitionOfARule(t *testing.T) {
 	}
 	c.writer.count()
 	for i := range c.snapshot.Bundles {
-		c.snapshot.Bundles[i].ConfirmedDefinitions = "x"
+		c.snapshot.Bundles[i].Annotations.ConfirmDefinition = "x"
 	}
 	if c.update(); c.writer.count() != 1 || c.definitions.owned["walls.example.org"].Confirmed[0] != "x" {
 		t.Error("a confirmation does not have it applied")

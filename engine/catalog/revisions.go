@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -28,6 +29,8 @@ type Rule struct {
 	// Confirmed are the revisions that may delete what they would, as the document or
 	// its origin says.
 	Confirmed []string
+	// Verbosity is how much is to be logged about the rule, as the document or its origin says.
+	Verbosity int
 	// isGood is true if Newest is the last good revision.
 	isGood bool
 }
@@ -111,13 +114,19 @@ func (c *Catalog) recompileGood(r *revisions) {
 	}
 }
 
-// compileNewest compiles the newest revision. If that succeeds, it is the last good one.
+// compileNewest compiles the newest revision. If that succeeds, it is the last good one. A text with other comments, or with other
+// annotations that do not count, has the same revision: the program that runs goes on, which recompileGood has made of its kinds as
+// they are, and only the lines of the findings are new.
 func (c *Catalog) compileNewest(r *revisions) {
 	program, findings := rules.Compile(r.newest, c.optionsFor(r))
 	r.compiled, r.findings = r.newest, findings
-	if program != nil {
-		r.good, r.program = r.newest, program
+	if program == nil {
+		return
 	}
+	if r.good == nil || r.good == r.newest || r.good.Hash() != r.newest.Hash() {
+		r.program = program
+	}
+	r.good = r.newest
 }
 
 // runnable is the program of Rule.
@@ -140,10 +149,12 @@ func (c *Catalog) rule(r *revisions) Rule {
 	rule := Rule{ID: r.id, Name: r.name, Program: c.runnable(r), Newest: r.newest, isGood: r.newest == r.good}
 	if t := c.texts[r.text]; t != nil {
 		rule.Origin = t.origin
-		rule.Confirmed = syntax.ConfirmedRevisions(c.origins[t.origin].prunes)
+		rule.Confirmed = syntax.ConfirmedRevisions(c.origins[t.origin].ConfirmPrune)
+		rule.Verbosity = request.Verbosity(c.origins[t.origin].Verbosity)
 	}
 	if r.good != nil {
 		rule.Confirmed = slices.Concat(rule.Confirmed, r.good.Confirmed())
 	}
+	rule.Verbosity = max(rule.Verbosity, request.Verbosity(r.newest.Annotations[request.AnnotationVerbosity]))
 	return rule
 }

@@ -126,9 +126,39 @@ func TestConfirmedRevisions(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.put("one", 1, edit("metadata: {name: note}", "metadata: {name: note, annotations: {"+syntax.AnnotationConfirmPrune+": abc}}"))
-	c.snapshot.Bundles[0].Confirmed = "def, ghi"
+	c.snapshot.Bundles[0].Annotations.ConfirmPrune = "def, ghi"
 	c.update()
 	if got := strings.Join(c.Rules()[0].Confirmed, " "); got != "def ghi abc" {
 		t.Errorf("confirmed are %s", got)
+	}
+}
+
+// TestVerbosity: the document and its origin may have more logged about a rule, which makes no new revision of it.
+func TestVerbosity(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.put("one", 1, noteRule)
+	c.update()
+	before := c.Rules()[0]
+	for name, test := range map[string]struct {
+		document, origin string
+		want             int
+	}{
+		"the document":        {document: `"4"`, want: 4},
+		"its origin":          {origin: "2", want: 2},
+		"the greater of both": {document: `"1"`, origin: "3", want: 3},
+		"no number":           {document: "loud", origin: "louder"},
+		"none":                {},
+	} {
+		text := noteRule
+		if test.document != "" {
+			text = edit("metadata: {name: note}", "metadata: {name: note, annotations: {"+syntax.AnnotationVerbosity+": "+test.document+"}}")
+		}
+		c.put("one", 1, text)
+		c.snapshot.Bundles[0].Annotations.Verbosity = test.origin
+		c.update()
+		if rule := c.Rules()[0]; rule.Verbosity != test.want || rule.Program != before.Program {
+			t.Errorf("%s: %d, want %d; the program is the one before: %t", name, rule.Verbosity, test.want, rule.Program == before.Program)
+		}
 	}
 }

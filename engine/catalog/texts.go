@@ -36,10 +36,10 @@ type text struct {
 // It tells whether there was a new one.
 func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 	before := c.texts
-	c.texts, c.origins = make(map[string]*text), make(map[source.Origin]confirmed)
+	c.texts, c.origins = make(map[string]*text), make(map[source.Origin]source.Annotations)
 	for _, snapshot := range snapshots {
 		for _, bundle := range snapshot.Bundles {
-			c.origins[bundle.Origin] = confirmed{bundle.Confirmed, bundle.ConfirmedDefinitions}
+			c.origins[bundle.Origin] = bundle.Annotations
 			for _, from := range bundle.Texts {
 				sum := sha256.Sum256(from.Data)
 				t := before[from.Name]

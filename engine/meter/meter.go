@@ -13,6 +13,8 @@ type Counts interface {
 	Reconciled(rule string, r Reconcile)
 	// Wrote counts a request that changes an object; rule is empty for Kanon's own.
 	Wrote(rule string, w Write)
+	// Watched counts a list or a watch that an informer began; resource is RESOURCE.GROUP.
+	Watched(resource, verb string)
 }
 
 // Reconcile is what one reconcile took.

@@ -26,6 +26,8 @@ type counts struct {
 
 func (c *counts) Reconciled(_ string, r meter.Reconcile) { c.reconciles = append(c.reconciles, r) }
 
+func (c *counts) Watched(string, string) {}
+
 func (c *counts) Wrote(rule string, w meter.Write) {
 	c.rules, c.writes = append(c.rules, rule), append(c.writes, w)
 }

@@ -57,10 +57,12 @@ func newMonitor(key Key, o Options) *monitor {
 	}
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			o.requested(key, "list")
 			options.LabelSelector = key.Selector
 			return resource.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			o.requested(key, "watch")
 			options.LabelSelector = key.Selector
 			return resource.Watch(ctx, options)
 		},

@@ -101,6 +101,9 @@ type Options struct {
 	// each reason in a row; Failure then says why. It must not block.
 	Failed func(Key)
 
+	// Requested, if set, is called for each list and watch that an informer begins. It must not block.
+	Requested func(resource schema.GroupResource, verb string)
+
 	// Tag, if set, says of an object, when it comes, what its Tag is from then on. An
 	// object that is not in view is treated as though it did not exist, and nothing of
 	// it is kept but its identity.
@@ -110,6 +113,12 @@ type Options struct {
 	// are given each object as a *wire.Object, several times in its life: its Tag is
 	// what costs nothing.
 	Indexers cache.Indexers
+}
+
+func (o *Options) requested(key Key, verb string) {
+	if o.Requested != nil {
+		o.Requested(key.GVR.GroupResource(), verb)
+	}
 }
 
 // keep makes of an object that came what is kept of it.

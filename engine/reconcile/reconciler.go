@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/conditions"
@@ -83,6 +84,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 		r.Guard.Doubt(op, k, r.childrenOf(op, k))
 		return outcome.Outcome{Verdict: outcome.Again, Err: err}
 	}
+	if ctx = withVerbosity(ctx, parent); parent != nil {
+		logr.FromContextOrDiscard(ctx).V(4).Info("Reconciling", "resourceVersion", parent.GetResourceVersion())
+	}
 	if err := r.checkParentReads(ctx, op, parent); err != nil {
 		r.Guard.Doubt(op, k, r.childrenOf(op, k))
 		r.Patches.ContributeUnknown(patching.Contributor{Op: op, Key: k, Parent: parent, Provenance: &feedback.Provenance{}})
@@ -126,6 +130,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 	out := r.pass(ctx, of, (*pass).reconcile)
 	out.Requested = requested
 	return out
+}
+
+// withVerbosity has what is done for a parent logged as its annotation asks.
+func withVerbosity(ctx context.Context, parent *unstructured.Unstructured) context.Context {
+	if parent == nil || request.VerbosityOf(parent) == 0 {
+		return ctx
+	}
+	return logr.NewContext(ctx, request.LogAt(logr.FromContextOrDiscard(ctx), request.VerbosityOf(parent)))
 }
 
 // deletionOf is the subject of a reconcile of a parent that is being deleted.

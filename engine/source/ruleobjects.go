@@ -269,8 +269,8 @@ func bundleOfRule(object *unstructured.Unstructured) (Bundle, error) {
 	}
 	return Bundle{
 		Origin: origin, Created: object.GetCreationTimestamp().Time, Verdict: string(status),
-		Confirmed: object.GetAnnotations()[AnnotationConfirmPrune], ConfirmedDefinitions: object.GetAnnotations()[AnnotationConfirmDefinition],
-		Texts: []Text{{Name: origin.String(), Data: text, Object: true}},
+		Annotations: annotationsOf(object),
+		Texts:       []Text{{Name: origin.String(), Data: text, Object: true}},
 	}, nil
 }
 

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/request"
 )
 
 // Origin is what documents come from as a whole: one ConfigMap, one Rule object or one
@@ -54,11 +57,17 @@ type Bundle struct {
 	Created time.Time
 	// Verdict is the report that the origin carries, as text; empty for a file.
 	Verdict string
-	// Confirmed is the value of AnnotationConfirmPrune that the origin carries; empty for a file.
-	Confirmed string
-	// ConfirmedDefinitions is the value of AnnotationConfirmDefinition that the origin carries; empty for a file.
-	ConfirmedDefinitions string
-	Texts                []Text
+	// Annotations are what people ask of Kanon by annotations of the origin; none for a file.
+	Annotations Annotations
+	Texts       []Text
+}
+
+// Annotations are the values of annotations that hold for all rules of an origin; empty for those that it does not have.
+type Annotations struct{ ConfirmPrune, ConfirmDefinition, Verbosity string }
+
+func annotationsOf(obj metav1.Object) Annotations {
+	all := obj.GetAnnotations()
+	return Annotations{all[AnnotationConfirmPrune], all[AnnotationConfirmDefinition], all[request.AnnotationVerbosity]}
 }
 
 // Snapshot is everything that one source holds at one moment, in the order of
@@ -108,8 +117,7 @@ func isDocument(name string) bool {
 // with the same verdicts.
 func (s Snapshot) equal(other Snapshot) bool {
 	return s.Complete == other.Complete && slices.EqualFunc(s.Bundles, other.Bundles, func(a, b Bundle) bool {
-		return a.Origin == b.Origin && a.Verdict == b.Verdict && a.Confirmed == b.Confirmed &&
-			a.ConfirmedDefinitions == b.ConfirmedDefinitions && slices.EqualFunc(a.Texts, b.Texts, func(x, y Text) bool {
+		return a.Origin == b.Origin && a.Verdict == b.Verdict && a.Annotations == b.Annotations && slices.EqualFunc(a.Texts, b.Texts, func(x, y Text) bool {
 			return x.Name == y.Name && bytes.Equal(x.Data, y.Data)
 		})
 	})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/record"
@@ -108,7 +109,7 @@ func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
 		s.emitEvents() // else the next reconcile knows better, and comes soon
 	}
 	s.emitSummary(ctx, summary)
-	s.count(summary)
+	s.count(ctx, summary)
 	if !slices.ContainsFunc(f.Problems, conditions.Problem.IsTransient) {
 		s.answer(ctx, summary)
 	}
@@ -121,13 +122,14 @@ func (s *Report) ReportDeletion(ctx context.Context, f Found) []conditions.Probl
 	summary := s.summarize(f)
 	problems := s.keepStatus(ctx, summary)
 	s.emitSummary(ctx, summary)
-	s.count(summary)
+	s.count(ctx, summary)
 	s.answer(ctx, summary)
 	return problems
 }
 
-// count has the parent counted among those that fare as it does.
-func (s *Report) count(summary conditions.Summary) {
+// count has the parent counted among those that fare as it does, and logs it.
+func (s *Report) count(ctx context.Context, summary conditions.Summary) {
+	logr.FromContextOrDiscard(ctx).V(4).Info("Reported", "condition", summary.Type, "reason", summary.Reason, "message", summary.Message)
 	s.Parents.SetCondition(s.Key, parents.Condition{Type: summary.Type, Reason: summary.Reason})
 }
 

@@ -12,6 +12,7 @@ import (
 type counts struct {
 	duration                          *prometheus.HistogramVec
 	unwritten, cost, exceeded, writes *prometheus.CounterVec
+	watches                           *prometheus.CounterVec
 	// rules has the names of the rules for which something was counted.
 	rules *sync.Map
 }
@@ -34,11 +35,12 @@ func newCounts() counts {
 		writes: counter("kanon_writes_total",
 			"Requests that change objects, by the rule that they are for, or none for Kanon's own, and by what the API server answered.",
 			"rule", "resource", "verb", "result"),
+		watches: counter("kanon_informer_requests_total", "Lists and watches that informers began.", "resource", "verb"),
 	}
 }
 
 func (c *counts) all() []prometheus.Collector {
-	return []prometheus.Collector{c.duration, c.unwritten, c.cost, c.exceeded, c.writes}
+	return []prometheus.Collector{c.duration, c.unwritten, c.cost, c.exceeded, c.writes, c.watches}
 }
 
 // Reconciled implements meter.Counts.
@@ -58,6 +60,11 @@ func (c *counts) Reconciled(rule string, r meter.Reconcile) {
 func (c *counts) Wrote(rule string, w meter.Write) {
 	c.note(rule)
 	c.writes.WithLabelValues(rule, w.Resource, string(w.Verb), w.Result).Inc()
+}
+
+// Watched implements meter.Counts.
+func (c *counts) Watched(resource, verb string) {
+	c.watches.WithLabelValues(resource, verb).Inc()
 }
 
 // note notes that there are series of a rule.

@@ -37,6 +37,10 @@ const AnnotationConfirmPrune = "kanon.dev/confirm-prune"
 // CustomResourceDefinition by which objects lose something. Its value names the change, or several with commas between them.
 const AnnotationConfirmDefinition = "kanon.dev/confirm-definition"
 
+// AnnotationVerbosity is an annotation of a rule, or of the ConfigMap that has the rule. It has more logged about the rule; package
+// engine/request reads it. It is no part of a revision.
+const AnnotationVerbosity = "kanon.dev/verbosity"
+
 // defaultPruneLimit is more than most rules have children, and fewer than they have
 // parents.
 const defaultPruneLimit = 10
@@ -63,12 +67,12 @@ func (d *decoder) pruneLimit(n *yamltree.Node) int {
 	return int(min(limit, math.MaxInt32))
 }
 
-// revision is the hash of a document without the annotations that only confirm something.
+// revision is the hash of a document without the annotations that do not change what the rule does.
 func revision(n *yamltree.Node) string {
 	metadata := n.Get("metadata")
 	annotations := metadata.Get("annotations")
 	left := annotations
-	for _, name := range []string{AnnotationConfirmPrune, AnnotationConfirmDefinition} {
+	for _, name := range []string{AnnotationConfirmPrune, AnnotationConfirmDefinition, AnnotationVerbosity} {
 		if left != nil && left.Has(name) {
 			left = left.Without(name)
 		}

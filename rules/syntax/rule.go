@@ -89,7 +89,7 @@ type Rule struct {
 }
 
 // Hash identifies the content of the rule: 16 hex digits that change only with the content.
-// AnnotationConfirmPrune does not count.
+// Annotations that confirm something or set the verbosity do not count.
 func (r *Rule) Hash() string { return r.hash }
 
 // ParentKind is the kind in spec.parent.
