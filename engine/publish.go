@@ -147,10 +147,12 @@ func paused(all []catalog.Rule, own string) map[schema.GroupKind][]*syntax.Rule 
 
 // begin starts the informers of the operators that are new, and enqueues their parents.
 func (e *Engine) begin(log logr.Logger, before *operator.Set, ops, started []*operator.Operator) {
-	if len(started) > 0 {
-		for _, k := range e.feedback.Restart() {
-			e.queue.Add(k)
-		}
+	changed := make(map[string]bool, len(started))
+	for _, op := range started {
+		changed[op.ID] = true
+	}
+	for _, k := range e.feedback.Restart(changed) {
+		e.queue.Add(k)
 	}
 	for _, op := range started {
 		e.patches.Expect(op)

@@ -10,19 +10,25 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/feedback"
+	"kanon.dev/kanon/engine/queue"
 )
 
 // What package feedback finds, as people read it.
 
-// OfLoop is the loop that a reconcile is part of. nameOf is what people call a rule, by its id.
-func OfLoop(loop *feedback.Loop, nameOf func(rule string) string) Problem {
+// OfLoop is the loop that a reconcile is part of. titleOf is what people call a rule, by its id; known is false for a rule of which
+// they are not told more.
+func OfLoop(loop *feedback.Loop, titleOf func(rule string) (title string, known bool)) Problem {
 	text := make([]string, 0, len(loop.Steps)+1)
 	for _, step := range loop.Steps {
-		text = append(text, fmt.Sprintf("rule %s for %s writes %s", nameOf(step.Key.Rule), step.Key.Parent, step.Wrote))
+		name, known := subjectOf(step.Key, titleOf)
+		if known {
+			name += " writes " + step.Wrote
+		}
+		text = append(text, name)
 	}
 	if len(loop.Steps) > 0 {
-		first := loop.Steps[0].Key
-		text = append(text, fmt.Sprintf("rule %s for %s", nameOf(first.Rule), first.Parent))
+		name, _ := subjectOf(loop.Steps[0].Key, titleOf)
+		text = append(text, name)
 	}
 	why := fmt.Sprintf("each of the last %d changes was caused by the one before, and by nothing else", loop.Rounds)
 	if loop.Kind == feedback.Repeating {
@@ -33,6 +39,14 @@ func OfLoop(loop *feedback.Loop, nameOf func(rule string) string) Problem {
 		Err: fmt.Errorf("it never becomes stable: %s (%s); "+
 			"Kanon reconciles it with growing pauses, until one of these rules does not depend on what it writes", why, strings.Join(text, " → ")),
 	}
+}
+
+// subjectOf is a key as people read it.
+func subjectOf(k queue.Key, titleOf func(rule string) (title string, known bool)) (text string, known bool) {
+	if text, known = titleOf(k.Rule); known {
+		text += fmt.Sprintf(" for %s", k.Parent)
+	}
+	return text, known
 }
 
 // FieldConflictError reports that an object is not written, or was not for a while, because others keep taking fields of it back.

@@ -102,9 +102,12 @@ func (c *Chain) wrote(seed maphash.Seed, write *ownWrite, digest uint64, now tim
 	}
 }
 
-// restart ends the chain, and a loop, because the rules have changed. It tells whether the key was in a loop, and so is to be
-// reconciled.
-func (c *Chain) restart() (looped bool) {
+// restart ends the chain of a key, and a loop, if one of the rules takes part in it, because these have changed. It tells whether the
+// key was in a loop, and so is to be reconciled.
+func (c *Chain) restart(k queue.Key, rules map[string]bool) (looped bool) {
+	if !rules[k.Rule] && (c.loop == nil || !c.loop.hasRule(rules)) {
+		return false
+	}
 	looped = c.loop != nil
 	if looped {
 		c.changed(nil)

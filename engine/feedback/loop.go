@@ -32,6 +32,11 @@ type Loop struct {
 	backoff pacing.Backoff
 }
 
+// hasRule tells whether one of the rules takes part in the loop.
+func (l *Loop) hasRule(rules map[string]bool) bool {
+	return slices.ContainsFunc(l.members, func(of keyRounds) bool { return rules[of.key.Rule] })
+}
+
 // newLoop finds the steps that lead from a key back to itself.
 func newLoop(k queue.Key, p *Provenance, kind Kind) *Loop {
 	steps := p.steps

@@ -50,10 +50,14 @@ func (t *Tracker) expire() {
 	}
 }
 
-// Restart ends all loops because the rules have changed, and lists the keys that were in one.
-func (t *Tracker) Restart() (looped []queue.Key) {
+// Restart ends the loops in which rules take part that have changed, by their ids, and lists the keys that were in one. Others go on:
+// who may change one rule does not end the pauses of all.
+func (t *Tracker) Restart(rules map[string]bool) (looped []queue.Key) {
+	if len(rules) == 0 {
+		return nil
+	}
 	t.chains.UpdateChains(func(k queue.Key, chain *Chain) {
-		if chain.restart() {
+		if chain.restart(k, rules) {
 			looped = append(looped, k)
 		}
 	})

@@ -97,19 +97,22 @@ func TestOthersEndAChain(t *testing.T) {
 	}
 }
 
-// A change of the rules ends all loops.
+// A change of a rule ends the loops in which it takes part, and no others.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
 	c.until(100, func(int) *Loop { return c.round("a", "x", "same") })
-	chain := c.chains[chainKey("a")]
-	if !chain.restart() {
+	chain, own := c.chains[chainKey("a")], map[string]bool{chainKey("a").Rule: true}
+	if chain.restart(chainKey("a"), map[string]bool{"another": true}) || chain.loop == nil {
+		t.Error("a change of another rule ends the loop")
+	}
+	if !chain.restart(chainKey("a"), own) {
 		t.Error("the key was in no loop")
 	}
 	if how, wait := chain.begin(chainKey("a"), c.now, time.Minute); wait != 0 || how.Loop() != nil {
 		t.Errorf("afterwards it waits %s, in loop %v", wait, how.Loop())
 	}
-	if chain.restart() {
+	if chain.restart(chainKey("a"), own) {
 		t.Error("the key is in a loop")
 	}
 }

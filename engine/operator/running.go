@@ -82,11 +82,28 @@ func (r *Running) NameOf(id string) string {
 	return id
 }
 
-// ManagerName is what people call a field manager: that of a rule by the rule.
-func (r *Running) ManagerName(manager string) string {
-	for id, op := range r.Load().ByID {
+// hidden is what a tenant's rule is told of a rule beyond its namespace.
+const hidden = "a rule outside of this namespace"
+
+// mayName tells whether messages about a rule may name another one. A tenant's rule learns nothing of those beyond its namespace.
+func (op *Operator) mayName(other *Operator) bool {
+	return !op.Program.Confined || other.Name.Namespace == op.Name.Namespace
+}
+
+// TitleFor is what messages about one rule call another one. It is false for one that they must not tell more of.
+func (r *Running) TitleFor(reader *Operator, id string) (title string, known bool) {
+	if op := r.Get(id); op != nil && !reader.mayName(op) {
+		return hidden, false
+	}
+	return "rule " + r.NameOf(id), true
+}
+
+// ManagerFor is what messages about a rule call a field manager: that of another rule by the rule.
+func (r *Running) ManagerFor(reader *Operator, manager string) string {
+	for id := range r.Load().ByID {
 		if strings.Contains(manager, id) {
-			return "rule " + op.Name.String()
+			title, _ := r.TitleFor(reader, id)
+			return title
 		}
 	}
 	return manager

@@ -28,6 +28,7 @@ import (
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/readers"
+	"kanon.dev/kanon/rules/privilege"
 )
 
 // refillPause is how long the target of a patch waits for an informer that lists again.
@@ -174,6 +175,8 @@ func (t *target) run(ctx context.Context) conditions.Problem {
 		return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonWaiting, Err: fmt.Errorf("%s does not exist yet", t.name())}
 	case live.GetDeletionTimestamp() != nil && merged == nil:
 		return conditions.Problem{}
+	case merged != nil && !t.op.Program.AllowPrivileged && privilege.OfObject(live) != "":
+		return t.problem(&privilege.Error{Object: t.name(), Because: privilege.OfObject(live)})
 	case t.saw.Doubt != "" && patchset.Shrinks(live, t.plan.Manager, merged):
 		return t.blocked(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent report why", t.name(), t.saw.Doubt))
 	}
@@ -214,7 +217,7 @@ func (t *target) sync(ctx context.Context, patch apply.Patch) error {
 	if len(conflict.Fields) == 0 {
 		return nil
 	}
-	of := &conditions.FieldConflictError{Conflict: conflict, Object: mark.RefOf(patch.Object), NameOf: t.Running.ManagerName, Patched: true}
+	of := &conditions.FieldConflictError{Conflict: conflict, Object: mark.RefOf(patch.Object), NameOf: func(manager string) string { return t.Running.ManagerFor(t.op, manager) }, Patched: true}
 	t.out.RequeueAfter(of.After())
 	return of
 }
@@ -316,7 +319,11 @@ func (t *target) keeps(manager string) string {
 			continue
 		}
 		if _, there := op.Patches[patch]; there {
-			return fmt.Sprintf("patch %s of rule %s sets it to something else", patch, op.Name)
+			title, known := t.Running.TitleFor(t.op, id)
+			if !known {
+				return title + " sets it to something else"
+			}
+			return fmt.Sprintf("patch %s of %s sets it to something else", patch, title)
 		}
 	}
 	return ""

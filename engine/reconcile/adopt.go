@@ -8,6 +8,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/rules/privilege"
 )
 
 // adopt takes over an object that has a child's name and that nobody claims, for a node that may. What the parent belongs to is
@@ -20,6 +21,9 @@ func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *a
 		if owner.UID == taken.Free.GetUID() {
 			return apply.Result{}, &apply.NameConflictError{Ref: taken.Ref, OwnedBy: "others: it owns the parent"}
 		}
+	}
+	if reason := privilege.OfObject(taken.Free); reason != "" && !c.op.Program.AllowPrivileged {
+		return apply.Result{}, &privilege.Error{Object: taken.Ref.String(), Because: reason}
 	}
 	if err := c.checkParent(ctx); err != nil {
 		return apply.Result{}, err

@@ -299,7 +299,7 @@ func (c *childWriter) conflict(child *apply.Child) error {
 	if len(conflict.Fields) == 0 {
 		return nil
 	}
-	return &conditions.FieldConflictError{Conflict: conflict, Object: child.Ref, NameOf: c.Running.ManagerName}
+	return &conditions.FieldConflictError{Conflict: conflict, Object: child.Ref, NameOf: func(manager string) string { return c.Running.ManagerFor(c.op, manager) }}
 }
 
 // prepare decides for each child whether it has an owner reference, and how it is treated. The first child that has none needs

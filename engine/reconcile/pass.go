@@ -298,5 +298,5 @@ func (p *pass) loop() []conditions.Problem {
 		return nil
 	}
 	p.RequeueAfter(loop.Wait(p.started) + time.Millisecond)
-	return []conditions.Problem{conditions.OfLoop(loop, p.Running.NameOf)}
+	return []conditions.Problem{conditions.OfLoop(loop, func(rule string) (string, bool) { return p.Running.TitleFor(p.op, rule) })}
 }

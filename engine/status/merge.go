@@ -43,7 +43,7 @@ func (s *Report) mergeConditions(ctx context.Context, own []any) error {
 	}
 	id, conflicts := identity.Of(parent), &s.Memory.Conflicts
 	if conflicts.Suppress(id, "", lost, s.Started, s.RetryMax) {
-		of := &conditions.FieldConflictError{Conflict: conflicts.Of(id, "", s.Started), Object: mark.RefOf(parent), NameOf: s.Running.ManagerName}
+		of := &conditions.FieldConflictError{Conflict: conflicts.Of(id, "", s.Started), Object: mark.RefOf(parent), NameOf: func(manager string) string { return s.Running.ManagerFor(s.Op, manager) }}
 		s.Changes.RequeueAfter(of.After())
 		return of
 	}

@@ -1,0 +1,45 @@
+package operator_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/rules/program"
+)
+
+// A tenant's rule is told of other rules in its namespace, and not of those beyond it. Rules of Kanon's own namespace are told of all.
+func TestTitleFor(t *testing.T) {
+	t.Parallel()
+	rule := func(name, namespace string) *operator.Operator {
+		return &operator.Operator{Plan: &plan.Plan{
+			ID: "id-of-" + name, Name: types.NamespacedName{Namespace: namespace, Name: name}, Program: &program.Program{Confined: namespace != "kanon-system"},
+		}}
+	}
+	own, a, beside, b := rule("own", "kanon-system"), rule("a", "team-a"), rule("beside", "team-a"), rule("b", "team-b")
+	var running operator.Running
+	running.Store(operator.NewSet([]*operator.Operator{own, a, beside, b}))
+	const hidden = "a rule outside of this namespace"
+	for _, test := range []struct {
+		reader *operator.Operator
+		id     string
+		want   string
+	}{
+		{own, "a", "rule team-a/a"},
+		{a, "a", "rule team-a/a"},
+		{a, "beside", "rule team-a/beside"},
+		{a, "b", hidden},
+		{a, "own", hidden},
+		{a, "gone", "rule id-of-gone"}, // the id is a hash
+	} {
+		title, known := running.TitleFor(test.reader, "id-of-"+test.id)
+		if title != test.want || known != (test.want != hidden) {
+			t.Errorf("%s is told %q of %s, known: %t; want %q", test.reader.Name, title, test.id, known, test.want)
+		}
+		if manager := running.ManagerFor(test.reader, "kanon-status-id-of-"+test.id); test.id != "gone" && manager != test.want {
+			t.Errorf("%s is told %q of the manager of %s, want %q", test.reader.Name, manager, test.id, test.want)
+		}
+	}
+}
