@@ -193,7 +193,7 @@ func (e *Engine) newReconciler() *reconcile.Reconciler {
 		Cluster: reconcile.Cluster{
 			Options: status.Options{
 				Mapper: o.Mapper, Schemas: o.Schemas, Monitors: e.monitors, Writer: e.writer, Recorder: o.Recorder, Client: o.Client, Running: &e.running,
-				Parents: e.parents, Now: o.Clock.Now, RetryMax: o.RetryMax, WaitLimit: o.WaitLimit,
+				Reads: e.reads, Parents: e.parents, Now: o.Clock.Now, RetryMax: o.RetryMax, WaitLimit: o.WaitLimit,
 			},
 			Marks: e.marks, Reads: e.reads, Replan: e.inbox.Notify,
 		},

@@ -30,6 +30,7 @@ spec:
       metadata: {name: "${parent.metadata.name}"}
       data: {text: "${lookups.settings.data.text}"}
   status: {seen: "${lookups.settings.data.text}"}
+  events: [{when: "${lookups.settings.data.text != ''}", reason: Noted, message: "noted"}]
 `
 
 // serviceAccount is the user name of a ServiceAccount in Kanon's namespace.
@@ -102,7 +103,16 @@ func TestServiceAccountOfARule(t *testing.T) {
 	})
 	w.allow(w.home, "children", web, `[{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, update, patch, delete]}]`)
 	w.await(configMaps, w.home, "n", "is made", has("hidden-value", "data", "text"))
+	// So are Events of the rule, although Kanon could create them.
+	w.await(w.resource("Note"), w.home, "n", "says that it may not emit Events", func(obj *unstructured.Unstructured) bool {
+		return conditionField(obj, "Ready", "reason") == "Forbidden" && strings.Contains(conditionField(obj, "Ready", "message"), "may not create events in namespace "+w.home)
+	})
+	if got := w.saidOf("n", "Noted"); len(got) > 0 {
+		t.Errorf("Events of a rule that may emit none: %q", got)
+	}
+	w.allow(w.home, "events", web, `[{apiGroups: [""], resources: [events], verbs: [create]}]`)
 	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	w.awaitEvent(w.home, "n", "Noted")
 
 	// A right that is taken away.
 	if err := w.client.Resource(roleBindings).Namespace(other).Delete(t.Context(), "settings", metav1.DeleteOptions{}); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -113,6 +114,23 @@ func (r *Reads) Check(ctx context.Context, who impersonation.Identity, read Read
 		}
 	}
 	return &DeniedError{Identity: who, Read: read, Verbs: lacks}
+}
+
+// CheckEvents tells whether somebody may create Events in a namespace, as Check does. Events are sent by Kanon, many together, and so
+// with its own rights.
+func (r *Reads) CheckEvents(ctx context.Context, who impersonation.Identity, namespace string) error {
+	if who.IsZero() {
+		return nil
+	}
+	read := Read{Resource: corev1.SchemeGroupVersion.WithResource("events"), Namespace: namespace}
+	if !who.Permits(namespace) {
+		return &DeniedError{Identity: who, Read: read}
+	}
+	allowed, err := r.allowed(ctx, who, "create", read)
+	if err != nil || allowed {
+		return err
+	}
+	return &DeniedError{Identity: who, Read: read, Verbs: []string{"create"}}
 }
 
 // lacks lists the verbs of an informer that somebody may not use.

@@ -15,14 +15,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/request"
 )
 
+// checkEvents tells whether the rule may emit what it renders in spec.events. If not, nothing counts as emitted.
+func (s *Report) checkEvents(ctx context.Context) []conditions.Problem {
+	if len(s.outcome.Events) == 0 {
+		return nil
+	}
+	err := s.Reads.CheckEvents(ctx, s.Op.Identity, cmp.Or(s.Object.GetNamespace(), metav1.NamespaceDefault))
+	if err == nil {
+		return nil
+	}
+	s.muted = true
+	s.Changes.RequeueAfter(authorization.Lifetime)
+	return []conditions.Problem{conditions.OfWrite("spec.events", err)}
+}
+
 // emitEvents emits those of spec.events that are due.
 func (s *Report) emitEvents() {
-	if s.Memory == nil {
+	if s.Memory == nil || s.muted {
 		return
 	}
 	rendered := s.outcome.Events

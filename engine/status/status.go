@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/monitor"
@@ -42,6 +43,8 @@ type Options struct {
 	Client  dynamic.Interface
 	Running *operator.Running
 	Parents *parents.Store
+	// Reads tells whether a rule with a ServiceAccount may emit Events.
+	Reads *authorization.Reads
 	// Now is the time that rules see.
 	Now func() time.Time
 	// RetryMax bounds the pauses while fields or conditions are in conflict, and WaitLimit is how long a parent without
@@ -85,6 +88,8 @@ type Report struct {
 	// changed are the leaves of the status that the rule renders otherwise than the parent has them; for a rule that reads its
 	// own status.
 	changed []string
+	// muted is true if the rule may not emit the Events that it renders.
+	muted bool
 	// yields is true if Kanon's conditions on the parent are left to another rule.
 	yields bool
 }
@@ -95,6 +100,7 @@ func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
 	before := len(f.Problems)
 	f.Problems = append(slices.Clip(f.Problems), s.yieldStatus(ctx)...)
 	f.Problems = append(f.Problems, s.checkStatusLoop(ctx)...)
+	f.Problems = append(f.Problems, s.checkEvents(ctx)...)
 	summary := s.summarize(f)
 	if s.outcome.StatusHeld {
 		f.Problems = append(f.Problems, s.keepStatus(ctx, summary)...)

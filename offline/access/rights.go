@@ -75,6 +75,9 @@ func (r *Rights) Add(rule *syntax.Rule, program *program.Program, kinds Kinds, o
 		}
 		a.add(a.parentRight("", "patch"))
 	}
+	if a.program.ServiceAccountName != "" && len(a.program.Events) > 0 {
+		a.add(Right{Resource: "events", Verbs: []string{"create"}, For: []string{"events"}})
+	}
 	return a.err
 }
 
