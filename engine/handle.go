@@ -88,10 +88,10 @@ func (e *Engine) handleParent(op *operator.Operator, event monitor.Event) {
 }
 
 // handleNamespace enqueues the parents in a Namespace that is new or whose labels changed. If the Namespace is gone, its parents
-// are being deleted as well. Before the operator is ready nothing is enqueued: its start enqueues all parents.
+// are being deleted as well. Before the operator has begun nothing is enqueued: that enqueues all parents.
 func (e *Engine) handleNamespace(op *operator.Operator, event monitor.Event) {
 	namespace := event.Newest()
-	if namespace == nil || !e.ready(op) {
+	if namespace == nil || !op.Begun.Load() {
 		return
 	}
 	if event.Old != nil && event.New != nil && maps.Equal(event.Old.Head().GetLabels(), event.New.Head().GetLabels()) {
