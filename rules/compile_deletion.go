@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/privilege"
@@ -45,7 +46,7 @@ func (c *compiler) compileDeleteWhen(u *flow.Uses) *template.Expression {
 	}
 	kind := c.rule.Parent.GVK.GroupKind()
 	if isPowerful(kind) || privilege.OfKind(kind) != "" && !c.rule.AllowPrivileged {
-		c.reportNode(n, diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.Parent.GVK.Kind).
+		c.ReportNode(n, diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.Parent.GVK.Kind).
 			WithHint("report in spec.status or spec.conditions that it can be deleted, and let a person delete it")
 		return nil
 	}
@@ -60,12 +61,6 @@ func isPowerful(gk schema.GroupKind) bool {
 		return true
 	}
 	return false
-}
-
-// finalizingGuard is the condition under which all that belongs to spec.finalize is
-// there.
-func finalizingGuard() flow.Guard {
-	return flow.Guard{Given: true, Conjuncts: []string{flow.RootFinalizing}, Asked: map[string]bool{}}
 }
 
 // askedBy are the paths that are there in a part of the rule, which belongs to spec.finalize or not.
@@ -85,7 +80,7 @@ func (c *compiler) compileFinalize(rest *flow.Uses) *program.Finalize {
 	}
 	out := &program.Finalize{Timeout: c.duration(spec.Timeout, rest)}
 	if spec.Until != nil {
-		by := &reader{label: "spec.finalize.until", bare: true, guard: finalizingGuard()}
+		by := &dependency.Reader{Label: "spec.finalize.until", Bare: true, Guard: dependency.Finalizing()}
 		sc := c.ruleScope("spec.finalize.until")
 		sc.asked = c.askedBy(true)
 		out.Until = c.condition(spec.Until, sc, &by.Uses).compiled()

@@ -56,10 +56,10 @@ func (c *compiler) checkKept(spec *syntax.Child, child *program.Child, n *yamltr
 	case kept && isUnreadable(child, path):
 		c.reportUnreadable(spec, n, path)
 	case !kept && found:
-		c.reportNode(n, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", flow.RootObserved, spec.ID).
+		c.ReportNode(n, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not the field of %s.%s that it is the default of", flow.RootObserved, spec.ID).
 			WithHint("let the whole value be that of its own field, as in %s", yamlPath(readable(path), value))
 	case !kept:
-		c.reportNode(n, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", flow.RootObserved, spec.ID).
+		c.ReportNode(n, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and this is not a field of %s.%s that it can be the default of", flow.RootObserved, spec.ID).
 			WithHint("let the whole value be that of its own field, as in %s", yamlPath(path, value))
 	}
 }
@@ -73,12 +73,12 @@ func (c *compiler) checkGeneratedVariable(spec *syntax.Child, child *program.Chi
 	at, name := c.rule.Source.At(v.spec.Value), flow.RootVariables+"."+v.Name
 	switch {
 	case len(v.Generated) == 0:
-		c.report(at, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and it is not the whole value of %s that it is the default of", name).
+		c.Report(at, diagnostic.CodeOutOfScope, "random gives another value at each evaluation, and it is not the whole value of %s that it is the default of", name).
 			WithHint("let a variable be nothing but that, as in {name: %s, value: \"%s\"}, and compute others from it", v.Name, c.generatedValue(spec, fieldOf(spec, &v.spec), v.spec.Value))
 	case isUnreadable(child, v.Generated):
 		c.reportUnreadable(spec, v.spec.Value, v.Generated)
 	case !kept[v.spec.Value]:
-		c.report(at, diagnostic.CodeOutOfScope, "%s would be another value at each evaluation, because the template does not keep it in %s, which it reads", name, strings.Join(v.Generated, ".")).
+		c.Report(at, diagnostic.CodeOutOfScope, "%s would be another value at each evaluation, because the template does not keep it in %s, which it reads", name, strings.Join(v.Generated, ".")).
 			WithHint("set that field in the template: %s", yamlPath(v.Generated, "${"+name+"}"))
 	}
 }
@@ -89,6 +89,6 @@ func isUnreadable(child *program.Child, path []string) bool {
 }
 
 func (c *compiler) reportUnreadable(spec *syntax.Child, n *yamltree.Node, path []string) {
-	c.reportNode(n, diagnostic.CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
+	c.ReportNode(n, diagnostic.CodeOutOfScope, "a Secret's stringData is never read back, so random would give another value at each evaluation").
 		WithHint("generate it in data: %s", yamlPath(readable(path), c.generatedValue(spec, path, n)))
 }

@@ -34,15 +34,15 @@ func (c *compiler) ignoredPath(item syntax.Ignore, child *program.Child) (syntax
 	text, _ := n.Text()
 	path, err := syntax.ParsePath(text)
 	if err != nil {
-		c.reportSpan(n, err.Offset, wordLength(text, err.Offset), diagnostic.CodeIgnorePath, "%s", err.Message).Hint = err.Hint
+		c.ReportSpan(n, err.Offset, wordLength(text, err.Offset), diagnostic.CodeIgnorePath, "%s", err.Message).Hint = err.Hint
 		return nil, false
 	}
 	if reason := notOthers(path.Steps); reason != "" {
-		c.reportNode(n, diagnostic.CodeIgnoreIdentity, "%s cannot be ignored: %s", path.Steps, reason)
+		c.ReportNode(n, diagnostic.CodeIgnoreIdentity, "%s cannot be ignored: %s", path.Steps, reason)
 		return nil, false
 	}
 	if other, ok := within(path.Steps, child.Ignore); ok {
-		c.relate(c.reportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.Steps, other), c.ignoring(child, other, item.Path), "the first one").WithHint("leave it out")
+		c.Relate(c.ReportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.Steps, other), c.ignoring(child, other, item.Path), "the first one").WithHint("leave it out")
 		return nil, false
 	}
 	if slices.ContainsFunc(child.Handovers, func(h program.Handover) bool { return h.Path.Equal(path.Steps) }) {
@@ -50,12 +50,12 @@ func (c *compiler) ignoredPath(item syntax.Ignore, child *program.Child) (syntax
 		if item.When == nil {
 			hint = "leave out the other item"
 		}
-		c.relate(c.reportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.Steps), c.ignoring(child, path.Steps, item.Path), "the first one").WithHint("%s", hint)
+		c.Relate(c.ReportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.Steps), c.ignoring(child, path.Steps, item.Path), "the first one").WithHint("%s", hint)
 		return nil, false
 	}
 	if s := c.schemaOf(child.GVK); s != nil {
 		check.Ignored(path, child.GVK.Kind, s, func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-			return c.reportSpan(n, offset, wordLength(text, offset), code, format, args...)
+			return c.ReportSpan(n, offset, wordLength(text, offset), code, format, args...)
 		})
 	}
 	return path.Steps, true

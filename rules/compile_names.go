@@ -58,12 +58,10 @@ func (s *names) Variable(name string) *flow.Variable {
 
 // Lookup is a lookup of the rule; nil if there is none of that name.
 func (s *names) Lookup(id string) *flow.Lookup {
-	l := s.c.lookups[id]
-	if l == nil {
-		return nil
+	if l := s.c.lookups[id]; l != nil {
+		s.c.compileLookup(l)
 	}
-	s.c.compileLookup(l)
-	return &flow.Lookup{Lookup: l.spec, Uses: &l.uses, Guard: &l.guard}
+	return s.c.lookup(id)
 }
 
 // Members lists the names that can follow a root, without what the expression is a part of.

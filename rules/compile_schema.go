@@ -89,14 +89,14 @@ func (c *compiler) conformStatus(n *yamltree.Node, gvk schema.GroupVersionKind) 
 	lacks := s != nil && s.Type == openapi.Object && !s.Open && s.Fields["status"] == nil
 	switch {
 	case syntax.IsBuiltIn(gvk.Group) && (lacks || !subresource):
-		c.reportNode(n, diagnostic.CodeNoStatus, "a %s has no status", gvk.Kind)
+		c.ReportNode(n, diagnostic.CodeNoStatus, "a %s has no status", gvk.Kind)
 		return
 	case lacks:
-		c.reportNode(n, diagnostic.CodeNoStatus, "the schema of %s has no status, so the API server would drop this", gvk.Kind).
+		c.ReportNode(n, diagnostic.CodeNoStatus, "the schema of %s has no status, so the API server would drop this", gvk.Kind).
 			WithHint("add status to the schema in the CustomResourceDefinition")
 		return
 	case !subresource:
-		c.reportNode(n, diagnostic.CodeNoSubresource, "%s has no status subresource, so this is written to the object itself, and whoever changes the object can change it", gvk.Kind).
+		c.ReportNode(n, diagnostic.CodeNoSubresource, "%s has no status subresource, so this is written to the object itself, and whoever changes the object can change it", gvk.Kind).
 			WithHint("add subresources: {status: {}} to the version in the CustomResourceDefinition")
 	}
 	if s != nil && s.Fields["status"] != nil {
@@ -111,7 +111,7 @@ func (c *compiler) conformConditions(gvk schema.GroupVersionKind) {
 	}
 	pos := c.rule.Conditions[0].Pos
 	if syntax.IsBuiltIn(gvk.Group) && gvk.Kind != "" {
-		c.report(pos, diagnostic.CodeNoConditions, "%s is built into Kubernetes, and Kanon writes no conditions there", gvk.Kind).
+		c.Report(pos, diagnostic.CodeNoConditions, "%s is built into Kubernetes, and Kanon writes no conditions there", gvk.Kind).
 			WithHint("report it with spec.events")
 		return
 	}
@@ -128,6 +128,6 @@ func (c *compiler) conformConditions(gvk schema.GroupVersionKind) {
 	} else if c.rule.Status != nil {
 		return // conformStatus reports it
 	}
-	c.report(pos, diagnostic.CodeNoConditions, "the schema of %s has no %s, so the conditions are not written", gvk.Kind, path).
+	c.Report(pos, diagnostic.CodeNoConditions, "the schema of %s has no %s, so the conditions are not written", gvk.Kind, path).
 		WithHint("add status.conditions to the schema in the CustomResourceDefinition")
 }

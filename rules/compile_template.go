@@ -91,22 +91,22 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 	}
 	parts, err := syntax.Scan(s)
 	if err != nil {
-		c.reportScan(n, err)
+		c.ReportScan(n, err)
 		return nil, nil
 	}
 	if whole, ok := syntax.WholeExpression(parts); ok {
 		if whole.Spread {
-			f := c.reportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list")
+			f := c.ReportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list")
 			f.WithHint("without the dots, ${list} is the list as a whole")
 			f.WithEdit(c.rule.Source.Within(n, strings.Index(s, "...")), "...", "")
 			return nil, nil
 		}
-		before := len(c.findings)
+		before := c.Count()
 		x, o := c.expression(n, whole, sc, u)
 		if x == nil {
 			return nil, nil
 		}
-		c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
+		c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.ErrorsSince(before)})
 		return template.Expr{X: x.run}, o
 	}
 	t, from := c.textTemplate(n, parts, sc, u)
@@ -130,11 +130,6 @@ func (c *compiler) keep(n *yamltree.Node, r result) {
 	c.results[n] = r
 }
 
-// wrongSince says whether there are errors among the findings from so many on.
-func (c *compiler) wrongSince(before int) bool {
-	return slices.ContainsFunc(c.findings[before:], func(f *diagnostic.Finding) bool { return f.Severity == diagnostic.SeverityError })
-}
-
 // textTemplate compiles text with expressions in it. Of where its values come
 // from only the time matters: text as a whole is there, or is not.
 func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
@@ -146,7 +141,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 			continue
 		}
 		if p.Spread {
-			c.reportSpan(n, p.Offset, len(p.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list").WithHint("without the dots, ${list} is the list as a whole")
+			c.ReportSpan(n, p.Offset, len(p.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list").WithHint("without the dots, ${list} is the list as a whole")
 			ok = false
 			continue
 		}
@@ -157,7 +152,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 		}
 		out.Drifts = out.Drifts || from.Moves()
 		if wrong, hint := x.TextHint(); wrong != "" {
-			f := c.reportSpan(n, p.Offset, len(p.Text), diagnostic.CodeNotText, "%s cannot be part of text", wrong)
+			f := c.ReportSpan(n, p.Offset, len(p.Text), diagnostic.CodeNotText, "%s cannot be part of text", wrong)
 			if f.Hint = hint; hint == "write string(…)" {
 				c.wrapInString(f, n, p)
 			}
@@ -234,9 +229,8 @@ func constMap(t template.Map) map[string]any {
 func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
 	parts, err := syntax.Scan(f.Name)
 	if err != nil {
-		c.reportScan(f.Key, err)
-		if last := c.findings[len(c.findings)-1]; last.Code == diagnostic.CodeNotClosed {
-			last.WithHint("YAML reads the text before \": \" as a key: put quotes around the whole ${…}")
+		if wrong := c.ReportScan(f.Key, err); wrong.Code == diagnostic.CodeNotClosed {
+			wrong.WithHint("YAML reads the text before \": \" as a key: put quotes around the whole ${…}")
 		}
 		return nil, nil
 	}
@@ -297,16 +291,16 @@ func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*te
 	if !ok || !whole.Spread {
 		return nil, nil, false
 	}
-	before := len(c.findings)
+	before := c.Count()
 	x, from := c.expression(n, whole, sc, u)
 	if x == nil {
 		return nil, nil, true
 	}
 	if !x.CanBe(types.ListKind, types.NullTypeKind) && !check.IsOptional(x.CEL()) {
-		c.reportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", x.Type)
+		c.ReportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", x.Type)
 		return nil, nil, true
 	}
-	c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
+	c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.ErrorsSince(before)})
 	return x.run, from, true
 }
 
@@ -348,6 +342,14 @@ type result struct {
 	others []*checkedExpression
 }
 
+// parsed is the expression that a scalar is; nil for every other node.
+func (c *compiler) parsed(n *yamltree.Node) *celenv.Expression {
+	if x := c.results[n].x; x != nil {
+		return x.expr
+	}
+	return nil
+}
+
 // compiled is the expression as programs hold it; nil of nil.
 func (x *checkedExpression) compiled() *template.Expression {
 	if x == nil {
@@ -359,9 +361,9 @@ func (x *checkedExpression) compiled() *template.Expression {
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
 func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
-	at := func(offset int) diagnostic.Position { return c.within(n, p, max(offset, 0)) }
+	at := func(offset int) diagnostic.Position { return c.Within(n, p, max(offset, 0)) }
 	report := func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-		return c.report(at(offset), code, format, args...)
+		return c.Report(at(offset), code, format, args...)
 	}
 	known, scope := &names{c: c, sc: sc, node: n}, sc.flow()
 	expr, complete := c.parser.Parse(p.Text, scope, known, report)
@@ -392,9 +394,9 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	if check.ReportConstants(expr, issues, report); len(issues) > 0 {
 		return nil, nil
 	}
-	c.checkCost(expr, at(0))
+	c.constants.CheckCost(expr, at(0))
 	x := &template.Expression{Program: prog, Text: p.Text, Reads: a.Reads()}
-	if !c.constantCalls(expr, at) || !c.evaluateConstant(expr, x, at) {
+	if !c.constants.CheckCalls(expr, at) || !c.constants.Evaluate(expr, x, at) {
 		return nil, nil
 	}
 	if a.CallsRandom {
@@ -443,10 +445,4 @@ func (c *compiler) branches(expr *celenv.Expression, at func(offset int) diagnos
 			note(holds)
 		}
 	}
-}
-
-// valueOffset turns an offset in a node's text into one in the YAML value. A
-// key's node and a scalar's are the same in this.
-func (c *compiler) valueOffset(n *yamltree.Node, offset int) int {
-	return min(offset, len(n.Raw()))
 }

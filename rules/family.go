@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
@@ -58,12 +59,12 @@ func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 		switch {
 		case next == nil:
 			if at == spec && !c.rule.OpenChildren {
-				c.report(at.SameAs.Pos, diagnostic.CodeUnknownChild, "there is no child called %q", at.SameAs.ID).Suggest(at.SameAs.ID, slices.Sorted(maps.Keys(c.children)))
+				c.Report(at.SameAs.Pos, diagnostic.CodeUnknownChild, "there is no child called %q", at.SameAs.ID).Suggest(at.SameAs.ID, slices.Sorted(maps.Keys(c.children)))
 			}
 			return nil
 		case slices.Contains(path, next.ID):
 			if next == spec && spec.ID == slices.Min(path) { // once for each cycle
-				f := c.report(at.SameAs.Pos, diagnostic.CodePairCycle, "sameAs leads back to where it began: %s", strings.Join(append(path, next.ID), " → "))
+				f := c.Report(at.SameAs.Pos, diagnostic.CodePairCycle, "sameAs leads back to where it began: %s", strings.Join(append(path, next.ID), " → "))
 				for _, id := range path[:len(path)-1] {
 					f.WithRelated(c.children[id].SameAs.Pos, "%s has the items of this one", id)
 				}
@@ -77,7 +78,7 @@ func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 	}
 	if len(at.ForEach) == 0 {
 		if spec.SameAs.ID == at.ID {
-			c.report(spec.SameAs.Pos, diagnostic.CodePairedWithOne, "%s makes one object and has no items", at.Label()).
+			c.Report(spec.SameAs.Pos, diagnostic.CodePairedWithOne, "%s makes one object and has no items", at.Label()).
 				WithRelated(at.Pos, "the child is here").WithHint("give %s a forEach, or leave out this one", at.Label())
 		}
 		return nil
@@ -87,7 +88,7 @@ func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 
 // childItems compiles what a child is made for: its own forEach, or that of the
 // child whose items it has.
-func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *compileScope, n *nodeUses) {
+func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *compileScope, n *dependency.Node) {
 	f := c.families[spec.ID]
 	if f == nil || f.root != spec && spec.SameAs == nil {
 		if spec.SameAs != nil {

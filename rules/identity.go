@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -11,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -52,7 +54,7 @@ func (c *compiler) checkItemNames(spec *syntax.Child) {
 	if name == nil {
 		return
 	}
-	c.reportNode(name, diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
+	c.ReportNode(name, diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
 		spec.Label(), root.ForEach[0].Name).WithHint("make the name different for each item")
 }
 
@@ -97,7 +99,7 @@ func (c *compiler) checkSteadyIdentity(spec *syntax.Child, from *origin) {
 		return
 	}
 	report := func(n *yamltree.Node, what string) {
-		c.reportNode(n, diagnostic.CodeMovingTime, "%s must not change with every second, which would create a new object each time, and this does, because it uses now", what).
+		c.ReportNode(n, diagnostic.CodeMovingTime, "%s must not change with every second, which would create a new object each time, and this does, because it uses now", what).
 			WithHint(`take steps, as in truncate(now, duration("1h"))`)
 	}
 	if n.Kind != yamltree.Mapping && metadata.Moves() {
@@ -117,7 +119,7 @@ func (c *compiler) checkRandomIdentity(spec *syntax.Child, u *flow.Uses) {
 	metadata := spec.Template.Get("metadata")
 	for _, n := range []*yamltree.Node{metadata, metadata.Get("name"), metadata.Get("namespace")} {
 		if n != nil && slices.Contains(u.Random, n) {
-			c.reportNode(n, diagnostic.CodeRandomIdentity, "%s would create a new object at every evaluation, because its name is random", spec.Label()).
+			c.ReportNode(n, diagnostic.CodeRandomIdentity, "%s would create a new object at every evaluation, because its name is random", spec.Label()).
 				WithHint("render the name from what is different for each object")
 		}
 	}
@@ -189,5 +191,84 @@ func (c *compiler) checkWritten(n *yamltree.Node, at string, code diagnostic.Cod
 	if strings.Contains(s, "{{") {
 		hint = "an expression is written ${…}, as in ${parent.metadata.name}"
 	}
-	c.reportNode(n, code, "%s: %q is not %s that Kubernetes accepts", at, s, what).WithHint("%s", hint)
+	c.ReportNode(n, code, "%s: %q is not %s that Kubernetes accepts", at, s, what).WithHint("%s", hint)
+}
+
+// checkConstantNames reports names that expressions give each time and that Kubernetes
+// does not take. Those that are written out were looked at before.
+func (c *compiler) checkConstantNames(metadata *yamltree.Node, kind schema.GroupKind) {
+	check := func(n *yamltree.Node, at string, code diagnostic.Code, what string, wrong func(string) []string) {
+		r, ok := c.results[n]
+		if n == nil || !ok || r.x == nil {
+			return
+		}
+		if text, isText := c.constants.Of(r.x.run).Text(); isText && len(wrong(text)) > 0 {
+			c.ReportSpan(n, r.part.Offset, len(r.part.Text), code, "%s: %q is not %s that Kubernetes accepts", at, text, what)
+		}
+	}
+	check(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", syntax.NameRule(kind))
+	check(metadata.Get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label)
+	for _, f := range fieldsOf(metadata.Get("labels")) {
+		check(f.Value, "metadata.labels."+f.Name, diagnostic.CodeLabel, "the value of a label", validation.IsValidLabelValue)
+	}
+}
+
+// checkIdentities reports children that would be one and the same object.
+func (c *compiler) checkIdentities(p *program.Program) {
+	type identity struct{ group, kind, namespace, name string }
+	seen := map[identity]int{}
+	for i, child := range p.Children {
+		spec := &c.rule.Children[i]
+		metadata := spec.Template.Get("metadata")
+		name, ok := metadata.Get("name").Text()
+		if !ok || spec.Many() || spec.Gaps["forEach"] || spec.Gaps["when"] || child.GVK.Kind == "" {
+			continue
+		}
+		namespace, _ := metadata.Get("namespace").Text()
+		if namespace = flow.SameText(namespace); namespace == "${parent.metadata.namespace}" {
+			namespace = "" // as where it is left out
+		}
+		id := identity{child.GVK.Group, child.GVK.Kind, namespace, flow.SameText(name)}
+		first, twice := seen[id]
+		if !twice {
+			seen[id] = i
+			continue
+		}
+		if !exclusive(spec, &c.rule.Children[first]) {
+			c.ReportNode(metadata.Get("name"), diagnostic.CodeSameObject, "%s is the same object as %s: both are %s %s",
+				spec.Label(), c.rule.Children[first].Label(), child.GVK.Kind, strconv.Quote(name)).
+				WithRelated(c.rule.Source.At(c.rule.Children[first].Template.Get("metadata").Get("name")), "the first one")
+		}
+	}
+}
+
+// exclusive says whether two children have conditions that may leave out one
+// of them.
+func exclusive(a, b *syntax.Child) bool {
+	if a.When == nil || b.When == nil {
+		return false
+	}
+	at, _ := a.When.Text()
+	bt, _ := b.When.Text()
+	return at != bt
+}
+
+// checkRecursion reports a rule whose children are parents of the same rule,
+// each of which would have children again.
+func (c *compiler) checkRecursion(p *program.Program) {
+	parent := c.rule.Parent
+	bounded := parent.When != nil || !isUnbounded(p.Parent.Selector) || parent.Gaps["when"] || parent.Gaps["selector"]
+	inNamespaces := len(p.Parent.Namespaces) > 0 || !isUnbounded(p.Parent.NamespaceSelector) ||
+		parent.Gaps["namespaces"] || parent.Gaps["namespaceSelector"]
+	for i, child := range p.Children {
+		spec := &c.rule.Children[i]
+		if bounded || spec.When != nil || spec.Gaps["when"] || child.GVK.Kind == "" || child.GVK.GroupKind() != p.Parent.GVK.GroupKind() {
+			continue
+		}
+		if inNamespaces && spec.Template.Get("metadata").Get("namespace") != nil {
+			continue // the child may be in a namespace whose objects are no parents
+		}
+		c.Report(child.Position, diagnostic.CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.Label(), child.GVK.Kind).
+			WithRelated(parent.Pos, "the kind of the parent").WithHint("give the child a when, or the parent a selector or a when, that ends this")
+	}
 }

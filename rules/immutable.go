@@ -73,7 +73,7 @@ func (c *compiler) checkImmutable(spec *syntax.Child, child *program.Child) {
 			if !c.canChange(spec, r) || slices.ContainsFunc(named, r.IsPartOf) {
 				continue
 			}
-			f := c.report(r.Pos, diagnostic.CodeImmutable, "%s can change, and %s of a %s is immutable", r.Text, strings.Join(path, "."), child.GVK.Kind)
+			f := c.Report(r.Pos, diagnostic.CodeImmutable, "%s can change, and %s of a %s is immutable", r.Text, strings.Join(path, "."), child.GVK.Kind)
 			if spec.Cleanup {
 				f.WithHint("write updatePolicy: CreateOnly, so that %s stays as it was created: while the API server refuses its change, the parent is not deleted", spec.Label())
 				return

@@ -22,7 +22,7 @@ func (c *compiler) checkPlace(p *program.Program) {
 		if c.opts.Confined {
 			acts = "is confined to the namespace that it is in,"
 		}
-		c.report(r.NamespacePos, diagnostic.CodeRuleNamespace, "a rule here %s and belongs to namespace %s", acts, ns).
+		c.Report(r.NamespacePos, diagnostic.CodeRuleNamespace, "a rule here %s and belongs to namespace %s", acts, ns).
 			WithEdit(r.NamespacePos, r.Namespace, ns).WithHint("leave out metadata.namespace or say %q", ns)
 	}
 	if !c.opts.Confined {
@@ -30,14 +30,14 @@ func (c *compiler) checkPlace(p *program.Program) {
 	}
 	p.ServiceAccountName = cmp.Or(p.ServiceAccountName, program.TenantServiceAccount)
 	if r.AllowPrivileged {
-		c.report(r.AllowPrivilegedPos, diagnostic.CodeUntrusted, "allowPrivileged is for rules in Kanon's own namespace and in files").WithHint("leave it out")
+		c.Report(r.AllowPrivilegedPos, diagnostic.CodeUntrusted, "allowPrivileged is for rules in Kanon's own namespace and in files").WithHint("leave it out")
 	}
 	if r.Parent.HasSchema() {
-		c.report(r.Parent.Pos, diagnostic.CodeBeyond, "a rule that is confined to its namespace cannot define a kind, which is cluster-wide").
+		c.Report(r.Parent.Pos, diagnostic.CodeBeyond, "a rule that is confined to its namespace cannot define a kind, which is cluster-wide").
 			WithHint("have an administrator apply the output of kanon crd, and leave out schema")
 	}
 	if r.Parent.NamespaceSelector != nil {
-		c.report(r.Parent.Pos, diagnostic.CodeBeyond, "a rule that is confined to its namespace cannot select Namespaces").WithHint("leave out namespaceSelector")
+		c.Report(r.Parent.Pos, diagnostic.CodeBeyond, "a rule that is confined to its namespace cannot select Namespaces").WithHint("leave out namespaceSelector")
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *compiler) confine(label string, gvk schema.GroupVersionKind, namespaced
 	}
 	only := label + " is about objects in namespace " + c.opts.Namespace
 	if !namespaced {
-		c.reportBeyond(c.fieldAt(n, "kind"), only, gvk.Kind+" is cluster-scoped")
+		c.reportBeyond(c.FieldAt(n, "kind"), only, gvk.Kind+" is cluster-scoped")
 		return
 	}
 	if name, ok := namespace.Text(); ok && !syntax.HasExpression(name) && name != c.opts.Namespace {
@@ -73,7 +73,7 @@ func (c *compiler) confine(label string, gvk schema.GroupVersionKind, namespaced
 }
 
 func (c *compiler) reportBeyond(pos diagnostic.Position, only, found string) *diagnostic.Finding {
-	return c.report(pos, diagnostic.CodeBeyond, "the rule is confined to its namespace: %s, and %s", only, found)
+	return c.Report(pos, diagnostic.CodeBeyond, "the rule is confined to its namespace: %s, and %s", only, found)
 }
 
 // checkPrivilege reports an object that grants rights, unless the rule may write such.
@@ -82,7 +82,7 @@ func (c *compiler) checkPrivilege(label string, gvk schema.GroupVersionKind, n *
 	if c.rule.AllowPrivileged || reason == "" || n == nil {
 		return
 	}
-	f := c.report(c.fieldAt(n, "kind"), diagnostic.CodePrivileged, "%s is a %s, and %s: a rule writes such objects only with allowPrivileged", label, gvk.Kind, reason)
+	f := c.Report(c.FieldAt(n, "kind"), diagnostic.CodePrivileged, "%s is a %s, and %s: a rule writes such objects only with allowPrivileged", label, gvk.Kind, reason)
 	if c.opts.Confined {
 		f.WithHint("only rules in Kanon's own namespace and in files may say allowPrivileged: true")
 		return

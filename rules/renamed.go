@@ -46,7 +46,7 @@ func (c *compiler) checkFormerStates() {
 		if i < 0 {
 			continue
 		}
-		f := c.report(r.Pos, diagnostic.CodeFormerState, "%s may belong to an object with an earlier name, because the name of %s changes with %s", r.Text, r.id, named[i].Text)
+		f := c.Report(r.Pos, diagnostic.CodeFormerState, "%s may belong to an object with an earlier name, because the name of %s changes with %s", r.Text, r.id, named[i].Text)
 		switch ask := "compare observed." + r.id + ".metadata.name with the name that is rendered"; {
 		case r.own:
 			f.WithHint("%s", ask)
