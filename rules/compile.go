@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/types"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/kinds/openapi"
@@ -17,8 +16,11 @@ import (
 	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/identity"
+	"kanon.dev/kanon/rules/immutable"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/reach"
 	"kanon.dev/kanon/rules/readiness"
 	"kanon.dev/kanon/rules/reporting"
 	"kanon.dev/kanon/rules/syntax"
@@ -62,6 +64,7 @@ type compiler struct {
 	*reporting.Reporter
 	rule      *syntax.Rule
 	opts      Options
+	reach     *reach.Reach
 	limits    *template.Limits
 	children  map[string]*syntax.Child
 	families  map[string]*family
@@ -79,11 +82,8 @@ type compiler struct {
 	results map[*yamltree.Node]result
 	// certain are schemas of kinds that Options.Schemas may lack.
 	certain map[schema.GroupVersionKind]*openapi.Schema
-	// fieldReads is what the expressions of each scalar read, variables followed; nil in rules
-	// of which nobody asks that.
-	fieldReads map[*yamltree.Node][]flow.FieldRead
-	// states are the reads of the state of observed objects.
-	states []stateRead
+	// fieldReads is what the expressions of each scalar read; nil in rules of which nobody asks that.
+	fieldReads *immutable.Reads
 	// constants are the expressions that read nothing.
 	constants *constant.Evaluator
 	env       *celenv.Env
@@ -125,8 +125,12 @@ func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 		statusKinds: function.StatusKinds{},
 	}
 	c.constants = constant.New(r.Source, c.limits, c.Reporter)
-	if notesFields(r) {
-		c.fieldReads = map[*yamltree.Node][]flow.FieldRead{}
+	c.reach = &reach.Reach{Reporter: c.Reporter, Rule: r, Namespace: o.Namespace, Confined: o.Confined}
+	if immutable.Matters(r) {
+		c.fieldReads = &immutable.Reads{
+			Reporter: c.Reporter, Children: c.children, Lookup: c.lookup, ItemsOf: c.rootOf,
+			ParentSchema: func() *openapi.Schema { return c.schemaOf(r.Parent.GVK) },
+		}
 	}
 	return c
 }
@@ -177,7 +181,7 @@ func (c *compiler) program() *program.Program {
 		Variables: make(map[string]*program.Variable, len(c.variables)), ByID: map[string]int{}, Limits: c.limits,
 		OnRuleDeletion: r.OnRuleDeletion(), PruneLimit: r.PruneLimit, StatusKinds: c.statusKinds,
 	}
-	c.checkPlace(p)
+	c.reach.CheckPlace(p)
 	// rest is what the parts of the rule read that are neither nodes nor variables.
 	all, rest := &flow.Uses{}, &flow.Uses{}
 	p.Parent = c.parent(rest)
@@ -221,9 +225,11 @@ func (c *compiler) program() *program.Program {
 	p.Order = graph.Order()
 	dependency.Rank(p)
 	graph.CheckSkips(rest)
-	c.checkFormerStates()
-	c.checkIdentities(p)
-	c.checkRecursion(p)
+	if c.fieldReads != nil {
+		c.fieldReads.CheckRenamed()
+	}
+	identity.CheckSame(c.Reporter, r, p)
+	identity.CheckRecursion(c.Reporter, r, p)
 	return p
 }
 
@@ -244,7 +250,7 @@ func (c *compiler) parent(u *flow.Uses) program.Parent {
 				WithHint("select by labels, with spec.parent.selector")
 		}
 	}
-	c.confineParent(&p)
+	c.reach.ConfineParent(&p)
 	if spec.When == nil {
 		return p
 	}
@@ -333,9 +339,6 @@ func (c *compiler) status(all *flow.Uses) template.Template {
 	c.conformStatus(n, c.rule.Parent.GVK)
 	return value
 }
-
-// isUnbounded says whether a selector lets everything through.
-func isUnbounded(s labels.Selector) bool { return s == nil || s.Empty() }
 
 // namesSecrets says whether the rule has to do with Secrets.
 func namesSecrets(p *program.Program) bool {

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/types"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/constant"
 	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/generated"
+	"kanon.dev/kanon/rules/identity"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
@@ -59,19 +60,23 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 		rendered.Rendered, rendered.Random, rendered.Own = true, once, sc.OwnGenerated
 		var from *origin
 		child.Template, from = c.template(spec.Template, &rendered, &n.Uses)
-		c.checkSteadyIdentity(spec, from)
-		c.checkRandomIdentity(spec, &n.Uses)
+		if from != nil && c.rule.RequeueAfter != nil {
+			identity.CheckSteady(c.Reporter, spec, &from.Origin)
+		}
+		identity.CheckRandom(c.Reporter, spec, &n.Uses)
 		if rendered.Own != "" {
 			c.checkGenerated(spec, child, sc.locals, &n.Uses)
 		}
 		dependency.CheckSelfWait(spec, c.Reporter, c.parsed)
-		c.checkConstantNames(spec.Template.Get("metadata"), child.GVK.GroupKind())
+		identity.CheckConstantNames(c.Reporter, spec.Template.Get("metadata"), child.GVK.GroupKind(), c.constantText)
 		c.conform(spec.Template, child.GVK, hasStatus, false)
 		validation.Check(validation.Input{Template: spec.Template, Kind: child.GVK.GroupKind(), Report: func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 			return c.Report(c.rule.Source.At(n), code, format, args...)
 		}})
-		c.checkItemNames(spec)
-		c.checkImmutable(spec, child)
+		c.checkItems(spec)
+		if c.fieldReads != nil {
+			c.fieldReads.Check(spec, child)
+		}
 	}
 	c.readiness(spec, child, sc, n.Guard)
 	c.writeConditions(spec, child, sc, n)
@@ -83,15 +88,27 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 	return child, n
 }
 
+// checkGenerated notes the fields that are generated once.
+func (c *compiler) checkGenerated(spec *syntax.Child, child *program.Child, locals map[string]*variable, u *flow.Uses) {
+	check := generated.Check{
+		Reporter: c.Reporter, Spec: spec, Child: child, Variables: map[string]generated.Variable{}, Uses: u, Parsed: c.parsed,
+		Shared: func(n *yamltree.Node) bool { return len(c.results[n].others) > 0 },
+	}
+	for name, v := range locals {
+		check.Variables[name] = generated.Variable{Variable: v.Variable, Spec: &v.spec, Uses: v.uses}
+	}
+	check.Run()
+}
+
 // childKind finds the kind of a child's template, and says whether it has a status.
 func (c *compiler) childKind(spec *syntax.Child, child *program.Child, p *program.Program) (hasStatus bool) {
-	child.GVK = c.templateKind(spec)
+	child.GVK = identity.Kind(c.Reporter, spec)
 	kind, known := c.kind(child.GVK, spec.Template, childVerbs(), kindUse{node: "child " + spec.Label(), optional: spec.Optional})
 	child.Namespaced = kind.Namespaced
 	child.Unresolved = c.isUnresolved(known, child.GVK)
-	c.checkPrivilege("child "+spec.Label(), child.GVK, spec.Template)
-	c.confine("child "+spec.Label(), child.GVK, child.Namespaced, spec.Template, spec.Template.Get("metadata").Get("namespace"))
-	c.checkMetadata(spec, child.GVK)
+	c.reach.CheckPrivilege("child "+spec.Label(), child.GVK, spec.Template)
+	c.reach.Confine("child "+spec.Label(), child.GVK, child.Namespaced, spec.Template, spec.Template.Get("metadata").Get("namespace"))
+	identity.CheckMetadata(c.Reporter, spec, child.GVK.GroupKind(), c.schemaOf(child.GVK) != nil)
 	if metadata := spec.Template.Get("metadata"); known && metadata != nil && metadata.Kind == yamltree.Mapping {
 		c.checkNamespace(metadata, p, child.Namespaced, namespaceUse{
 			kind: child.GVK.Kind, pos: c.rule.Source.At(metadata), needs: "the template of " + spec.Label() + " needs metadata.namespace", hint: "leave it out",
@@ -123,84 +140,6 @@ func (c *compiler) selfScope(sc *compileScope, child *program.Child, place strin
 	own.names = map[string]*origin{flow.RootSelf: {Origin: flow.Origin{Waits: true}, typ: c.kindType(child.GVK, false)}}
 	maps.Copy(own.names, sc.names)
 	return &own
-}
-
-// templateKind is the kind that a template renders, which must be written out.
-func (c *compiler) templateKind(spec *syntax.Child) schema.GroupVersionKind {
-	values := map[string]string{}
-	for _, name := range []string{"apiVersion", "kind"} {
-		n := spec.Template.Get(name)
-		s, ok := n.Text()
-		switch {
-		case n == nil:
-			if !spec.Template.Has(name) {
-				c.ReportNode(spec.Template, diagnostic.CodeIncomplete, "the template of %s is missing %s", spec.Label(), name)
-			}
-		case !ok || s == "":
-			f := c.ReportNode(n, diagnostic.CodeTemplateType, "%s must be a string, and is %s", name, n.WhatOrEmpty())
-			if !ok {
-				syntax.SuggestQuotes(f, n)
-			}
-		case syntax.HasExpression(s):
-			c.ReportNode(n, diagnostic.CodeStrayExpression, "%s cannot contain an expression: the kinds of a rule must be known before it runs", name)
-		default:
-			values[name] = s
-		}
-	}
-	gv, err := schema.ParseGroupVersion(values["apiVersion"])
-	if err != nil {
-		c.ReportNode(spec.Template.Get("apiVersion"), diagnostic.CodeGroupVersion, "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
-	}
-	if values["apiVersion"] == "" || values["kind"] == "" || err != nil {
-		return schema.GroupVersionKind{}
-	}
-	return gv.WithKind(values["kind"])
-}
-
-// checkMetadata looks at what can be seen of the identity that is rendered.
-func (c *compiler) checkMetadata(spec *syntax.Child, gvk schema.GroupVersionKind) {
-	metadata := spec.Template.Get("metadata")
-	at := func(n *yamltree.Node) diagnostic.Position { return c.rule.Source.At(n) }
-	switch {
-	case metadata == nil:
-		if !spec.Template.Has("metadata") && !c.isMisspelt(spec.Template, "metadata", gvk) {
-			c.Report(at(spec.Template), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.Label())
-		}
-		return
-	case metadata.Kind != yamltree.Mapping:
-		if !syntax.IsExpressionText(metadata) {
-			c.Report(at(metadata), diagnostic.CodeTemplateType, "metadata must be a mapping, and is %s", metadata.What())
-		}
-		return
-	}
-	generate := metadata.Get("generateName")
-	if generate != nil {
-		c.Report(at(generate), diagnostic.CodeGenerateName, "generateName would create a new object at every evaluation").
-			WithHint("render metadata.name from what is different for each object")
-	}
-	switch name := metadata.Get("name"); {
-	case name == nil:
-		if !metadata.Has("name") && generate == nil && !c.isMisspelt(metadata, "name", gvk) {
-			c.Report(at(metadata), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.Label())
-		}
-	case name.Kind != yamltree.Scalar || name.Value == nil || name.Value == "":
-		c.Report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.WhatOrEmpty())
-	default:
-		if _, ok := name.Text(); !ok {
-			syntax.SuggestQuotes(c.Report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.What()), name)
-		}
-	}
-	c.checkObjectNames(metadata, gvk.GroupKind())
-	c.checkServerFields(metadata)
-}
-
-// checkServerFields reports fields of metadata that only the API server sets.
-func (c *compiler) checkServerFields(metadata *yamltree.Node) {
-	for _, name := range syntax.ServerFields() {
-		if n := metadata.Get(name); n != nil {
-			c.ReportNode(n, diagnostic.CodeServerField, "a template cannot set metadata.%s", name).WithHint("leave it out")
-		}
-	}
 }
 
 // dimensions compiles forEach: sc is given its names, and u what it reads. A

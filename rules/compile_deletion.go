@@ -3,12 +3,8 @@ package rules
 import (
 	"maps"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"kanon.dev/kanon/rules/dependency"
-	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/privilege"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
@@ -44,23 +40,10 @@ func (c *compiler) compileDeleteWhen(u *flow.Uses) *template.Expression {
 	if n == nil {
 		return nil
 	}
-	kind := c.rule.Parent.GVK.GroupKind()
-	if isPowerful(kind) || privilege.OfKind(kind) != "" && !c.rule.AllowPrivileged {
-		c.ReportNode(n, diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.Parent.GVK.Kind).
-			WithHint("report in spec.status or spec.conditions that it can be deleted, and let a person delete it")
+	if !c.reach.CheckDeletion(n) {
 		return nil
 	}
 	return c.condition(n, c.ruleScope("spec.deleteWhen"), u).compiled()
-}
-
-// isPowerful says whether more goes with an object of a kind than itself.
-func isPowerful(gk schema.GroupKind) bool {
-	switch gk {
-	case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Kind: "Node"}, schema.GroupKind{Kind: "PersistentVolume"},
-		schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
-		return true
-	}
-	return false
 }
 
 // askedBy are the paths that are there in a part of the rule, which belongs to spec.finalize or not.

@@ -164,7 +164,7 @@ func (c *compiler) checkLookupKind(l *lookupState, p *program.Program) {
 	spec, out := l.spec, l.compiled
 	kind, known := c.kind(spec.GVK, spec.Node, parentVerbs(), kindUse{node: spec.Label(), optional: spec.Optional})
 	out.Namespaced, out.Unresolved = kind.Namespaced, c.isUnresolved(known, spec.GVK)
-	c.confine(spec.Label(), spec.GVK, kind.Namespaced, spec.Node, spec.Namespace)
+	c.reach.Confine(spec.Label(), spec.GVK, kind.Namespaced, spec.Node, spec.Namespace)
 	if known {
 		c.checkNamespace(spec.Node, p, kind.Namespaced, namespaceUse{kind: spec.GVK.Kind, pos: spec.Pos, needs: spec.Label() + " needs a namespace"})
 	}

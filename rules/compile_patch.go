@@ -8,6 +8,7 @@ import (
 	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/identity"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
@@ -57,7 +58,7 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *
 	target := spec.Target
 	if target == nil {
 		patch.GVK = p.Parent.GVK
-		c.checkPrivilege("the target of "+spec.Label(), patch.GVK, c.rule.Parent.Node)
+		c.reach.CheckPrivilege("the target of "+spec.Label(), patch.GVK, c.rule.Parent.Node)
 		kind, _ := c.kindOnce(p.Parent.GVK, c.rule.Parent.Node, patchVerbs())
 		return kind.HasStatus
 	}
@@ -65,8 +66,8 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *
 	patch.Target.Place = "target"
 	kind, known := c.kind(target.GVK, target.Node, patchVerbs(), kindUse{node: "patch " + spec.ID})
 	patch.Target.Namespaced, patch.Target.Unresolved = kind.Namespaced, c.isUnresolved(known, target.GVK)
-	c.checkPrivilege("the target of "+spec.Label(), target.GVK, target.Node)
-	c.confine("the target of "+spec.Label(), target.GVK, kind.Namespaced, target.Node, target.Namespace)
+	c.reach.CheckPrivilege("the target of "+spec.Label(), target.GVK, target.Node)
+	c.reach.Confine("the target of "+spec.Label(), target.GVK, kind.Namespaced, target.Node, target.Namespace)
 	if syntax.IsSecret(target.GVK) && !spec.Refuse {
 		c.Report(c.FieldAt(target.Node, "kind"), diagnostic.CodePatchSecret,
 			"the values that %s replaces in a Secret are not stored, so they cannot be restored when the patch is removed", spec.Label()).
@@ -93,30 +94,30 @@ func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *yamltree.Node, verbs
 // checkPatchIdentity reports what a patch cannot set: which object it is for, the
 // target says, and other fields are the API server's or Kanon's.
 func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
-	identity := func(n *yamltree.Node, path string) {
+	refuse := func(n *yamltree.Node, path string) {
 		if n != nil {
 			c.ReportNode(n, diagnostic.CodePatchIdentity, "the template of %s cannot set %s: the object exists already, and the target identifies it",
 				spec.Label(), path).WithHint("leave it out")
 		}
 	}
-	identity(spec.Template.Get("apiVersion"), "apiVersion")
-	identity(spec.Template.Get("kind"), "kind")
+	refuse(spec.Template.Get("apiVersion"), "apiVersion")
+	refuse(spec.Template.Get("kind"), "kind")
 	metadata := spec.Template.Get("metadata")
 	if metadata == nil || metadata.Kind != yamltree.Mapping {
 		return
 	}
 	for _, name := range []string{"name", "namespace", "generateName"} {
-		identity(metadata.Get(name), "metadata."+name)
+		refuse(metadata.Get(name), "metadata."+name)
 	}
-	c.checkServerFields(metadata)
+	identity.CheckServerFields(c.Reporter, metadata)
 	for _, field := range []string{"labels", "annotations"} {
-		for _, f := range fieldsOf(metadata.Get(field)) {
+		for _, f := range metadata.Get(field).Entries() {
 			if syntax.IsOwnMark(f.Name) {
 				c.ReportNode(f.Key, diagnostic.CodeServerField, "a template cannot set metadata.%s.%s: it is Kanon's own", field, f.Name).WithHint("leave it out")
 			}
 		}
 	}
-	c.checkObjectNames(metadata, spec.Kind(c.rule))
+	identity.CheckNames(c.Reporter, metadata, spec.Kind(c.rule))
 }
 
 // checkReadsItself reports a patch that reads a field which it writes: each write

@@ -350,6 +350,16 @@ func (c *compiler) parsed(n *yamltree.Node) *celenv.Expression {
 	return nil
 }
 
+// constantText is the text that a scalar is each time, and the expression that gives it; false for every other node.
+func (c *compiler) constantText(n *yamltree.Node) (string, syntax.Part, bool) {
+	r := c.results[n]
+	if n == nil || r.x == nil {
+		return "", syntax.Part{}, false
+	}
+	text, ok := c.constants.Of(r.x.run).Text()
+	return text, r.part, ok
+}
+
 // compiled is the expression as programs hold it; nil of nil.
 func (x *checkedExpression) compiled() *template.Expression {
 	if x == nil {
@@ -377,7 +387,7 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	if c.fieldReads != nil {
 		position := func(id int64) diagnostic.Position { return at(expr.Offset(id)) }
 		a.Fields = append(a.Fields, flow.FieldReads(expr, func(name string) bool { return known.Origin(name) != nil }, position)...)
-		c.noteStates(flow.StateReads(expr, position), a.Fields, sc)
+		c.fieldReads.NoteStates(flow.StateReads(expr, position), a.Fields, sc.Place)
 	}
 	if !complete {
 		return nil, nil
@@ -407,7 +417,7 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	}
 	u.Add(&a.Uses)
 	if c.fieldReads != nil {
-		c.fieldReads[n] = append(c.fieldReads[n], a.Fields...)
+		c.fieldReads.Note(n, a.Fields)
 	}
 	from := &origin{Origin: *a.Origin, typ: checked.Type, holds: checked.Exist}
 	return &checkedExpression{Expression: checked, run: x, expr: expr, items: a.Items, plainPath: a.Path}, from

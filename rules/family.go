@@ -8,8 +8,10 @@ import (
 	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/identity"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // family are the children that have the same items: one with items of its own,
@@ -102,7 +104,7 @@ func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *comp
 		f.compiled = true
 		rootScope := c.bodyScope(flow.RootChildren+"."+f.root.ID, &f.root.Body)
 		f.dims = c.dimensions(f.root.ForEach, rootScope, &f.uses)
-		f.names, f.single = rootScope.names, c.atMostOneItem(f.root)
+		f.names, f.single = rootScope.names, identity.AtMostOneItem(f.root, c.parsed)
 	}
 	child.ForEach, child.SameItems = f.dims, true
 	n.Add(&f.uses)
@@ -111,6 +113,30 @@ func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *comp
 		sc.OpenNames = sc.OpenNames || f.root.OpenNames
 		sc.Family = f.members
 	}
+}
+
+// rootOf is the child whose forEach gives the items of a child: another one, or itself.
+func (c *compiler) rootOf(spec *syntax.Child) *syntax.Child {
+	if f := c.families[spec.ID]; f != nil {
+		return f.root
+	}
+	return spec
+}
+
+// checkItems reports items that would all be the same object. It comes after the template was compiled.
+func (c *compiler) checkItems(spec *syntax.Child) {
+	root := spec
+	if f := c.families[spec.ID]; f != nil && spec.Many() {
+		if root = f.root; f.single {
+			return
+		}
+	} else if identity.AtMostOneItem(spec, c.parsed) {
+		return
+	}
+	identity.CheckItems(c.Reporter, spec, root, func(n *yamltree.Node) bool {
+		r, compiled := c.results[n]
+		return !compiled || r.items
+	})
 }
 
 // linkFamilies notes for each child which one has the forEach of its items.

@@ -52,6 +52,19 @@ type Schemas interface {
 	Schema(gvk schema.GroupVersionKind) *openapi.Schema
 }
 
+// Layers are schemas of which the first that knows a kind counts.
+type Layers []Schemas
+
+// Schema implements Schemas.
+func (l Layers) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
+	for _, layer := range l {
+		if s := layer.Schema(gvk); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
 // parentVerbs and childVerbs are what the engine does with objects.
 func parentVerbs() []string { return []string{"get", "list", "watch"} }
 

@@ -81,6 +81,9 @@ func (r *Reporter) Withdraw(f *diagnostic.Finding) {
 	r.list = slices.DeleteFunc(r.list, func(o *diagnostic.Finding) bool { return o == f })
 }
 
+// At is where a node stands.
+func (r *Reporter) At(n *yamltree.Node) diagnostic.Position { return r.source.At(n) }
+
 // IsWrong reports whether a mistake was reported at a position.
 func (r *Reporter) IsWrong(pos diagnostic.Position) bool { return r.wrongAt[pos] }
 

@@ -1,4 +1,4 @@
-package rules
+package generated
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
@@ -20,36 +21,48 @@ import (
 // field that is generated once (program/generated.go). Whoever reads the child reads the live
 // object, which has the value that it was made with.
 
-// RandomHint is how a value that is made at random is kept.
-func (s *names) RandomHint() string {
+// Place is a scalar whose expression calls random.
+type Place struct {
+	Rule     *syntax.Rule
+	Children map[string]*syntax.Child
+	Node     *yamltree.Node
+	Expr     *celenv.Expression
+	// Of is the child in whose template or variables it is and that can keep it; empty for none.
+	Of string
+	// IsTemplate is true in the child's template.
+	IsTemplate bool
+}
+
+// Hint is how a value that is made at random is kept.
+func (p Place) Hint() string {
 	const once = "call it in the template, or in a variable, of a child with updatePolicy: CreateOnly"
-	if hint := s.ownVariableHint(); hint != "" {
+	if hint := p.ownVariableHint(); hint != "" {
 		return hint
 	}
-	spec := s.c.children[s.sc.OwnGenerated]
-	if spec == nil || s.node == nil {
+	spec := p.Children[p.Of]
+	if spec == nil || p.Node == nil {
 		return once + ", and read the value from that child"
 	}
-	if path, ok := pathTo(spec.Template, s.node); ok && s.sc.Own != "" && !isIdentity(path) {
-		return fmt.Sprintf("generate it once: %s; or %s", yamlPath(readable(path), s.c.generatedValue(spec, path, s.node)), once)
+	if path, ok := pathTo(spec.Template, p.Node); ok && p.IsTemplate && !isIdentity(path) {
+		return fmt.Sprintf("generate it once: %s; or %s", yamlPath(readable(path), value(spec, path, p.Node)), once)
 	}
-	if v := variableOf(spec, s.node); v != nil {
+	if v := variableOf(spec, p.Node); v != nil {
 		path := fieldOf(spec, v)
 		return fmt.Sprintf("generate it once: {name: %s, value: \"%s\"}, and in the template %s; or %s",
-			v.Name, s.c.generatedValue(spec, path, s.node), yamlPath(readable(path), "${variables."+v.Name+"}"), once)
+			v.Name, value(spec, path, p.Node), yamlPath(readable(path), "${variables."+v.Name+"}"), once)
 	}
-	return fmt.Sprintf("generate it once, in the template, as in %s; or %s", yamlPath(examplePath(), s.c.generatedValue(spec, examplePath(), s.node)), once)
+	return fmt.Sprintf("generate it once, in the template, as in %s; or %s", yamlPath(examplePath(), value(spec, examplePath(), p.Node)), once)
 }
 
 // ownVariableHint is the hint for a variable of the rule that could be one of a child; empty for
 // everything else.
-func (s *names) ownVariableHint() string {
-	for _, v := range s.c.rule.Variables {
-		if v.Value != s.node {
+func (p Place) ownVariableHint() string {
+	for _, v := range p.Rule.Variables {
+		if v.Value != p.Node {
 			continue
 		}
-		for _, id := range slices.Sorted(maps.Keys(s.c.children)) {
-			if path := flow.GeneratedPath(s.expr.Root(), id); path != nil && !s.c.children[id].Many() {
+		for _, id := range slices.Sorted(maps.Keys(p.Children)) {
+			if path := flow.GeneratedPath(p.Expr.Root(), id); path != nil && !p.Children[id].Many() {
 				return fmt.Sprintf("move it to the variables of %s, and set the field in the template there: %s", id, yamlPath(path, "${variables."+v.Name+"}"))
 			}
 		}
@@ -71,18 +84,18 @@ func readable(path []string) []string {
 	return append([]string{"data"}, path[1:]...)
 }
 
-// generatedValue is the expression that generates a field of a child once, in place of what stands
+// value is the expression that generates a field of a child once, in place of what stands
 // in n.
-func (c *compiler) generatedValue(spec *syntax.Child, path []string, n *yamltree.Node) string {
-	value := function.RandomName + "(24)"
+func value(spec *syntax.Child, path []string, n *yamltree.Node) string {
+	call := function.RandomName + "(24)"
 	if text, ok := n.Text(); ok {
 		if written := regexp.MustCompile(function.RandomName + `\(\d+\)`).FindString(text); written != "" {
-			value = written
+			call = written
 		}
 	}
 	path = readable(path)
 	if syntax.IsSecret(syntax.TemplateGVK(spec.Template)) && path[0] == "data" {
-		value = "bytes(" + value + ")"
+		call = "bytes(" + call + ")"
 	}
 	var read strings.Builder
 	for _, name := range path {
@@ -92,7 +105,7 @@ func (c *compiler) generatedValue(spec *syntax.Child, path []string, n *yamltree
 			read.WriteString("[?'" + name + "']")
 		}
 	}
-	return "${" + flow.RootObserved + "." + spec.ID + read.String() + ".orValue(" + value + ")}"
+	return "${" + flow.RootObserved + "." + spec.ID + read.String() + ".orValue(" + call + ")}"
 }
 
 // yamlPath is a field of a template as a rule says it: data: {password: "…"}.
@@ -113,7 +126,7 @@ func yamlPath(path []string, value string) string {
 // pathTo is the way from a template to a value in it; false where that is an item of a list, below
 // a key that is computed, or not in it.
 func pathTo(in, n *yamltree.Node) ([]string, bool) {
-	for _, f := range fieldsOf(in) {
+	for _, f := range in.Entries() {
 		if syntax.HasExpression(f.Name) {
 			continue
 		}
@@ -146,7 +159,7 @@ func fieldOf(spec *syntax.Child, v *syntax.Variable) []string {
 		if text, ok := n.Text(); ok && found == nil && flow.SameText(text) == "${variables."+v.Name+"}" {
 			found = path
 		}
-		for _, f := range fieldsOf(n) {
+		for _, f := range n.Entries() {
 			if !syntax.HasExpression(f.Name) {
 				walk(f.Value, append(slices.Clip(path), f.Name))
 			}
