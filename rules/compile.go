@@ -206,7 +206,8 @@ func (c *compiler) program() *program.Program {
 		p.Status = c.status(rest)
 	}
 	p.Conditions = c.conditions()
-	c.conformConditions(c.rule.Parent.GVK)
+	parent := c.conformParent()
+	parent.CheckConditions()
 	p.Events = c.events()
 	p.RequeueAfter, p.MinInterval = c.duration(r.RequeueAfter, rest), c.duration(r.MinInterval, rest)
 	p.DeleteWhen = c.compileDeleteWhen(rest)
@@ -336,7 +337,8 @@ func (c *compiler) status(all *flow.Uses) template.Template {
 	if _, ok := value.(template.Text); ok {
 		c.ReportNode(n, diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
-	c.conformStatus(n, c.rule.Parent.GVK)
+	parent := c.conformParent()
+	parent.CheckStatus()
 	return value
 }
 

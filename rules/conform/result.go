@@ -1,4 +1,4 @@
-package check
+package conform
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
@@ -27,7 +28,7 @@ func (t *Template) result(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 		return
 	}
 	r := &resultCheck{Template: t, n: n, Scalar: scalar, x: scalar.Whole}
-	r.check(r.x.expr.Root(), s, at)
+	r.check(r.x.Parsed().Root(), s, at)
 	scalar.GoesInto(s)
 }
 
@@ -36,7 +37,7 @@ func (t *Template) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if !s.IsBytes() && (s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any) {
 		return
 	}
-	finding := t.report(n, diagnostic.CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, wants(s))
+	finding := t.report(n, diagnostic.CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, check.Wants(s))
 	text, _ := n.Text()
 	blanks := strings.TrimSpace(text)
 	switch {
@@ -68,7 +69,7 @@ type resultCheck struct {
 	*Template
 	Scalar
 	n *yamltree.Node
-	x *Expression
+	x *check.Expression
 }
 
 // check goes down into what the expression writes out: maps, lists, and both
@@ -101,79 +102,55 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 			return
 		}
 	case ast.ComprehensionKind:
-		if item := mapped(e.AsComprehension()); item != nil && s.Type == openapi.List {
+		if item := check.Mapped(e.AsComprehension()); item != nil && s.Type == openapi.List {
 			r.check(item, s.Items, at.to("[]", s))
 			return
 		}
 	default:
 	}
-	v, walked := r.x.nodes[e.ID()]
-	if !walked {
-		v = Of(r.x.expr.TypeOf(e.ID()))
-	}
-	if m := r.Table.misfit(v, s, 0); m != nil {
-		text := fmt.Sprintf("must be %s, and this gives %s", m.want, m.got)
-		if m.field != "" {
-			text = fmt.Sprintf("has no field %s, which this gives", m.field)
+	if m := r.Table.Misfit(r.x.TypeAt(e), s); m != nil {
+		text := fmt.Sprintf("must be %s, and this gives %s", m.Want, m.Got)
+		if m.Field != "" {
+			text = fmt.Sprintf("has no field %s, which this gives", m.Field)
 		}
 		f := r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s %s", at, text)
-		r.fixer().advise(f, bytesHint(r.hint(e, s, m), at), r.source, e)
+		r.fixer().Advise(f, bytesHint(r.hint(e, s, m), at), r.source, e)
 		return
 	}
-	if read, ok := r.x.missing[e.ID()]; ok && e.Kind() == ast.SelectKind && e.ID() == r.x.expr.Root().ID() {
+	if read, ok := r.x.MissingRead(e); ok && e.Kind() == ast.SelectKind && e.ID() == r.x.Parsed().Root().ID() {
 		// A field is left out whose value does not exist.
-		read.finding.WithEdit(read.finding.Position, "", "?")
+		read.Finding.WithEdit(read.Finding.Position, "", "?")
 	}
 }
 
-func (r *resultCheck) fixer() fixer {
-	return fixer{expr: r.x.expr, quote: QuoteIn(r.n), at: func(offset int) diagnostic.Position { return r.Source.Within(r.n, r.Offset+offset) }}
+func (r *resultCheck) fixer() check.Fixer {
+	return check.Fixer{Expr: r.x.Parsed(), Quote: check.QuoteIn(r.n), At: func(offset int) diagnostic.Position { return r.Source.Within(r.n, r.Offset+offset) }}
 }
 
 // hint says how a part of the expression can be made to fit.
-func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *misfit) string {
+func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *check.Misfit) string {
 	if s.IsBytes() && e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "base64.encode" {
 		return "leave out base64.encode(…): bytes are written as base64"
 	}
-	if read, ok := r.x.missing[e.ID()]; ok && m.convert != "" {
+	if read, ok := r.x.MissingRead(e); ok && m.Convert != "" {
 		// What is told of the read itself does not fit what is told of its type: one
 		// hint says both.
-		r.Compiler.Withdraw(read.finding)
-		return m.hintFor(read.optional+".orValue(…)", false)
+		r.Compiler.Withdraw(read.Finding)
+		return m.HintFor(read.Optional+".orValue(…)", false)
 	}
 	if e.Kind() != ast.LiteralKind {
-		return m.hintFor(r.source(e), isOperator(e))
+		return m.HintFor(r.source(e), check.IsOperator(e))
 	}
 	text, isText := flow.LiteralText(e)
 	switch {
 	case s.IsBytes():
-		return m.hintFor("…", false) // it may be a password
+		return m.HintFor("…", false) // it may be a password
 	case !isText && s.Type == openapi.String:
-		return "write '" + r.x.expr.Source(e) + "'"
+		return "write '" + r.x.Parsed().Source(e) + "'"
 	case isText && unquoteHint(text, s) == withoutQuotes:
 		return "write " + text
 	}
 	return ""
-}
-
-// mapped is what list.map(x, …) makes of each item; nil for another loop.
-func mapped(c ast.ComprehensionExpr) ast.Expr {
-	step := c.LoopStep()
-	if step.Kind() == ast.CallKind && step.AsCall().FunctionName() == operators.Conditional {
-		step = step.AsCall().Args()[1] // of list.map(x, condition, …)
-	}
-	if step.Kind() != ast.CallKind || step.AsCall().FunctionName() != operators.Add {
-		return nil
-	}
-	args := step.AsCall().Args()
-	if len(args) != 2 || !isAccumulator(args[0]) || args[1].Kind() != ast.ListKind || args[1].AsList().Size() != 1 {
-		return nil
-	}
-	item := args[1].AsList().Elements()[0]
-	if item.Kind() == ast.IdentKind && item.AsIdent() == c.IterVar() {
-		return nil // list.filter(x, …): nothing is made
-	}
-	return item
 }
 
 // literal compares a constant of CEL; false where it is none that JSON has.
@@ -223,7 +200,7 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	}
 	if s.Type == openapi.Object && whole {
 		if missing := missingFields(s, given); len(missing) > 0 {
-			r.Compiler.Report(r.place(e), diagnostic.CodeFieldMissing, "%s is missing %s", at, listed(missing, "and"))
+			r.Compiler.Report(r.place(e), diagnostic.CodeFieldMissing, "%s is missing %s", at, check.Listed(missing, "and"))
 		}
 	}
 }
@@ -232,18 +209,18 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
 	first := -1
 	for below := range celenv.All(e) {
-		if at := r.x.expr.Offset(below.ID()); at >= 0 && (first < 0 || at < first) {
+		if at := r.x.Parsed().Offset(below.ID()); at >= 0 && (first < 0 || at < first) {
 			first = at
 		}
 	}
-	if e.ID() == r.x.expr.Root().ID() {
+	if e.ID() == r.x.Parsed().Root().ID() {
 		first = 0
 	}
 	first, length := max(first, 0), 0
-	if offset, text, ok := flow.Extent(r.x.expr, e); ok && offset == first {
+	if offset, text, ok := flow.Extent(r.x.Parsed(), e); ok && offset == first {
 		length = len(text)
 	}
-	return r.Compiler.PlaceOf(r.n, syntax.Part{Expr: true, Offset: r.Offset, Text: r.x.expr.Text()}, first, length)
+	return r.Compiler.PlaceOf(r.n, syntax.Part{Expr: true, Offset: r.Offset, Text: r.x.Parsed().Text()}, first, length)
 }
 
 // maxShown is how long an expression may be to be written again in a hint.
@@ -251,8 +228,8 @@ const maxShown = 50
 
 // source is a part of the expression for a hint.
 func (r *resultCheck) source(e ast.Expr) string {
-	text := r.x.expr.Source(e)
-	if e.ID() == r.x.expr.Root().ID() {
+	text := r.x.Parsed().Source(e)
+	if e.ID() == r.x.Parsed().Root().ID() {
 		text = r.Text
 	}
 	if len(text) > maxShown || strings.Contains(text, "\n") {

@@ -1,4 +1,4 @@
-package check
+package conform
 
 import (
 	"encoding/base64"
@@ -14,15 +14,10 @@ import (
 
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
-)
-
-// Formats that mean more than their names say to strfmt.
-const (
-	formatTime     = "date-time"
-	formatDuration = "duration"
 )
 
 // writeBytes is how text is written that should be bytes. The text may be a password.
@@ -41,7 +36,7 @@ func (t *Template) written(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if s.IsBytes() {
 		hint = bytesHint(writeBytes, at)
 	}
-	f := t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is %s", at, wants(s), what)
+	f := t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is %s", at, check.Wants(s), what)
 	f.Hint = hint
 	text, isText := n.Text()
 	switch list, isList := strings.CutSuffix(strings.TrimPrefix(hint, "write "), ", a list of one"); {
@@ -61,8 +56,8 @@ func takes(s *openapi.Schema, value any) bool {
 	if number, ok := value.(float64); ok && number == math.Trunc(number) {
 		value = int64(number)
 	}
-	kind := ScalarType(value).Kind()
-	_, fits := fitting(kind, s)
+	kind := check.ScalarType(value).Kind()
+	_, fits := check.Fitting(kind, s)
 	return fits || kind == types.NullTypeKind || kind == types.StringKind && s.IsBytes()
 }
 
@@ -142,7 +137,7 @@ func enumChoice(enum []any) string {
 	if len(texts) == 1 {
 		return "it can only be " + texts[0]
 	}
-	return "it can be " + listed(texts, "or")
+	return "it can be " + check.Listed(texts, "or")
 }
 
 // enumNames are the strings among the values that a field can have, and the value as one.
@@ -176,14 +171,14 @@ func (t *Template) badText(text string, s *openapi.Schema) (want string) {
 	switch s.Format {
 	case "":
 	case openapi.FormatQuantity:
-		ok, want = function.IsQuantity(text), wants(s)
+		ok, want = function.IsQuantity(text), check.Wants(s)
 	case openapi.FormatByte:
 		_, err := base64.StdEncoding.DecodeString(text)
 		ok, want = err == nil, "base64"
-	case formatTime:
+	case openapi.FormatTime:
 		_, err := time.Parse(time.RFC3339, text)
 		ok, want = err == nil || !t.BuiltIn && strfmt.IsDateTime(text), "a time, such as 2026-01-31T12:00:00Z"
-	case formatDuration:
+	case openapi.FormatDuration:
 		ok, want = strfmt.IsDuration(text), "a duration, such as 90s or 1h30m"
 	default:
 		ok, want = t.BuiltIn || !strfmt.Default.ContainsName(s.Format) || strfmt.Default.Validates(s.Format, text), "of the format "+s.Format

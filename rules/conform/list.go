@@ -1,4 +1,4 @@
-package check
+package conform
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
@@ -14,7 +15,7 @@ import (
 // sequence compares a list with its schema.
 func (t *Template) sequence(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if s.Type != openapi.List {
-		finding := t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a list", at, wants(s))
+		finding := t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a list", at, check.Wants(s))
 		if s.Type == openapi.Object || s.Type == openapi.Map {
 			finding.WithHint("write its fields without \"- \"")
 		}
@@ -55,7 +56,7 @@ func (t *Template) uniqueItems(n *yamltree.Node, s *openapi.Schema, at *fieldPat
 			continue
 		}
 		t.report(key, diagnostic.CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
-			at.item(i, s), listed(s.Keys, "and"), first.index).WithRelated(t.at(first.key), "the first one")
+			at.item(i, s), check.Listed(s.Keys, "and"), first.index).WithRelated(t.at(first.key), "the first one")
 	}
 }
 

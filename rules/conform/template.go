@@ -1,4 +1,4 @@
-package check
+package conform
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
@@ -61,7 +62,7 @@ func (p *fieldPath) kind() string {
 type Scalar struct {
 	// Whole is what is known of the one expression that the scalar is. It is nil for text with
 	// expressions between other text.
-	Whole *Expression
+	Whole *check.Expression
 	// Text is the expression as it is written, and Offset where it begins in the scalar.
 	Text   string
 	Offset int
@@ -88,7 +89,7 @@ type Compiler interface {
 // before, so that the types of its expressions are known.
 type Template struct {
 	Compiler Compiler
-	Table    *Table
+	Table    *check.Table
 	Source   *yamltree.Source
 	// BuiltIn is true for a kind of Kubernetes' own: those have Go types, which take an empty
 	// string for none.
@@ -163,7 +164,7 @@ func (t *Template) mapping(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	case openapi.List:
 		t.report(n, diagnostic.CodeFieldForm, "%s must be a list, and is a mapping", at).WithHint("%s", listHint(s))
 	default:
-		t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a mapping", at, wants(s))
+		t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a mapping", at, check.Wants(s))
 	}
 }
 
@@ -239,7 +240,7 @@ func (t *Template) required(n *yamltree.Node, s *openapi.Schema, given map[strin
 	if len(missing) == 0 {
 		return
 	}
-	finding := t.Compiler.Report(t.at(n), diagnostic.CodeFieldMissing, "%s is missing %s", at, listed(missing, "and")).About(false)
+	finding := t.Compiler.Report(t.at(n), diagnostic.CodeFieldMissing, "%s is missing %s", at, check.Listed(missing, "and")).About(false)
 	if slices.ContainsFunc(n.Fields, func(fd yamltree.Field) bool { return slices.Contains(missing, fd.Name) }) {
 		finding.WithHint("null leaves a field out")
 	}
@@ -249,7 +250,7 @@ func (t *Template) required(n *yamltree.Node, s *openapi.Schema, given map[strin
 func (t *Template) noField(pos diagnostic.Position, name string, s *openapi.Schema, at *fieldPath) (finding *diagnostic.Finding, near string) {
 	finding = t.reportAt(pos, diagnostic.CodeNoSuchField, "%s has no field %s", at.kind(), at.to(name, s).inKind())
 	above, below := placeAbove(name, at), placeBelow(name, s)
-	near, _ = diagnostic.Nearest(name, fieldNames(s))
+	near, _ = diagnostic.Nearest(name, check.FieldNames(s))
 	switch {
 	case near != "" || above == "" && below == "":
 		finding.WithHint("%s", fieldHint(name, s))
@@ -290,7 +291,7 @@ func placeBelow(name string, s *openapi.Schema) string {
 		var next []place
 		var found []string
 		for _, p := range level {
-			for _, below := range fieldNames(p.s) {
+			for _, below := range check.FieldNames(p.s) {
 				inner := p.s.Fields[below].Schema
 				if inner == nil || inner.Type != openapi.Object || below == "status" || below == "metadata" {
 					continue
@@ -318,7 +319,7 @@ const maxListed = 10
 
 // fieldHint names the field that is meant, or the fields that there are if they are few.
 func fieldHint(name string, s *openapi.Schema) string {
-	names := fieldNames(s)
+	names := check.FieldNames(s)
 	if near := diagnostic.DidYouMean(name, names); near != "" || len(names) == 0 || len(names) > maxListed {
 		return near
 	}

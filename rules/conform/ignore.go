@@ -1,4 +1,4 @@
-package check
+package conform
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -17,9 +18,9 @@ type ignoreCheck struct {
 	reportAt func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 }
 
-// Ignored follows the path of a field that others write, as far as the schema of its kind goes.
+// ignored follows the path of a field that others write, as far as the schema of its kind goes.
 // reportAt reports something at an offset in the path.
-func Ignored(path syntax.ParsedPath, kind string, s *openapi.Schema, reportAt func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) {
+func ignored(path syntax.ParsedPath, kind string, s *openapi.Schema, reportAt func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) {
 	k := &ignoreCheck{path: path, reportAt: reportAt}
 	at := &fieldPath{name: kind}
 	var list *openapi.Schema // whose item s is
@@ -43,7 +44,7 @@ func Ignored(path syntax.ParsedPath, kind string, s *openapi.Schema, reportAt fu
 		case openapi.Map, openapi.Object:
 			below, ok := s.At(step.Field)
 			if !ok {
-				k.report(i, diagnostic.CodeIgnoreUnknown, "%s has no field %s", at.kind(), at.to(step.Field, s).inKind()).Suggest(step.Field, fieldNames(s)).WithHint("%s", fieldHint(step.Field, s))
+				k.report(i, diagnostic.CodeIgnoreUnknown, "%s has no field %s", at.kind(), at.to(step.Field, s).inKind()).Suggest(step.Field, check.FieldNames(s)).WithHint("%s", fieldHint(step.Field, s))
 				return
 			}
 			s, at = below, at.to(step.Field, s)
