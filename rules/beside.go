@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -63,7 +64,7 @@ func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression
 		sc := b.scope(in)
 		sc.Bare = true
 		var x *checkedExpression
-		if x, from = c.expression(n, syntax.Part{Expr: true, Text: text}, sc, &flow.Uses{}); x != nil {
+		if x, from = c.expression(n, scanner.Part{Expr: true, Text: text}, sc, &flow.Uses{}); x != nil {
 			t = template.Expr{X: x.run}
 		}
 	} else {

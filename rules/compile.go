@@ -23,6 +23,7 @@ import (
 	"kanon.dev/kanon/rules/reach"
 	"kanon.dev/kanon/rules/readiness"
 	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -276,7 +277,7 @@ func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *flow.Uses) *
 }
 
 // boolean compiles an expression that must give a bool.
-func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, syntax.Part) {
+func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, scanner.Part) {
 	x, part := c.whole(n, sc, u)
 	if x == nil {
 		return nil, part
@@ -294,7 +295,7 @@ func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*c
 }
 
 // checkConstant reports a condition that is the same whatever it reads.
-func (c *compiler) checkConstant(n *yamltree.Node, part syntax.Part, x *checkedExpression, sc *compileScope) {
+func (c *compiler) checkConstant(n *yamltree.Node, part scanner.Part, x *checkedExpression, sc *compileScope) {
 	holds, ok := x.Truth()
 	if !ok {
 		holds, ok = c.constants.Of(x.run).Bool()
@@ -305,17 +306,17 @@ func (c *compiler) checkConstant(n *yamltree.Node, part syntax.Part, x *checkedE
 }
 
 // whole compiles a string that must be one expression and nothing else.
-func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, syntax.Part) {
+func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, scanner.Part) {
 	s, _ := n.Text()
-	parts, err := syntax.Scan(s)
+	parts, err := scanner.Scan(s)
 	if err != nil {
 		c.ReportScan(n, err)
-		return nil, syntax.Part{}
+		return nil, scanner.Part{}
 	}
-	p, ok := syntax.WholeExpression(parts)
+	p, ok := scanner.Whole(parts)
 	if !ok || p.Spread {
 		c.ReportNode(n, diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.Place)
-		return nil, syntax.Part{}
+		return nil, scanner.Part{}
 	}
 	x, _ := c.expression(n, p, sc, u)
 	return x, p

@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -60,7 +61,7 @@ func (c *compiler) checkRenderedConditions() {
 		n := item.Get("type")
 		typ, ok := n.Text()
 		switch {
-		case !ok || syntax.HasExpression(typ):
+		case !ok || scanner.HasExpression(typ):
 		case c.keepsCondition(typ):
 			c.ReportNode(n, diagnostic.CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
 				WithHint("choose another type")

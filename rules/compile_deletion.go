@@ -7,6 +7,7 @@ import (
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -16,7 +17,7 @@ import (
 func (c *compiler) deletion(spec *syntax.Child, child *program.Child, sc *compileScope, u *flow.Uses) {
 	policy := func(n *yamltree.Node, field string) (syntax.DeletionPolicy, template.Template) {
 		text, _ := n.Text()
-		if n == nil || !syntax.HasExpression(text) {
+		if n == nil || !scanner.HasExpression(text) {
 			if text == "" {
 				return syntax.EndDelete, nil
 			}

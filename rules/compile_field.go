@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -80,8 +81,8 @@ func (c *compiler) field(n *yamltree.Node, sc *compileScope, u *flow.Uses, f for
 // scalar compiles a scalar. What one whole expression gives must be of one of the kinds, if that is known.
 func (c *compiler) scalar(n *yamltree.Node, sc *compileScope, u *flow.Uses, f form) template.Template {
 	s, _ := n.Text()
-	parts, err := syntax.Scan(s)
-	whole, ok := syntax.WholeExpression(parts)
+	parts, err := scanner.Scan(s)
+	whole, ok := scanner.Whole(parts)
 	if err != nil || !ok || whole.Spread {
 		t, _ := c.template(n, sc, u)
 		return t

@@ -16,7 +16,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -83,18 +83,18 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 		return c.sequence(n, sc, u)
 	}
 	s, ok := n.Text()
-	if !ok || !syntax.HasExpression(s) {
+	if !ok || !scanner.HasExpression(s) {
 		if ok {
 			c.checkPlainText(n, s)
 		}
 		return template.Const{Value: n.Value}, &origin{typ: check.ScalarType(n.Value)}
 	}
-	parts, err := syntax.Scan(s)
+	parts, err := scanner.Scan(s)
 	if err != nil {
 		c.ReportScan(n, err)
 		return nil, nil
 	}
-	if whole, ok := syntax.WholeExpression(parts); ok {
+	if whole, ok := scanner.Whole(parts); ok {
 		if whole.Spread {
 			f := c.ReportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list")
 			f.WithHint("without the dots, ${list} is the list as a whole")
@@ -132,7 +132,7 @@ func (c *compiler) keep(n *yamltree.Node, r result) {
 
 // textTemplate compiles text with expressions in it. Of where its values come
 // from only the time matters: text as a whole is there, or is not.
-func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
+func (c *compiler) textTemplate(n *yamltree.Node, parts []scanner.Part, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
 	t, out := &template.Text{}, &origin{typ: check.Of(types.StringType)}
 	ok, kept := true, result{}
 	for _, p := range parts {
@@ -173,7 +173,7 @@ func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (te
 	allConst, ok := true, true
 	for _, f := range n.Fields {
 		e := template.Entry{Name: f.Name}
-		if syntax.HasExpression(f.Name) {
+		if scanner.HasExpression(f.Name) {
 			var from *origin
 			e.Key, from = c.key(f, sc, u)
 			ok = ok && e.Key != nil
@@ -227,7 +227,7 @@ func constMap(t template.Map) map[string]any {
 }
 
 func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
-	parts, err := syntax.Scan(f.Name)
+	parts, err := scanner.Scan(f.Name)
 	if err != nil {
 		if wrong := c.ReportScan(f.Key, err); wrong.Code == diagnostic.CodeNotClosed {
 			wrong.WithHint("YAML reads the text before \": \" as a key: put quotes around the whole ${…}")
@@ -283,11 +283,11 @@ func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*te
 	if !ok || !strings.Contains(s, "...") {
 		return nil, nil, false
 	}
-	parts, err := syntax.Scan(s)
+	parts, err := scanner.Scan(s)
 	if err != nil {
 		return nil, nil, false // template reports it
 	}
-	whole, ok := syntax.WholeExpression(parts)
+	whole, ok := scanner.Whole(parts)
 	if !ok || !whole.Spread {
 		return nil, nil, false
 	}
@@ -332,7 +332,7 @@ func (x *checkedExpression) goesInto(s *openapi.Schema) {
 type result struct {
 	// x is nil for text with expressions between other text.
 	x    *checkedExpression
-	part syntax.Part
+	part scanner.Part
 	// items is true where a name of forEach is read.
 	items bool
 	// wrong is true where an error in the expression was reported, so that what
@@ -351,10 +351,10 @@ func (c *compiler) parsed(n *yamltree.Node) *celenv.Expression {
 }
 
 // constantText is the text that a scalar is each time, and the expression that gives it; false for every other node.
-func (c *compiler) constantText(n *yamltree.Node) (string, syntax.Part, bool) {
+func (c *compiler) constantText(n *yamltree.Node) (string, scanner.Part, bool) {
 	r := c.results[n]
 	if n == nil || r.x == nil {
-		return "", syntax.Part{}, false
+		return "", scanner.Part{}, false
 	}
 	text, ok := c.constants.Of(r.x.run).Text()
 	return text, r.part, ok
@@ -370,7 +370,7 @@ func (x *checkedExpression) compiled() *template.Expression {
 
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
-func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
+func (c *compiler) expression(n *yamltree.Node, p scanner.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
 	at := func(offset int) diagnostic.Position { return c.Within(n, p, max(offset, 0)) }
 	report := func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 		return c.Report(at(offset), code, format, args...)
@@ -424,7 +424,7 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 }
 
 // wrapInString gives a finding the fix that an expression is written in string(…).
-func (c *compiler) wrapInString(f *diagnostic.Finding, n *yamltree.Node, p syntax.Part) {
+func (c *compiler) wrapInString(f *diagnostic.Finding, n *yamltree.Node, p scanner.Part) {
 	text := strings.TrimSpace(p.Text)
 	f.WithEdit(c.rule.Source.Within(n, p.Offset+strings.Index(p.Text, text)), text, "string("+text+")")
 }

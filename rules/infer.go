@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/inference"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -61,7 +62,7 @@ func (s writtenStatus) IsWrong(n *yamltree.Node) bool {
 	}
 	text, _ := n.Text()
 	result, compiled := s.results[n]
-	return syntax.HasExpression(text) && (!compiled || result.wrong)
+	return scanner.HasExpression(text) && (!compiled || result.wrong)
 }
 
 // Reads reports whether the expression of a scalar reads a path of the parent's status.
@@ -88,7 +89,7 @@ func (s writtenStatus) Schema(n *yamltree.Node) *openapi.Schema {
 		return listOf(openapi.List, items)
 	}
 	text, isText := n.Text()
-	if !isText || !syntax.HasExpression(text) {
+	if !isText || !scanner.HasExpression(text) {
 		return scalarSchema(n.Value)
 	}
 	switch result, compiled := s.results[n]; {
@@ -128,7 +129,7 @@ func (s writtenStatus) mapping(n *yamltree.Node) *openapi.Schema {
 		if of == nil {
 			return nil
 		}
-		computed = computed || syntax.HasExpression(f.Name)
+		computed = computed || scanner.HasExpression(f.Name)
 		values, made.Fields[f.Name] = append(values, of), &openapi.Field{Schema: of}
 	}
 	if computed || len(values) == 0 {

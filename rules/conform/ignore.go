@@ -9,18 +9,18 @@ import (
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/ignore"
 )
 
 // ignoreCheck compares a path with the schema of its kind.
 type ignoreCheck struct {
-	path     syntax.ParsedPath
+	path     ignore.Parsed
 	reportAt func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 }
 
 // ignored follows the path of a field that others write, as far as the schema of its kind goes.
 // reportAt reports something at an offset in the path.
-func ignored(path syntax.ParsedPath, kind string, s *openapi.Schema, reportAt func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) {
+func ignored(path ignore.Parsed, kind string, s *openapi.Schema, reportAt func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) {
 	k := &ignoreCheck{path: path, reportAt: reportAt}
 	at := &fieldPath{name: kind}
 	var list *openapi.Schema // whose item s is
@@ -32,7 +32,7 @@ func ignored(path syntax.ParsedPath, kind string, s *openapi.Schema, reportAt fu
 			if !k.items(i, s, at) {
 				return
 			}
-			s, list, at = s.Items, s, at.to(syntax.IgnoredPath{step}.String(), s)
+			s, list, at = s.Items, s, at.to(ignore.Path{step}.String(), s)
 			continue
 		}
 		if list != nil && slices.Contains(list.Keys, step.Field) && i == len(k.path.Steps)-1 {

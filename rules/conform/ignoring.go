@@ -6,6 +6,7 @@ import (
 
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/reporting"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
@@ -20,14 +21,14 @@ type Ignoring struct {
 	// Schema is that of the kind; nil if none is known.
 	Schema *openapi.Schema
 	// always and sometimes are the paths that are ignored without and with a condition.
-	always, sometimes []syntax.IgnoredPath
+	always, sometimes []ignore.Path
 }
 
 // Add reads and checks the path of an item of ignore; false where it cannot be used.
-func (g *Ignoring) Add(item syntax.Ignore) (syntax.IgnoredPath, bool) {
+func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
 	n := item.Path
 	text, _ := n.Text()
-	path, err := syntax.ParsePath(text)
+	path, err := ignore.Parse(text)
 	if err != nil {
 		g.ReportSpan(n, err.Offset, wordLength(text, err.Offset), diagnostic.CodeIgnorePath, "%s", err.Message).Hint = err.Hint
 		return nil, false
@@ -62,7 +63,7 @@ func (g *Ignoring) Add(item syntax.Ignore) (syntax.IgnoredPath, bool) {
 }
 
 // notOthers says why a path cannot be ignored; empty when it can.
-func notOthers(path syntax.IgnoredPath) string {
+func notOthers(path ignore.Path) string {
 	switch path[0].Field {
 	case "apiVersion", "kind":
 		return "it identifies the object"
@@ -87,7 +88,7 @@ func notOthers(path syntax.IgnoredPath) string {
 }
 
 // first is the item of ignore before one that has a path; nil if it is not found.
-func (g *Ignoring) first(path syntax.IgnoredPath, before *yamltree.Node) *yamltree.Node {
+func (g *Ignoring) first(path ignore.Path, before *yamltree.Node) *yamltree.Node {
 	if g.Spec == nil {
 		return nil
 	}
@@ -96,7 +97,7 @@ func (g *Ignoring) first(path syntax.IgnoredPath, before *yamltree.Node) *yamltr
 			break
 		}
 		text, _ := item.Path.Text()
-		if other, wrong := syntax.ParsePath(text); wrong == nil && other.Steps.Equal(path) {
+		if other, wrong := ignore.Parse(text); wrong == nil && other.Steps.Equal(path) {
 			return item.Path
 		}
 	}
@@ -104,7 +105,7 @@ func (g *Ignoring) first(path syntax.IgnoredPath, before *yamltree.Node) *yamltr
 }
 
 // within finds the path that a path is part of.
-func within(path syntax.IgnoredPath, others []syntax.IgnoredPath) (syntax.IgnoredPath, bool) {
+func within(path ignore.Path, others []ignore.Path) (ignore.Path, bool) {
 	for _, other := range others {
 		if len(other) <= len(path) && other.Equal(path[:len(other)]) {
 			return other, true

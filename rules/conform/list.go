@@ -8,7 +8,7 @@ import (
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -26,7 +26,7 @@ func (t *Template) sequence(n *yamltree.Node, s *openapi.Schema, at *fieldPath) 
 	inner := *t
 	inner.Shared = t.Shared && len(s.Keys) > 0
 	for i, item := range n.Items {
-		if syntax.IsSpread(item) {
+		if scanner.IsSpread(item) {
 			inner.result(item, s, at)
 			continue
 		}
@@ -63,7 +63,7 @@ func (t *Template) uniqueItems(n *yamltree.Node, s *openapi.Schema, at *fieldPat
 // itemIdentity is what tells an item of a list-map from the others, and the first
 // of its keys; ok is false where not all of that can be seen.
 func itemIdentity(item *yamltree.Node, keys []string) (identity string, first *yamltree.Node, ok bool) {
-	if item.Kind != yamltree.Mapping || len(item.Lost) > 0 || slices.ContainsFunc(item.Fields, func(fd yamltree.Field) bool { return syntax.HasExpression(fd.Name) }) {
+	if item.Kind != yamltree.Mapping || len(item.Lost) > 0 || slices.ContainsFunc(item.Fields, func(fd yamltree.Field) bool { return scanner.HasExpression(fd.Name) }) {
 		return "", nil, false
 	}
 	var b strings.Builder

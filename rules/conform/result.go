@@ -13,7 +13,7 @@ import (
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -220,7 +220,7 @@ func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
 	if offset, text, ok := flow.Extent(r.x.Parsed(), e); ok && offset == first {
 		length = len(text)
 	}
-	return r.Compiler.PlaceOf(r.n, syntax.Part{Expr: true, Offset: r.Offset, Text: r.x.Parsed().Text()}, first, length)
+	return r.Compiler.PlaceOf(r.n, scanner.Part{Expr: true, Offset: r.Offset, Text: r.x.Parsed().Text()}, first, length)
 }
 
 // maxShown is how long an expression may be to be written again in a hint.

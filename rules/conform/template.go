@@ -9,7 +9,7 @@ import (
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -78,7 +78,7 @@ type Compiler interface {
 	Scalar(n *yamltree.Node) (Scalar, bool)
 	Report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 	// PlaceOf is the position of an offset in an expression of a scalar. length is how many bytes of it are meant; 0: a token.
-	PlaceOf(n *yamltree.Node, p syntax.Part, offset, length int) diagnostic.Position
+	PlaceOf(n *yamltree.Node, p scanner.Part, offset, length int) diagnostic.Position
 	// IsWrong reports whether a mistake was reported at a position.
 	IsWrong(pos diagnostic.Position) bool
 	// Withdraw takes a finding back.
@@ -146,7 +146,7 @@ func (t *Template) scalar(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	switch {
 	case n.Value == nil:
 		// null leaves a field out.
-	case !isText || !syntax.HasExpression(text):
+	case !isText || !scanner.HasExpression(text):
 		t.written(n, s, at)
 	default:
 		t.result(n, s, at)
@@ -188,7 +188,7 @@ func (t *Template) object(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 		whole = whole && name != ""
 	}
 	for _, fd := range n.Fields {
-		if syntax.HasExpression(fd.Name) {
+		if scanner.HasExpression(fd.Name) {
 			whole = false // it may be any field
 			continue
 		}

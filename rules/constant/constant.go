@@ -16,7 +16,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/reporting"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -152,7 +152,7 @@ func (e *Evaluator) Try(n *yamltree.Node, t template.Template, place string, eva
 	}
 	offset := max(strings.Index(n.Raw(), "${"), 0)
 	if text, _ := n.Text(); text == n.Raw() {
-		if parts, err := syntax.Scan(text); err == nil && len(parts) > 0 && parts[0].Expr {
+		if parts, err := scanner.Scan(text); err == nil && len(parts) > 0 && parts[0].Expr {
 			offset = parts[0].Offset
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -127,7 +128,7 @@ func yamlPath(path []string, value string) string {
 // a key that is computed, or not in it.
 func pathTo(in, n *yamltree.Node) ([]string, bool) {
 	for _, f := range in.Entries() {
-		if syntax.HasExpression(f.Name) {
+		if scanner.HasExpression(f.Name) {
 			continue
 		}
 		if f.Value == n {
@@ -160,7 +161,7 @@ func fieldOf(spec *syntax.Child, v *syntax.Variable) []string {
 			found = path
 		}
 		for _, f := range n.Entries() {
-			if !syntax.HasExpression(f.Name) {
+			if !scanner.HasExpression(f.Name) {
 				walk(f.Value, append(slices.Clip(path), f.Name))
 			}
 		}

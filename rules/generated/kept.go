@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -44,7 +45,7 @@ func (c *Check) Run() {
 	var walk func(n *yamltree.Node, path []string)
 	walk = func(n *yamltree.Node, path []string) {
 		for _, f := range n.Fields {
-			if !syntax.HasExpression(f.Name) {
+			if !scanner.HasExpression(f.Name) {
 				walk(f.Value, append(slices.Clip(path), f.Name))
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -27,7 +28,7 @@ func CheckItems(r *reporting.Reporter, spec, root *syntax.Child, readsItem func(
 		case n == nil:
 		case !ok:
 			return // the reason was reported
-		case syntax.HasExpression(text) && readsItem(n):
+		case scanner.HasExpression(text) && readsItem(n):
 			return
 		}
 	}
@@ -48,7 +49,7 @@ func AtMostOneItem(spec *syntax.Child, parsed func(n *yamltree.Node) *celenv.Exp
 		case f.In.Kind == yamltree.Mapping:
 			return len(f.In.Fields) > 1
 		case f.In.Kind == yamltree.Sequence:
-			return len(f.In.Items) > 1 || len(f.In.Items) == 1 && syntax.IsSpread(f.In.Items[0])
+			return len(f.In.Items) > 1 || len(f.In.Items) == 1 && scanner.IsSpread(f.In.Items[0])
 		}
 		x := parsed(f.In)
 		return x != nil && !atMostOne(x.Root())

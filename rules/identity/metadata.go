@@ -7,6 +7,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -27,7 +28,7 @@ func Kind(r *reporting.Reporter, spec *syntax.Child) schema.GroupVersionKind {
 			if !ok {
 				syntax.SuggestQuotes(f, n)
 			}
-		case syntax.HasExpression(s):
+		case scanner.HasExpression(s):
 			r.ReportNode(n, diagnostic.CodeStrayExpression, "%s cannot contain an expression: the kinds of a rule must be known before it runs", name)
 		default:
 			values[name] = s
@@ -85,7 +86,7 @@ func CheckMetadata(r *reporting.Reporter, spec *syntax.Child, kind schema.GroupK
 func hasNearly(n *yamltree.Node, name string) bool {
 	return slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool {
 		_, near := diagnostic.Nearest(f.Name, []string{name})
-		return near && !syntax.HasExpression(f.Name)
+		return near && !scanner.HasExpression(f.Name)
 	})
 }
 

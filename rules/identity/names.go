@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -49,9 +50,9 @@ func checkWritten(r *reporting.Reporter, n *yamltree.Node, at string, code diagn
 		return
 	}
 	written := s
-	if syntax.HasExpression(s) {
-		parts, err := syntax.Scan(s)
-		if err != nil || !slices.ContainsFunc(parts, func(p syntax.Part) bool { return !p.Expr }) {
+	if scanner.HasExpression(s) {
+		parts, err := scanner.Scan(s)
+		if err != nil || !slices.ContainsFunc(parts, func(p scanner.Part) bool { return !p.Expr }) {
 			return
 		}
 		var b strings.Builder
@@ -77,7 +78,7 @@ func checkWritten(r *reporting.Reporter, n *yamltree.Node, at string, code diagn
 
 // CheckConstantNames reports names that expressions give each time and that Kubernetes
 // does not take. Those that are written out were looked at before.
-func CheckConstantNames(r *reporting.Reporter, metadata *yamltree.Node, kind schema.GroupKind, constant func(n *yamltree.Node) (text string, part syntax.Part, ok bool)) {
+func CheckConstantNames(r *reporting.Reporter, metadata *yamltree.Node, kind schema.GroupKind, constant func(n *yamltree.Node) (text string, part scanner.Part, ok bool)) {
 	check := func(n *yamltree.Node, at string, code diagnostic.Code, what string, wrong func(string) []string) {
 		if text, part, ok := constant(n); ok && len(wrong(text)) > 0 {
 			r.ReportSpan(n, part.Offset, len(part.Text), code, "%s: %q is not %s that Kubernetes accepts", at, text, what)

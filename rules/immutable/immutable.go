@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/identity"
+	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/reporting"
 	"kanon.dev/kanon/rules/syntax"
@@ -165,7 +166,7 @@ func (r *Reads) isImmutableInParent(path []string) bool {
 // touches says whether an item of ignore is about a field, what holds it or a part of it.
 func touches(i syntax.Ignore, path []string) bool {
 	text, _ := i.Path.Text()
-	ignored, err := syntax.ParsePath(text)
+	ignored, err := ignore.Parse(text)
 	if err != nil {
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/rules/privilege"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -77,7 +78,7 @@ func (r *Reach) Confine(label string, gvk schema.GroupVersionKind, namespaced bo
 		r.reportBeyond(r.FieldAt(n, "kind"), only, gvk.Kind+" is cluster-scoped")
 		return
 	}
-	if name, ok := namespace.Text(); ok && !syntax.HasExpression(name) && name != r.Namespace {
+	if name, ok := namespace.Text(); ok && !scanner.HasExpression(name) && name != r.Namespace {
 		r.reportBeyond(r.At(namespace), only, "this names "+name).WithHint("leave it out")
 	}
 }

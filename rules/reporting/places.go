@@ -5,21 +5,21 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
 // place is an offset in an expression of a scalar.
 type place struct {
 	node   *yamltree.Node
-	part   syntax.Part
+	part   scanner.Part
 	offset int
 	// length is 0 for that of the token that begins there.
 	length int
 }
 
 // Within is the position of an offset in an expression. Findings about it span what is written there.
-func (r *Reporter) Within(n *yamltree.Node, p syntax.Part, offset int) diagnostic.Position {
+func (r *Reporter) Within(n *yamltree.Node, p scanner.Part, offset int) diagnostic.Position {
 	pos := r.source.Within(n, valueOffset(n, p.Offset+offset))
 	if pos.Line > 0 {
 		r.places[pos] = place{node: n, part: p, offset: offset}
@@ -28,7 +28,7 @@ func (r *Reporter) Within(n *yamltree.Node, p syntax.Part, offset int) diagnosti
 }
 
 // PlaceOf is Within for the checks of templates, of a part of an expression that takes so many bytes; 0 if that is not known.
-func (r *Reporter) PlaceOf(n *yamltree.Node, p syntax.Part, offset, length int) diagnostic.Position {
+func (r *Reporter) PlaceOf(n *yamltree.Node, p scanner.Part, offset, length int) diagnostic.Position {
 	pos := r.Within(n, p, offset)
 	if at, ok := r.places[pos]; ok {
 		at.length = length

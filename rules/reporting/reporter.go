@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -57,7 +57,7 @@ func (r *Reporter) ReportSpan(n *yamltree.Node, offset, length int, code diagnos
 
 // ReportScan reports a scalar whose ${…} cannot be told from the text around them.
 func (r *Reporter) ReportScan(n *yamltree.Node, err error) *diagnostic.Finding {
-	scanErr, ok := errors.AsType[*syntax.ScanError](err)
+	scanErr, ok := errors.AsType[*scanner.Error](err)
 	if !ok {
 		return r.ReportNode(n, diagnostic.CodeNotClosed, "%s", err.Error())
 	}

@@ -1,16 +1,18 @@
-package syntax
+package clash
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // clashRule is a rule with what stands in spec, of a parent with more than its kind.
-func clashRule(t *testing.T, name, parent, spec string) *Rule {
+func clashRule(t *testing.T, name, parent, spec string) *syntax.Rule {
 	t.Helper()
 	text := fmt.Sprintf("apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: %s}\nspec:\n  parent: {%s}\n%s", name, parent, spec)
-	docs, findings := Decode(name+".yaml", []byte(text))
+	docs, findings := syntax.Decode(name+".yaml", []byte(text))
 	if len(docs.Rules) != 1 {
 		t.Fatalf("%v", findings)
 	}
@@ -78,8 +80,8 @@ func TestClashes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all := []*Rule{clashRule(t, "a", tt.parents[0], tt.specs[0]), clashRule(t, "b", tt.parents[1], tt.specs[1])}
-			found := Clashes(all)
+			all := []*syntax.Rule{clashRule(t, "a", tt.parents[0], tt.specs[0]), clashRule(t, "b", tt.parents[1], tt.specs[1])}
+			found := Find(all)
 			if len(found[0]) != len(found[1]) {
 				t.Errorf("of one rule %d are found, of the other %d", len(found[0]), len(found[1]))
 			}

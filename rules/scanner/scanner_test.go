@@ -1,4 +1,4 @@
-package syntax
+package scanner
 
 import (
 	"errors"
@@ -68,7 +68,7 @@ func TestScanErrors(t *testing.T) {
 		`${"\`:         0,
 	} {
 		_, err := Scan(in)
-		var scanErr *ScanError
+		var scanErr *Error
 		if !errors.As(err, &scanErr) || scanErr.Offset != offset {
 			t.Errorf("%q: got %v, want an error at %d", in, err, offset)
 		}
@@ -84,7 +84,7 @@ func TestWholeExpression(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got := WholeExpression(parts); got != want {
+		if _, got := Whole(parts); got != want {
 			t.Errorf("%q: %t, want %t", in, got, want)
 		}
 	}

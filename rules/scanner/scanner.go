@@ -1,4 +1,4 @@
-package syntax
+package scanner
 
 import (
 	"strings"
@@ -18,8 +18,8 @@ type Part struct {
 	Spread bool
 }
 
-// ScanError is a mistake in a template string.
-type ScanError struct {
+// Error is a mistake in a template string.
+type Error struct {
 	Offset  int
 	Code    diagnostic.Code
 	Message string
@@ -30,7 +30,7 @@ type ScanError struct {
 const literalHint = "write $${ for a literal ${"
 
 // Error says what is wrong, without the position.
-func (e *ScanError) Error() string { return e.Message }
+func (e *Error) Error() string { return e.Message }
 
 // HasExpression reports whether a string has an expression or a literal ${.
 func HasExpression(s string) bool { return strings.Contains(s, "${") }
@@ -75,7 +75,7 @@ func Scan(s string) ([]Part, error) {
 }
 
 // expressionPart is the expression s[start:end], trimmed.
-func expressionPart(s string, start, end int) (Part, *ScanError) {
+func expressionPart(s string, start, end int) (Part, *Error) {
 	const blank = " \t\r\n"
 	body := s[start:end]
 	trimmed := strings.TrimLeft(body, blank)
@@ -87,14 +87,14 @@ func expressionPart(s string, start, end int) (Part, *ScanError) {
 	}
 	p.Text = strings.TrimRight(trimmed, blank)
 	if p.Text == "" {
-		return Part{}, &ScanError{Offset: start - len("${"), Code: diagnostic.CodeEmptyExpression, Message: "the expression is empty", Hint: literalHint}
+		return Part{}, &Error{Offset: start - len("${"), Code: diagnostic.CodeEmptyExpression, Message: "the expression is empty", Hint: literalHint}
 	}
 	return p, nil
 }
 
 // expressionEnd finds the brace that closes the expression at start. It skips strings,
 // comments and escaped names, and counts the braces that the expression opens.
-func expressionEnd(s string, start int) (int, *ScanError) {
+func expressionEnd(s string, start int) (int, *Error) {
 	depth := 0
 	for i := start; i < len(s); {
 		switch c := s[i]; {
@@ -110,26 +110,26 @@ func expressionEnd(s string, start int) (int, *ScanError) {
 		case c == '"' || c == '\'':
 			next := stringEnd(s, i, isRaw(s, start, i))
 			if next < 0 {
-				return 0, &ScanError{Code: diagnostic.CodeNotClosed, Message: "the expression is never closed, because a string in it is not"}
+				return 0, &Error{Code: diagnostic.CodeNotClosed, Message: "the expression is never closed, because a string in it is not"}
 			}
 			i = next
 		case c == '`':
 			end := strings.IndexByte(s[i+1:], '`')
 			if end < 0 {
-				return 0, &ScanError{Code: diagnostic.CodeNotClosed, Message: "the expression is never closed, because a ` in it is not"}
+				return 0, &Error{Code: diagnostic.CodeNotClosed, Message: "the expression is never closed, because a ` in it is not"}
 			}
 			i += end + 2
 		case strings.HasPrefix(s[i:], "//"):
 			end := strings.IndexByte(s[i:], '\n')
 			if end < 0 {
-				return 0, &ScanError{Code: diagnostic.CodeNotClosed, Message: "the expression is never closed: // makes a comment of the rest of the line"}
+				return 0, &Error{Code: diagnostic.CodeNotClosed, Message: "the expression is never closed: // makes a comment of the rest of the line"}
 			}
 			i += end
 		default:
 			i++
 		}
 	}
-	return 0, &ScanError{Code: diagnostic.CodeNotClosed, Message: "the expression is never closed", Hint: literalHint}
+	return 0, &Error{Code: diagnostic.CodeNotClosed, Message: "the expression is never closed", Hint: literalHint}
 }
 
 // isRaw reports whether the string that begins at quote has the prefix r, alone or with b,
@@ -170,9 +170,9 @@ func stringEnd(s string, start int, raw bool) int {
 	return -1
 }
 
-// WholeExpression gives the expression that is the whole string. One newline at the end, as
+// Whole gives the expression that is the whole string. One newline at the end, as
 // block strings have it, does not count.
-func WholeExpression(parts []Part) (Part, bool) {
+func Whole(parts []Part) (Part, bool) {
 	switch {
 	case len(parts) == 1 && parts[0].Expr:
 		return parts[0], true
@@ -189,6 +189,6 @@ func IsSpread(item *yamltree.Node) bool {
 	if err != nil {
 		return false
 	}
-	whole, ok := WholeExpression(parts)
+	whole, ok := Whole(parts)
 	return ok && whole.Spread
 }

@@ -1,4 +1,4 @@
-package syntax
+package clash
 
 import (
 	"fmt"
@@ -11,13 +11,15 @@ import (
 	labelop "k8s.io/apimachinery/pkg/selection"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/scanner"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Clash is a conflict between two rules that run at the same time, as far as it is known
 // without a parent.
 type Clash struct {
 	// With is the other rule.
-	With *Rule
+	With *syntax.Rule
 	// Position is the position in the rule, and Other the one in the other rule.
 	Position, Other diagnostic.Position
 	// ConditionsOf is the kind of the parents if both rules write the same conditions. If Kanon
@@ -27,13 +29,19 @@ type Clash struct {
 	Message string
 }
 
+// Finding is about the conflict of a rule.
+func (c Clash) Finding(r *syntax.Rule) diagnostic.Finding {
+	f := diagnostic.New(c.Position, diagnostic.CodeClash, "%s; that rule is at %s", c.Message, c.Other)
+	return *f.WithRelated(c.Other, "the other rule").WithLines(r.Source)
+}
+
 // maxClashes is how many conflicts of one rule are found: the first ones are enough to act, and all could be millions.
 const maxClashes = 10
 
-// Clashes finds, for each of the rules that run at the same time, its conflicts with the
+// Find finds, for each of the rules that run at the same time, its conflicts with the
 // others: schemas for the same kind, the same conditions on the same parents, and children that are the same object.
 // Rules whose selectors or namespaces exclude each other have no conflict.
-func Clashes(all []*Rule) [][]Clash {
+func Find(all []*syntax.Rule) [][]Clash {
 	type spokesman struct {
 		schema.GroupKind
 		prefix string
@@ -47,28 +55,28 @@ func Clashes(all []*Rule) [][]Clash {
 		if r.Parent.Definition != nil {
 			kind := r.Parent.GVK.GroupKind()
 			for _, j := range defining[kind] {
-				note(i, func() Clash { return r.ClashOfSchemas(all[j]) })
-				note(j, func() Clash { return all[j].ClashOfSchemas(r) })
+				note(i, func() Clash { return OfSchemas(r, all[j]) })
+				note(j, func() Clash { return OfSchemas(all[j], r) })
 			}
 			defining[kind] = append(defining[kind], i)
 		}
 		as := spokesman{r.Parent.GVK.GroupKind(), r.ConditionPrefix}
 		for _, j := range speaking[as] {
-			if !IsBuiltIn(as.Group) && r.Parent.overlaps(&all[j].Parent) {
-				note(i, func() Clash { return r.clashOfConditions(all[j]) })
-				note(j, func() Clash { return all[j].clashOfConditions(r) })
+			if !syntax.IsBuiltIn(as.Group) && overlap(&r.Parent, &all[j].Parent) {
+				note(i, func() Clash { return ofConditions(r, all[j]) })
+				note(j, func() Clash { return ofConditions(all[j], r) })
 			}
 		}
 		speaking[as] = append(speaking[as], i)
 		for c := range r.Children {
-			id := r.Children[c].identity()
+			id := identityOf(&r.Children[c])
 			if id.name == "" {
 				continue
 			}
 			for _, m := range making[id] {
 				if other := all[m.rule]; m.rule != i && id.isOne(&r.Parent, &other.Parent) {
-					note(i, func() Clash { return r.clashOfChildren(c, other, m.child, id) })
-					note(m.rule, func() Clash { return other.clashOfChildren(m.child, r, c, id) })
+					note(i, func() Clash { return ofChildren(r, c, other, m.child, id) })
+					note(m.rule, func() Clash { return ofChildren(other, m.child, r, c, id) })
 				}
 			}
 			making[id] = append(making[id], maker{i, c})
@@ -85,13 +93,13 @@ func withClash(found []Clash, clash func() Clash) []Clash {
 	return append(found, clash())
 }
 
-// ClashOfSchemas is the conflict of a rule with another one that has a schema for the same kind.
-func (r *Rule) ClashOfSchemas(other *Rule) Clash {
+// OfSchemas is the conflict of a rule with another one that has a schema for the same kind.
+func OfSchemas(r, other *syntax.Rule) Clash {
 	return Clash{With: other, Position: r.Parent.Pos, Other: other.Parent.Pos, Message: fmt.Sprintf(
 		"rule %s has a schema for kind %s too: the kind gets that of the older rule; remove schema from one of them", other.Name, r.Parent.GVK.Kind)}
 }
 
-func (r *Rule) clashOfConditions(other *Rule) Clash {
+func ofConditions(r, other *syntax.Rule) Clash {
 	prefix := fmt.Sprintf("the conditionPrefix %q", r.ConditionPrefix)
 	if r.ConditionPrefix == "" {
 		prefix = "no conditionPrefix"
@@ -101,7 +109,7 @@ func (r *Rule) clashOfConditions(other *Rule) Clash {
 			"give one of them another conditionPrefix", other.Name, r.Parent.GVK.Kind, prefix)}
 }
 
-func (r *Rule) clashOfChildren(child int, other *Rule, theirs int, id childIdentity) Clash {
+func ofChildren(r *syntax.Rule, child int, other *syntax.Rule, theirs int, id childIdentity) Clash {
 	return Clash{With: other, Position: r.Children[child].Pos, Other: other.Children[theirs].Pos, Message: fmt.Sprintf(
 		"child %s is the same %s %s as child %s of rule %s: only one of the two rules can make it; give one of them another name",
 		r.Children[child].Label(), id.kind, id.name, other.Children[theirs].Label(), other.Name)}
@@ -119,17 +127,17 @@ type childIdentity struct {
 
 // isOne reports whether the children of two rules with this identity are one object: the
 // rules have the same parents, or the object is the same for all parents.
-func (id childIdentity) isOne(a, b *Parent) bool {
-	return id.fixed && id.namespace != "" || a.GVK.GroupKind() == b.GVK.GroupKind() && a.overlaps(b)
+func (id childIdentity) isOne(a, b *syntax.Parent) bool {
+	return id.fixed && id.namespace != "" || a.GVK.GroupKind() == b.GVK.GroupKind() && overlap(a, b)
 }
 
-// identity is the object that the child is. It has no name if that depends on more than the
+// identityOf is the object that the child is. It has no name if that depends on more than the
 // parent: the child may not exist, it is one of many, or its name reads something else.
-func (c *Child) identity() childIdentity {
+func identityOf(c *syntax.Child) childIdentity {
 	if c.When != nil || c.Many() || c.CreateWhen != nil || c.Cleanup || c.Template == nil {
 		return childIdentity{}
 	}
-	metadata, gvk := c.Template.Get("metadata"), TemplateGVK(c.Template)
+	metadata, gvk := c.Template.Get("metadata"), syntax.TemplateGVK(c.Template)
 	name, named := metadata.Get("name").Text()
 	namespace, _ := metadata.Get("namespace").Text()
 	if !named || gvk.Kind == "" || !readsParentOnly(name) || !readsParentOnly(namespace) {
@@ -140,7 +148,7 @@ func (c *Child) identity() childIdentity {
 	}
 	return childIdentity{
 		group: gvk.Group, kind: gvk.Kind, namespace: namespace, name: name,
-		fixed: !HasExpression(name) && !HasExpression(namespace),
+		fixed: !scanner.HasExpression(name) && !scanner.HasExpression(namespace),
 	}
 }
 
@@ -149,14 +157,14 @@ var otherNames = regexp.MustCompile(`\b(variables|lookups|children|observed|each
 
 // readsParentOnly reports whether the expressions in a text read nothing but the parent.
 func readsParentOnly(text string) bool {
-	parts, err := Scan(text)
-	return err == nil && !slices.ContainsFunc(parts, func(p Part) bool {
+	parts, err := scanner.Scan(text)
+	return err == nil && !slices.ContainsFunc(parts, func(p scanner.Part) bool {
 		return p.Expr && otherNames.MatchString(strings.ReplaceAll(p.Text, "parent.status", ""))
 	})
 }
 
-// overlaps reports whether one object may be a parent for both, by namespaces and labels.
-func (p *Parent) overlaps(other *Parent) bool {
+// overlap reports whether one object may be a parent for both, by namespaces and labels.
+func overlap(p, other *syntax.Parent) bool {
 	if len(p.Namespaces) > 0 && len(other.Namespaces) > 0 &&
 		!slices.ContainsFunc(p.Namespaces, func(name string) bool { return slices.Contains(other.Namespaces, name) }) {
 		return false

@@ -1,4 +1,4 @@
-package syntax
+package ignore
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// IgnoredPath is one item of a child's ignore: the path of a field that Kanon sets when it
+// Path is one item of a child's ignore: the path of a field that Kanon sets when it
 // creates the object, and leaves to others from then on.
 //
 // Its text is a name, and any number of .name, [key] and [name=value,…] after it:
@@ -22,10 +22,10 @@ import (
 // Names are made of letters, digits, _, - and $. Brackets have the key of a map, or the
 // fields that identify an item of a list. In quotes, as in JSON, both can have any
 // character, and ["…"] is always a key. All that is below the path is ignored as well.
-type IgnoredPath []PathStep
+type Path []Step
 
-// PathStep is one step of an IgnoredPath.
-type PathStep struct {
+// Step is one step of an Path.
+type Step struct {
 	// Field is the name of a field, or the key of a map. It is empty if there are Keys.
 	Field string
 	// Keys identify items of a list by the text of some of their fields.
@@ -33,7 +33,7 @@ type PathStep struct {
 }
 
 // String is the path as a rule can have it.
-func (p IgnoredPath) String() string {
+func (p Path) String() string {
 	var b strings.Builder
 	for i, step := range p {
 		switch {
@@ -55,8 +55,8 @@ func (p IgnoredPath) String() string {
 }
 
 // Equal reports whether two paths are the same.
-func (p IgnoredPath) Equal(other IgnoredPath) bool {
-	return slices.EqualFunc(p, other, func(a, b PathStep) bool { return a.Field == b.Field && maps.Equal(a.Keys, b.Keys) })
+func (p Path) Equal(other Path) bool {
+	return slices.EqualFunc(p, other, func(a, b Step) bool { return a.Field == b.Field && maps.Equal(a.Keys, b.Keys) })
 }
 
 // bracketText is text for brackets, in quotes if it has a special character.
@@ -70,42 +70,42 @@ func bracketText(text, special string) string {
 	return text
 }
 
-// ParsedPath is an IgnoredPath and the offset of each step in its text.
-type ParsedPath struct {
-	Steps IgnoredPath
+// Parsed is an Path and the offset of each step in its text.
+type Parsed struct {
+	Steps Path
 	At    []int
 }
 
-// PathError is a mistake in the text of a path.
-type PathError struct {
+// Error is a mistake in the text of a path.
+type Error struct {
 	Offset        int
 	Message, Hint string
 }
 
-// pathParser parses the text of a path.
-type pathParser struct {
+// parser parses the text of a path.
+type parser struct {
 	text string
 	pos  int
-	out  ParsedPath
+	out  Parsed
 }
 
-// ParsePath parses the text of a path.
-func ParsePath(text string) (ParsedPath, *PathError) {
-	p := &pathParser{text: text}
+// Parse parses the text of a path.
+func Parse(text string) (Parsed, *Error) {
+	p := &parser{text: text}
 	for first := true; first || p.pos < len(p.text); first = false {
 		if err := p.step(first); err != nil {
-			return ParsedPath{}, err
+			return Parsed{}, err
 		}
 	}
 	return p.out, nil
 }
 
-func (p *pathParser) fail(offset int, hint, format string, args ...any) *PathError {
-	return &PathError{Offset: offset, Message: fmt.Sprintf(format, args...), Hint: hint}
+func (p *parser) fail(offset int, hint, format string, args ...any) *Error {
+	return &Error{Offset: offset, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // step parses one step, with the dot before it.
-func (p *pathParser) step(first bool) *PathError {
+func (p *parser) step(first bool) *Error {
 	if p.text[p.pos] == '[' {
 		if first {
 			return p.fail(p.pos, "write metadata.labels[app], for example", "a path begins with the name of a field")
@@ -125,7 +125,7 @@ func (p *pathParser) step(first bool) *PathError {
 	}
 	switch {
 	case p.pos > start:
-		p.add(start, PathStep{Field: p.text[start:p.pos]})
+		p.add(start, Step{Field: p.text[start:p.pos]})
 		return nil
 	case first && strings.HasPrefix(p.text, "/"):
 		return p.fail(start, fmt.Sprintf("write %q", strings.ReplaceAll(p.text[1:], "/", ".")), "a path is written with dots")
@@ -137,12 +137,12 @@ func (p *pathParser) step(first bool) *PathError {
 	return p.fail(start, "", "there is %q where a name must be", p.rest())
 }
 
-func (p *pathParser) add(start int, step PathStep) {
+func (p *parser) add(start int, step Step) {
 	p.out.Steps, p.out.At = append(p.out.Steps, step), append(p.out.At, start)
 }
 
 // rest is the character at the position.
-func (p *pathParser) rest() string {
+func (p *parser) rest() string {
 	for i := range p.text[p.pos:] {
 		if i > 0 {
 			return p.text[p.pos : p.pos+i]
@@ -152,7 +152,7 @@ func (p *pathParser) rest() string {
 }
 
 // bracket parses [key] or [name=value,…].
-func (p *pathParser) bracket() *PathError {
+func (p *parser) bracket() *Error {
 	start := p.pos
 	p.pos++
 	end := p.pos + strings.IndexAny(p.text[p.pos:]+"]", "=],")
@@ -163,7 +163,7 @@ func (p *pathParser) bracket() *PathError {
 		if err != nil {
 			return err
 		}
-		p.add(start, PathStep{Field: key})
+		p.add(start, Step{Field: key})
 		return p.close(start)
 	case end < len(p.text) && p.text[end] == '=':
 		return p.pairs(start)
@@ -176,12 +176,12 @@ func (p *pathParser) bracket() *PathError {
 		return p.fail(p.pos, "name the item, as in [name=web], or ignore the list as a whole", "a path names one field; there is no * in it")
 	}
 	p.pos = end
-	p.add(start, PathStep{Field: name})
+	p.add(start, Step{Field: name})
 	return p.close(start)
 }
 
 // pairs parses the names and values that identify an item.
-func (p *pathParser) pairs(start int) *PathError {
+func (p *parser) pairs(start int) *Error {
 	keys := map[string]string{}
 	for {
 		at := p.pos
@@ -207,12 +207,12 @@ func (p *pathParser) pairs(start int) *PathError {
 		}
 		p.pos++
 	}
-	p.add(start, PathStep{Keys: keys})
+	p.add(start, Step{Keys: keys})
 	return p.close(start)
 }
 
 // value parses what follows =.
-func (p *pathParser) value() (string, *PathError) {
+func (p *parser) value() (string, *Error) {
 	if strings.HasPrefix(p.text[p.pos:], `"`) {
 		return p.quoted()
 	}
@@ -226,7 +226,7 @@ func (p *pathParser) value() (string, *PathError) {
 }
 
 // quoted parses text in quotes, as in JSON.
-func (p *pathParser) quoted() (string, *PathError) {
+func (p *parser) quoted() (string, *Error) {
 	decoder := json.NewDecoder(strings.NewReader(p.text[p.pos:]))
 	var text string
 	if err := decoder.Decode(&text); err != nil {
@@ -236,7 +236,7 @@ func (p *pathParser) quoted() (string, *PathError) {
 	return text, nil
 }
 
-func (p *pathParser) close(start int) *PathError {
+func (p *parser) close(start int) *Error {
 	if p.pos == len(p.text) {
 		return p.fail(start, "", "the bracket is never closed")
 	}

@@ -1,4 +1,4 @@
-package syntax
+package ignore
 
 import (
 	"testing"
@@ -9,22 +9,22 @@ import (
 
 func TestParsePath(t *testing.T) {
 	t.Parallel()
-	field := func(names ...string) IgnoredPath {
-		var path IgnoredPath
+	field := func(names ...string) Path {
+		var path Path
 		for _, name := range names {
-			path = append(path, PathStep{Field: name})
+			path = append(path, Step{Field: name})
 		}
 		return path
 	}
-	item := func(keys ...string) PathStep {
-		step := PathStep{Keys: map[string]string{}}
+	item := func(keys ...string) Step {
+		step := Step{Keys: map[string]string{}}
 		for i := 0; i < len(keys); i += 2 {
 			step.Keys[keys[i]] = keys[i+1]
 		}
 		return step
 	}
 	tests := map[string]struct {
-		want IgnoredPath
+		want Path
 		text string // as the path writes itself; empty: as it was
 	}{
 		`spec.replicas`:               {want: field("spec", "replicas")},
@@ -42,7 +42,7 @@ func TestParsePath(t *testing.T) {
 	for text, tt := range tests {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			got, err := ParsePath(text)
+			got, err := Parse(text)
 			if err != nil {
 				t.Fatalf("at %d: %s", err.Offset, err.Message)
 			}
@@ -71,14 +71,14 @@ func FuzzParsePath(f *testing.F) {
 		if text == "" || !utf8.ValidString(text) {
 			return // the decoder does not let it through
 		}
-		path, failed := ParsePath(text)
+		path, failed := Parse(text)
 		if failed != nil {
 			if failed.Offset < 0 || failed.Offset > len(text) || failed.Message == "" {
 				t.Fatalf("%q: offset %d: %q", text, failed.Offset, failed.Message)
 			}
 			return
 		}
-		again, failed := ParsePath(path.Steps.String())
+		again, failed := Parse(path.Steps.String())
 		if failed != nil {
 			t.Fatalf("%q writes itself as %s, at %d: %s", text, path.Steps, failed.Offset, failed.Message)
 		}
