@@ -56,27 +56,9 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 		n.OwnStatus = n.OwnStatus || v.uses.OwnStatus
 	}
 	if spec.Template != nil {
-		rendered := *sc
-		rendered.Rendered, rendered.Random, rendered.Own = true, once, sc.OwnGenerated
-		var from *origin
-		child.Template, from = c.template(spec.Template, &rendered, &n.Uses)
-		if from != nil && c.rule.RequeueAfter != nil {
-			identity.CheckSteady(c.Reporter, spec, &from.Origin)
-		}
-		identity.CheckRandom(c.Reporter, spec, &n.Uses)
-		if rendered.Own != "" {
-			c.checkGenerated(spec, child, sc.locals, &n.Uses)
-		}
-		dependency.CheckSelfWait(spec, c.Reporter, c.parsed)
-		identity.CheckConstantNames(c.Reporter, spec.Template.Get("metadata"), child.GVK.GroupKind(), c.constantText)
+		c.childTemplate(spec, child, sc, &n.Uses, once)
 		c.conform(spec.Template, child.GVK, hasStatus, false)
-		validation.Check(validation.Input{Template: spec.Template, Kind: child.GVK.GroupKind(), Report: func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-			return c.Report(c.rule.Source.At(n), code, format, args...)
-		}})
-		c.checkItems(spec)
-		if c.fieldReads != nil {
-			c.fieldReads.Check(spec, child)
-		}
+		c.checkTemplate(spec, child)
 	}
 	c.readiness(spec, child, sc, n.Guard)
 	c.writeConditions(spec, child, sc, n)
@@ -86,6 +68,34 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 		c.scopes[spec.ID] = sc
 	}
 	return child, n
+}
+
+// childTemplate compiles a child's template, and checks which object it is. once is true for a child that is never changed.
+func (c *compiler) childTemplate(spec *syntax.Child, child *program.Child, sc *compileScope, u *flow.Uses, once bool) {
+	rendered := *sc
+	rendered.Rendered, rendered.Random, rendered.Own = true, once, sc.OwnGenerated
+	var from *origin
+	child.Template, from = c.template(spec.Template, &rendered, u)
+	if from != nil && c.rule.RequeueAfter != nil {
+		identity.CheckSteady(c.Reporter, spec, &from.Origin)
+	}
+	identity.CheckRandom(c.Reporter, spec, u)
+	if rendered.Own != "" {
+		c.checkGenerated(spec, child, sc.locals, u)
+	}
+	dependency.CheckSelfWait(spec, c.Reporter, c.parsed)
+	identity.CheckConstantNames(c.Reporter, spec.Template.Get("metadata"), child.GVK.GroupKind(), c.constantText)
+}
+
+// checkTemplate checks a template that was compiled, and compared with its schema.
+func (c *compiler) checkTemplate(spec *syntax.Child, child *program.Child) {
+	validation.Check(validation.Input{Template: spec.Template, Kind: child.GVK.GroupKind(), Report: func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+		return c.Report(c.rule.Source.At(n), code, format, args...)
+	}})
+	c.checkItems(spec)
+	if c.fieldReads != nil {
+		c.fieldReads.Check(spec, child)
+	}
 }
 
 // checkGenerated notes the fields that are generated once.

@@ -257,7 +257,7 @@ func (i *inference) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 	if s := i.made.Schema(gvk); s != nil {
 		return s
 	}
-	return i.Input.Schemas.Schema(gvk)
+	return i.Schemas.Schema(gvk)
 }
 
 // structural is a schema as definitions have it; nil if it is not known.
