@@ -8,10 +8,13 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/check"
+	"kanon.dev/kanon/rules/constant"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -52,9 +55,8 @@ func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression
 	c, rule := b.c, b.c.rule
 	beside := *rule
 	beside.Source = source
-	c.rule, c.findings, c.wrongAt, c.results = &beside, nil, map[diagnostic.Position]bool{}, map[*yamltree.Node]result{}
-	c.places = map[diagnostic.Position]place{}
-	c.parser, c.constantCost = check.NewParser(c.env), 2*c.limits.ExpressionCost
+	c.rule, c.Reporter, c.results = &beside, reporting.New(source), map[*yamltree.Node]result{}
+	c.parser, c.constants = check.NewParser(c.env), constant.New(source, c.limits, c.Reporter)
 	defer func() { c.rule = rule }()
 	var t template.Template
 	var from *origin
@@ -62,13 +64,13 @@ func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression
 		sc := b.scope(in)
 		sc.Bare = true
 		var x *checkedExpression
-		if x, from = c.expression(n, syntax.Part{Expr: true, Text: text}, sc, &flow.Uses{}); x != nil {
+		if x, from = c.expression(n, scanner.Part{Expr: true, Text: text}, sc, &flow.Uses{}); x != nil {
 			t = template.Expr{X: x.run}
 		}
 	} else {
 		t, from = c.template(n, b.scope(in), &flow.Uses{})
 	}
-	findings := c.findings.Findings(sourceOf{source, c})
+	findings := c.Findings()
 	if t == nil || findings.HasErrors() {
 		return nil, findings
 	}

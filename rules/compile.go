@@ -1,24 +1,29 @@
 package rules
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/check"
+	"kanon.dev/kanon/rules/constant"
+	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/identity"
+	"kanon.dev/kanon/rules/immutable"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/reach"
 	"kanon.dev/kanon/rules/readiness"
+	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -57,14 +62,11 @@ type Options struct {
 
 // compiler is what Compile works with.
 type compiler struct {
-	rule     *syntax.Rule
-	opts     Options
-	limits   *template.Limits
-	findings diagnostic.List
-	// wrongAt are the places of the findings, but for those about what is not there.
-	wrongAt map[diagnostic.Position]bool
-	// places has the positions in expressions that were asked for.
-	places    map[diagnostic.Position]place
+	*reporting.Reporter
+	rule      *syntax.Rule
+	opts      Options
+	reach     *reach.Reach
+	limits    *template.Limits
 	children  map[string]*syntax.Child
 	families  map[string]*family
 	lookups   map[string]*lookupState
@@ -72,7 +74,7 @@ type compiler struct {
 	// read has the children of which an expression reads a live object.
 	read map[string]bool
 	// readers are the parts, besides nodes, that must not read what is skipped.
-	readers []*reader
+	readers []*dependency.Reader
 	// stack are the variables and lookups being compiled, outermost first.
 	stack []pending
 	// types are those that schemas give, and results what is known of the scalars
@@ -81,19 +83,14 @@ type compiler struct {
 	results map[*yamltree.Node]result
 	// certain are schemas of kinds that Options.Schemas may lack.
 	certain map[schema.GroupVersionKind]*openapi.Schema
-	// fieldReads is what the expressions of each scalar read, variables followed; nil in rules
-	// of which nobody asks that.
-	fieldReads map[*yamltree.Node][]flow.FieldRead
-	// states are the reads of the state of observed objects.
-	states []stateRead
+	// fieldReads is what the expressions of each scalar read; nil in rules of which nobody asks that.
+	fieldReads *immutable.Reads
 	// constants are the expressions that read nothing.
-	constants map[*template.Expression]*constant
+	constants *constant.Evaluator
 	env       *celenv.Env
 	parser    *check.Parser
 	// scopes are those of the children, by their ids; nil if nothing will be asked beside the rule.
 	scopes map[string]*compileScope
-	// constantCost is what may still be spent on expressions that read nothing.
-	constantCost uint64
 	// meant is true once a text is read as what its schema says that it is.
 	meant bool
 	// asked are the paths that are there because spec.parent.when asks for them.
@@ -121,16 +118,20 @@ func Compile(r *syntax.Rule, o Options) (*program.Program, diagnostic.Findings) 
 func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 	limits := o.Limits.WithDefaults()
 	c := &compiler{
-		read: make(map[string]bool), wrongAt: make(map[diagnostic.Position]bool), places: make(map[diagnostic.Position]place),
+		Reporter: reporting.New(r.Source), read: make(map[string]bool),
 		rule: r, opts: o, limits: &limits, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*syntax.Child{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*variable{},
 		types: check.NewTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, env: env, parser: check.NewParser(env),
-		statusKinds: function.StatusKinds{}, constants: map[*template.Expression]*constant{},
+		statusKinds: function.StatusKinds{},
 	}
-	c.constantCost = 2 * c.limits.ExpressionCost // so that a rule is compiled soon
-	if notesFields(r) {
-		c.fieldReads = map[*yamltree.Node][]flow.FieldRead{}
+	c.constants = constant.New(r.Source, c.limits, c.Reporter)
+	c.reach = &reach.Reach{Reporter: c.Reporter, Rule: r, Namespace: o.Namespace, Confined: o.Confined}
+	if immutable.Matters(r) {
+		c.fieldReads = &immutable.Reads{
+			Reporter: c.Reporter, Children: c.children, Lookup: c.lookup, ItemsOf: c.rootOf,
+			ParentSchema: func() *openapi.Schema { return c.schemaOf(r.Parent.GVK) },
+		}
 	}
 	return c
 }
@@ -139,7 +140,7 @@ func (c *compiler) compile() (*program.Program, diagnostic.Findings) {
 	c.declare()
 	p := c.program()
 	c.checkBooleanWords()
-	findings := c.findings.Findings(sourceOf{c.rule.Source, c})
+	findings := c.Findings()
 	if c.rule.Partial || findings.HasErrors() {
 		return nil, findings
 	}
@@ -149,8 +150,8 @@ func (c *compiler) compile() (*program.Program, diagnostic.Findings) {
 // checkBooleanWords reports words that kubectl reads otherwise. What is wrong already is not reported: it may be that a boolean is meant.
 func (c *compiler) checkBooleanWords() {
 	for _, n := range c.rule.BooleanWords {
-		if !c.wrongAt[c.rule.Source.At(n)] { // an alias refers to a node that has been reported
-			syntax.SuggestQuotes(c.reportNode(n, diagnostic.CodeBooleanWord, "kubectl reads %s without quotes as a boolean, and Kanon as text", n.Raw()), n)
+		if !c.IsWrong(c.rule.Source.At(n)) { // an alias refers to a node that has been reported
+			syntax.SuggestQuotes(c.ReportNode(n, diagnostic.CodeBooleanWord, "kubectl reads %s without quotes as a boolean, and Kanon as text", n.Raw()), n)
 		}
 	}
 }
@@ -181,7 +182,7 @@ func (c *compiler) program() *program.Program {
 		Variables: make(map[string]*program.Variable, len(c.variables)), ByID: map[string]int{}, Limits: c.limits,
 		OnRuleDeletion: r.OnRuleDeletion(), PruneLimit: r.PruneLimit, StatusKinds: c.statusKinds,
 	}
-	c.checkPlace(p)
+	c.reach.CheckPlace(p)
 	// rest is what the parts of the rule read that are neither nodes nor variables.
 	all, rest := &flow.Uses{}, &flow.Uses{}
 	p.Parent = c.parent(rest)
@@ -191,7 +192,7 @@ func (c *compiler) program() *program.Program {
 		all.Add(v.uses)
 	}
 	c.compileLookups(p, all)
-	nodes := make([]*nodeUses, 0, len(r.Children))
+	nodes := make([]*dependency.Node, 0, len(r.Children))
 	for i := range r.Children {
 		child, n := c.child(&r.Children[i], p)
 		p.Children = append(p.Children, child)
@@ -206,7 +207,8 @@ func (c *compiler) program() *program.Program {
 		p.Status = c.status(rest)
 	}
 	p.Conditions = c.conditions()
-	c.conformConditions(c.rule.Parent.GVK)
+	parent := c.conformParent()
+	parent.CheckConditions()
 	p.Events = c.events()
 	p.RequeueAfter, p.MinInterval = c.duration(r.RequeueAfter, rest), c.duration(r.MinInterval, rest)
 	p.DeleteWhen = c.compileDeleteWhen(rest)
@@ -220,64 +222,17 @@ func (c *compiler) program() *program.Program {
 	for _, child := range p.Children {
 		child.Read = c.read[child.ID] || child.Rollout != nil || child.ReadyWhen == nil && !readiness.AlwaysCurrent(child.GVK.GroupKind())
 	}
-	p.Order = c.link(p, nodes)
-	rankChildren(p)
-	c.checkSkips(nodes, rest)
-	c.checkFormerStates()
-	c.checkIdentities(p)
-	c.checkRecursion(p)
+	c.linkFamilies(p)
+	graph := dependency.Graph{Reporter: c.Reporter, Rule: r, Program: p, Children: c.children, Lookup: c.lookup, Nodes: nodes, Readers: c.readers}
+	p.Order = graph.Order()
+	dependency.Rank(p)
+	graph.CheckSkips(rest)
+	if c.fieldReads != nil {
+		c.fieldReads.CheckRenamed()
+	}
+	identity.CheckSame(c.Reporter, r, p)
+	identity.CheckRecursion(c.Reporter, r, p)
 	return p
-}
-
-func (c *compiler) report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	switch code {
-	case diagnostic.CodeIncomplete, diagnostic.CodeFieldMissing, diagnostic.CodeNamespaceRequired:
-		// They stand where the mapping begins, and so does its first field.
-	default:
-		c.wrongAt[pos] = true
-	}
-	return c.findings.Report(pos, code, format, args...)
-}
-
-// reportNode reports something about a node. What is about a mapping or a list is not about its first word.
-func (c *compiler) reportNode(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return c.report(c.rule.Source.At(n), code, format, args...).About(n.Kind == yamltree.Scalar)
-}
-
-// Report is report for the checks of templates.
-func (c *compiler) Report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return c.report(pos, code, format, args...)
-}
-
-// IsWrong reports whether a mistake was reported at a position.
-func (c *compiler) IsWrong(pos diagnostic.Position) bool { return c.wrongAt[pos] }
-
-// Withdraw takes a finding back.
-func (c *compiler) Withdraw(f *diagnostic.Finding) {
-	c.findings = slices.DeleteFunc(c.findings, func(o *diagnostic.Finding) bool { return o == f })
-}
-
-// reportAt reports something at an offset of a scalar.
-func (c *compiler) reportAt(n *yamltree.Node, offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return c.report(c.rule.Source.Within(n, offset), code, format, args...)
-}
-
-// reportSpan is reportAt for something that takes so many bytes of the value.
-func (c *compiler) reportSpan(n *yamltree.Node, offset, length int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	f := c.reportAt(n, offset, code, format, args...)
-	f.Length = c.rule.Source.Span(n, offset, length)
-	return f
-}
-
-func (c *compiler) reportScan(n *yamltree.Node, err error) {
-	if scanErr, ok := errors.AsType[*syntax.ScanError](err); ok {
-		f := c.reportAt(n, scanErr.Offset, scanErr.Code, "%s", scanErr.Message)
-		if f.Hint = scanErr.Hint; n.HasComment() {
-			f.Hint = "what follows a blank and # is a comment in YAML: put quotes around the value"
-		}
-		return
-	}
-	c.reportNode(n, diagnostic.CodeNotClosed, "%s", err.Error())
 }
 
 func (c *compiler) ruleScope(place string) *compileScope {
@@ -293,11 +248,11 @@ func (c *compiler) parent(u *flow.Uses) program.Parent {
 	if k, ok := c.kind(spec.GVK, spec.Node, parentVerbs(), kindUse{}); ok {
 		p.Namespaced = k.Namespaced
 		if !k.Namespaced && (len(spec.Namespaces) > 0 || spec.NamespaceSelector != nil) {
-			c.report(spec.Pos, diagnostic.CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot match", spec.GVK.Kind).
+			c.Report(spec.Pos, diagnostic.CodeParentNamespaces, "%s is cluster-scoped, so spec.parent.namespaces and namespaceSelector cannot match", spec.GVK.Kind).
 				WithHint("select by labels, with spec.parent.selector")
 		}
 	}
-	c.confineParent(&p)
+	c.reach.ConfineParent(&p)
 	if spec.When == nil {
 		return p
 	}
@@ -322,46 +277,46 @@ func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *flow.Uses) *
 }
 
 // boolean compiles an expression that must give a bool.
-func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, syntax.Part) {
+func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, scanner.Part) {
 	x, part := c.whole(n, sc, u)
 	if x == nil {
 		return nil, part
 	}
 	if k := x.Kind(); k != types.BoolKind && k != types.DynKind {
-		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.Place, x.Type).
+		c.ReportSpan(n, part.Offset, len(part.Text), diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.Place, x.Type).
 			Hint = x.BoolHint(x.Path())
 		return nil, part
 	}
-	if constant := c.constants[x.run]; constant != nil && !constant.isBool {
-		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.Place, constant.kind)
+	if known := c.constants.Of(x.run); known != nil && !known.IsBool {
+		c.ReportSpan(n, part.Offset, len(part.Text), diagnostic.CodeResultType, "%s must be true or false, and this gives %s", sc.Place, known.Kind)
 		return nil, part
 	}
 	return x, part
 }
 
 // checkConstant reports a condition that is the same whatever it reads.
-func (c *compiler) checkConstant(n *yamltree.Node, part syntax.Part, x *checkedExpression, sc *compileScope) {
+func (c *compiler) checkConstant(n *yamltree.Node, part scanner.Part, x *checkedExpression, sc *compileScope) {
 	holds, ok := x.Truth()
 	if !ok {
-		holds, ok = constantBool(c.constants[x.run])
+		holds, ok = c.constants.Of(x.run).Bool()
 	}
 	if ok {
-		c.reportSpan(n, part.Offset, len(part.Text), diagnostic.CodeConstant, "%s is always %t", sc.Place, holds)
+		c.ReportSpan(n, part.Offset, len(part.Text), diagnostic.CodeConstant, "%s is always %t", sc.Place, holds)
 	}
 }
 
 // whole compiles a string that must be one expression and nothing else.
-func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, syntax.Part) {
+func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, scanner.Part) {
 	s, _ := n.Text()
-	parts, err := syntax.Scan(s)
+	parts, err := scanner.Scan(s)
 	if err != nil {
-		c.reportScan(n, err)
-		return nil, syntax.Part{}
+		c.ReportScan(n, err)
+		return nil, scanner.Part{}
 	}
-	p, ok := syntax.WholeExpression(parts)
+	p, ok := scanner.Whole(parts)
 	if !ok || p.Spread {
-		c.reportNode(n, diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.Place)
-		return nil, syntax.Part{}
+		c.ReportNode(n, diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.Place)
+		return nil, scanner.Part{}
 	}
 	x, _ := c.expression(n, p, sc, u)
 	return x, p
@@ -377,18 +332,16 @@ func (c *compiler) status(all *flow.Uses) template.Template {
 	if x, ok := value.(template.Expr); ok {
 		s, _ := n.Text()
 		if !from.typ.CanBe(types.MapKind, types.StructKind, types.NullTypeKind) {
-			c.reportSpan(n, strings.Index(s, x.X.Text), len(x.X.Text), diagnostic.CodeResultType, "spec.status must be a map, and this gives %s", from.typ.Inner())
+			c.ReportSpan(n, strings.Index(s, x.X.Text), len(x.X.Text), diagnostic.CodeResultType, "spec.status must be a map, and this gives %s", from.typ.Inner())
 		}
 	}
 	if _, ok := value.(template.Text); ok {
-		c.reportNode(n, diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
+		c.ReportNode(n, diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
-	c.conformStatus(n, c.rule.Parent.GVK)
+	parent := c.conformParent()
+	parent.CheckStatus()
 	return value
 }
-
-// isUnbounded says whether a selector lets everything through.
-func isUnbounded(s labels.Selector) bool { return s == nil || s.Empty() }
 
 // namesSecrets says whether the rule has to do with Secrets.
 func namesSecrets(p *program.Program) bool {

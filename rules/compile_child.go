@@ -7,11 +7,14 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/types"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/check"
+	"kanon.dev/kanon/rules/constant"
+	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/generated"
+	"kanon.dev/kanon/rules/identity"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
@@ -19,18 +22,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// nodeUses is what one child reads, by the part that reads it.
-type nodeUses struct {
-	spec *syntax.Child
-	flow.Uses
-	guard flow.Guard
-	// creation is the guard that createWhen makes for those who read the child.
-	creation flow.Guard
-	// kind is that of the child.
-	kind Kind
-}
-
-func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child, *nodeUses) {
+func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child, *dependency.Node) {
 	path := "children." + spec.ID
 	if spec.ID == "" {
 		path = spec.Label()
@@ -39,11 +31,9 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 		ID: spec.ID, Position: spec.Pos, IsList: spec.Many(), UpdatePolicy: spec.UpdatePolicy, Namespaced: true,
 		Adopt: spec.Adopt, Optional: spec.Optional, Cleanup: spec.Cleanup, Elsewhere: spec.NamesNamespace(),
 	}
-	n := &nodeUses{spec: spec, guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
+	n := &dependency.Node{Spec: spec, Guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 	c.results = map[*yamltree.Node]result{}
-	if spec.Template != nil {
-		c.childKind(spec, child, p, n)
-	}
+	hasStatus := spec.Template != nil && c.childKind(spec, child, p)
 
 	// What was not decoded may have been CreateOnly.
 	once := spec.UpdatePolicy == syntax.UpdateCreateOnly || spec.Gaps["updatePolicy"]
@@ -54,37 +44,23 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 	}
 	c.childItems(spec, child, sc, n)
 	c.locals(&spec.Body, &child.Body, sc)
-	c.when(&spec.Body, &child.Body, sc, &n.Uses, &n.guard)
+	c.when(&spec.Body, &child.Body, sc, &n.Uses, &n.Guard)
 	if spec.Cleanup {
-		n.guard = n.guard.Under(finalizingGuard())
+		n.Guard = n.Guard.Under(dependency.Finalizing())
 	}
 	if spec.Optional {
-		n.guard = n.guard.Under(optionalGuard(child.GVK))
+		n.Guard = n.Guard.Under(dependency.Optional(child.GVK))
 	}
 	for _, name := range slices.Sorted(maps.Keys(sc.locals)) {
 		v := c.compileVariable(sc.locals[name], sc)
 		n.OwnStatus = n.OwnStatus || v.uses.OwnStatus
 	}
 	if spec.Template != nil {
-		rendered := *sc
-		rendered.Rendered, rendered.Random, rendered.Own = true, once, sc.OwnGenerated
-		var from *origin
-		child.Template, from = c.template(spec.Template, &rendered, &n.Uses)
-		c.checkSteadyIdentity(spec, from)
-		c.checkRandomIdentity(spec, &n.Uses)
-		if rendered.Own != "" {
-			c.checkGenerated(spec, child, sc.locals, &n.Uses)
-		}
-		c.checkSelfWait(spec)
-		c.checkConstantNames(spec.Template.Get("metadata"), child.GVK.GroupKind())
-		c.conform(spec.Template, child.GVK, n.kind.HasStatus, false)
-		validation.Check(validation.Input{Template: spec.Template, Kind: child.GVK.GroupKind(), Report: func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-			return c.report(c.rule.Source.At(n), code, format, args...)
-		}})
-		c.checkItemNames(spec)
-		c.checkImmutable(spec, child)
+		c.childTemplate(spec, child, sc, &n.Uses, once)
+		c.conform(spec.Template, child.GVK, hasStatus, false)
+		c.checkTemplate(spec, child)
 	}
-	c.readiness(spec, child, sc, n.guard)
+	c.readiness(spec, child, sc, n.Guard)
 	c.writeConditions(spec, child, sc, n)
 	c.deletion(spec, child, sc, &n.Uses)
 	c.ignored(spec, child, sc, &n.Uses)
@@ -94,21 +70,61 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 	return child, n
 }
 
-// childKind finds the kind of a child's template.
-func (c *compiler) childKind(spec *syntax.Child, child *program.Child, p *program.Program, n *nodeUses) {
-	known := false
-	child.GVK = c.templateKind(spec)
-	n.kind, known = c.kind(child.GVK, spec.Template, childVerbs(), kindUse{node: "child " + spec.Label(), optional: spec.Optional})
-	child.Namespaced = n.kind.Namespaced
+// childTemplate compiles a child's template, and checks which object it is. once is true for a child that is never changed.
+func (c *compiler) childTemplate(spec *syntax.Child, child *program.Child, sc *compileScope, u *flow.Uses, once bool) {
+	rendered := *sc
+	rendered.Rendered, rendered.Random, rendered.Own = true, once, sc.OwnGenerated
+	var from *origin
+	child.Template, from = c.template(spec.Template, &rendered, u)
+	if from != nil && c.rule.RequeueAfter != nil {
+		identity.CheckSteady(c.Reporter, spec, &from.Origin)
+	}
+	identity.CheckRandom(c.Reporter, spec, u)
+	if rendered.Own != "" {
+		c.checkGenerated(spec, child, sc.locals, u)
+	}
+	dependency.CheckSelfWait(spec, c.Reporter, c.parsed)
+	identity.CheckConstantNames(c.Reporter, spec.Template.Get("metadata"), child.GVK.GroupKind(), c.constantText)
+}
+
+// checkTemplate checks a template that was compiled, and compared with its schema.
+func (c *compiler) checkTemplate(spec *syntax.Child, child *program.Child) {
+	validation.Check(validation.Input{Template: spec.Template, Kind: child.GVK.GroupKind(), Report: func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+		return c.Report(c.rule.Source.At(n), code, format, args...)
+	}})
+	c.checkItems(spec)
+	if c.fieldReads != nil {
+		c.fieldReads.Check(spec, child)
+	}
+}
+
+// checkGenerated notes the fields that are generated once.
+func (c *compiler) checkGenerated(spec *syntax.Child, child *program.Child, locals map[string]*variable, u *flow.Uses) {
+	check := generated.Check{
+		Reporter: c.Reporter, Spec: spec, Child: child, Variables: map[string]generated.Variable{}, Uses: u, Parsed: c.parsed,
+		Shared: func(n *yamltree.Node) bool { return len(c.results[n].others) > 0 },
+	}
+	for name, v := range locals {
+		check.Variables[name] = generated.Variable{Variable: v.Variable, Spec: &v.spec, Uses: v.uses}
+	}
+	check.Run()
+}
+
+// childKind finds the kind of a child's template, and says whether it has a status.
+func (c *compiler) childKind(spec *syntax.Child, child *program.Child, p *program.Program) (hasStatus bool) {
+	child.GVK = identity.Kind(c.Reporter, spec)
+	kind, known := c.kind(child.GVK, spec.Template, childVerbs(), kindUse{node: "child " + spec.Label(), optional: spec.Optional})
+	child.Namespaced = kind.Namespaced
 	child.Unresolved = c.isUnresolved(known, child.GVK)
-	c.checkPrivilege("child "+spec.Label(), child.GVK, spec.Template)
-	c.confine("child "+spec.Label(), child.GVK, child.Namespaced, spec.Template, spec.Template.Get("metadata").Get("namespace"))
-	c.checkMetadata(spec, child.GVK)
+	c.reach.CheckPrivilege("child "+spec.Label(), child.GVK, spec.Template)
+	c.reach.Confine("child "+spec.Label(), child.GVK, child.Namespaced, spec.Template, spec.Template.Get("metadata").Get("namespace"))
+	identity.CheckMetadata(c.Reporter, spec, child.GVK.GroupKind(), c.schemaOf(child.GVK) != nil)
 	if metadata := spec.Template.Get("metadata"); known && metadata != nil && metadata.Kind == yamltree.Mapping {
 		c.checkNamespace(metadata, p, child.Namespaced, namespaceUse{
 			kind: child.GVK.Kind, pos: c.rule.Source.At(metadata), needs: "the template of " + spec.Label() + " needs metadata.namespace", hint: "leave it out",
 		})
 	}
+	return kind.HasStatus
 }
 
 // readiness compiles readyWhen. What it reads orders nothing: it is asked when all is
@@ -118,7 +134,7 @@ func (c *compiler) readiness(spec *syntax.Child, child *program.Child, sc *compi
 		return
 	}
 	ready := c.selfScope(sc, child, sc.Place+".readyWhen")
-	by := &reader{label: ready.Place, id: spec.ID, bare: true, guard: guard}
+	by := &dependency.Reader{Label: ready.Place, ID: spec.ID, Bare: true, Guard: guard}
 	x, part := c.boolean(spec.ReadyWhen, ready, &by.Uses)
 	if x != nil && strings.TrimSpace(x.run.Text) != "true" {
 		c.checkConstant(spec.ReadyWhen, part, x, ready)
@@ -134,84 +150,6 @@ func (c *compiler) selfScope(sc *compileScope, child *program.Child, place strin
 	own.names = map[string]*origin{flow.RootSelf: {Origin: flow.Origin{Waits: true}, typ: c.kindType(child.GVK, false)}}
 	maps.Copy(own.names, sc.names)
 	return &own
-}
-
-// templateKind is the kind that a template renders, which must be written out.
-func (c *compiler) templateKind(spec *syntax.Child) schema.GroupVersionKind {
-	values := map[string]string{}
-	for _, name := range []string{"apiVersion", "kind"} {
-		n := spec.Template.Get(name)
-		s, ok := n.Text()
-		switch {
-		case n == nil:
-			if !spec.Template.Has(name) {
-				c.reportNode(spec.Template, diagnostic.CodeIncomplete, "the template of %s is missing %s", spec.Label(), name)
-			}
-		case !ok || s == "":
-			f := c.reportNode(n, diagnostic.CodeTemplateType, "%s must be a string, and is %s", name, n.WhatOrEmpty())
-			if !ok {
-				syntax.SuggestQuotes(f, n)
-			}
-		case syntax.HasExpression(s):
-			c.reportNode(n, diagnostic.CodeStrayExpression, "%s cannot contain an expression: the kinds of a rule must be known before it runs", name)
-		default:
-			values[name] = s
-		}
-	}
-	gv, err := schema.ParseGroupVersion(values["apiVersion"])
-	if err != nil {
-		c.reportNode(spec.Template.Get("apiVersion"), diagnostic.CodeGroupVersion, "apiVersion must be VERSION or GROUP/VERSION, not %q", values["apiVersion"])
-	}
-	if values["apiVersion"] == "" || values["kind"] == "" || err != nil {
-		return schema.GroupVersionKind{}
-	}
-	return gv.WithKind(values["kind"])
-}
-
-// checkMetadata looks at what can be seen of the identity that is rendered.
-func (c *compiler) checkMetadata(spec *syntax.Child, gvk schema.GroupVersionKind) {
-	metadata := spec.Template.Get("metadata")
-	at := func(n *yamltree.Node) diagnostic.Position { return c.rule.Source.At(n) }
-	switch {
-	case metadata == nil:
-		if !spec.Template.Has("metadata") && !c.isMisspelt(spec.Template, "metadata", gvk) {
-			c.report(at(spec.Template), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.Label())
-		}
-		return
-	case metadata.Kind != yamltree.Mapping:
-		if !syntax.IsExpressionText(metadata) {
-			c.report(at(metadata), diagnostic.CodeTemplateType, "metadata must be a mapping, and is %s", metadata.What())
-		}
-		return
-	}
-	generate := metadata.Get("generateName")
-	if generate != nil {
-		c.report(at(generate), diagnostic.CodeGenerateName, "generateName would create a new object at every evaluation").
-			WithHint("render metadata.name from what is different for each object")
-	}
-	switch name := metadata.Get("name"); {
-	case name == nil:
-		if !metadata.Has("name") && generate == nil && !c.isMisspelt(metadata, "name", gvk) {
-			c.report(at(metadata), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.Label())
-		}
-	case name.Kind != yamltree.Scalar || name.Value == nil || name.Value == "":
-		c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.WhatOrEmpty())
-	default:
-		if _, ok := name.Text(); !ok {
-			syntax.SuggestQuotes(c.report(at(name), diagnostic.CodeTemplateType, "metadata.name must be a string, and is %s", name.What()), name)
-		}
-	}
-	c.checkObjectNames(metadata, gvk.GroupKind())
-	c.checkServerFields(metadata)
-}
-
-// checkServerFields reports fields of metadata that only the API server sets.
-func (c *compiler) checkServerFields(metadata *yamltree.Node) {
-	for _, name := range syntax.ServerFields() {
-		if n := metadata.Get(name); n != nil {
-			c.reportNode(n, diagnostic.CodeServerField, "a template cannot set metadata.%s", name).WithHint("leave it out")
-		}
-	}
 }
 
 // dimensions compiles forEach: sc is given its names, and u what it reads. A
@@ -230,9 +168,9 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 		switch x := t.(type) {
 		case template.Expr:
 			c.checkRange(f.In, x.X, from.typ, in)
-			c.try(f.In, t, in.Place, attemptOf(template.ItemsOf))
+			c.constants.Try(f.In, t, in.Place, constant.AttemptOf(template.ItemsOf))
 		case template.Text:
-			c.reportNode(f.In, diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.Place)
+			c.ReportNode(f.In, diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.Place)
 		}
 		out = append(out, program.Dimension{Name: f.Name, In: t, Path: path})
 		if from == nil {
@@ -249,7 +187,7 @@ func (c *compiler) checkRange(n *yamltree.Node, x *template.Expression, typ chec
 		return
 	}
 	s, _ := n.Text()
-	f := c.reportSpan(n, strings.Index(s, x.Text), len(x.Text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.Place, typ.Inner())
+	f := c.ReportSpan(n, strings.Index(s, x.Text), len(x.Text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.Place, typ.Inner())
 	if typ.CanBe(types.IntKind) {
 		f.WithHint("write lists.range(%s) for an item for each number from 0", template.Shorten(x.Text))
 	}
@@ -264,7 +202,7 @@ func (c *compiler) locals(spec *syntax.Body, b *program.Body, sc *compileScope) 
 			continue // the reason was reported
 		}
 		if c.variables[v.Name] != nil {
-			c.report(v.Pos, diagnostic.CodeNameTwice, "the rule has a variable called %q already", v.Name).WithHint("choose another name")
+			c.Report(v.Pos, diagnostic.CodeNameTwice, "the rule has a variable called %q already", v.Name).WithHint("choose another name")
 			continue
 		}
 		local := newVariable(v, i)

@@ -5,10 +5,12 @@ import (
 	"slices"
 
 	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -18,7 +20,7 @@ func (c *compiler) conditions() []program.ConditionTemplate {
 	for i := range c.rule.Conditions {
 		spec := &c.rule.Conditions[i]
 		path := fmt.Sprintf("spec.conditions[%d]", spec.Index)
-		by := &reader{label: "the condition " + spec.Type, bare: true}
+		by := &dependency.Reader{Label: "the condition " + spec.Type, Bare: true}
 		field := func(name string, n *yamltree.Node, f form) template.Template {
 			return c.field(n, c.renderedScope(path+"."+name), &by.Uses, f)
 		}
@@ -30,11 +32,11 @@ func (c *compiler) conditions() []program.ConditionTemplate {
 		}
 		c.readers = append(c.readers, by)
 		if c.keepsCondition(spec.Type) {
-			c.report(spec.Pos, diagnostic.CodeReservedName, "spec.conditions: Kanon itself keeps the condition %s", spec.Type).
+			c.Report(spec.Pos, diagnostic.CodeReservedName, "spec.conditions: Kanon itself keeps the condition %s", spec.Type).
 				WithHint("choose another type")
 		}
 		if spec.Reason == nil && !spec.Gaps["reason"] && spec.Type != "" && syntax.WrongReason(spec.Type, syntax.MaxConditionReason) != "" {
-			c.report(spec.Pos, diagnostic.CodeReason, "spec.conditions: %q cannot be the reason as well, so the condition needs one", spec.Type).
+			c.Report(spec.Pos, diagnostic.CodeReason, "spec.conditions: %q cannot be the reason as well, so the condition needs one", spec.Type).
 				WithHint(`add a reason, a word such as "Available"`)
 		}
 	}
@@ -59,13 +61,13 @@ func (c *compiler) checkRenderedConditions() {
 		n := item.Get("type")
 		typ, ok := n.Text()
 		switch {
-		case !ok || syntax.HasExpression(typ):
+		case !ok || scanner.HasExpression(typ):
 		case c.keepsCondition(typ):
-			c.reportNode(n, diagnostic.CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
+			c.ReportNode(n, diagnostic.CodeReservedName, "spec.status.conditions: Kanon itself keeps the condition %s", typ).
 				WithHint("choose another type")
 		default:
 			if i := slices.IndexFunc(c.rule.Conditions, func(s syntax.Condition) bool { return s.Type == typ }); i >= 0 {
-				c.reportNode(n, diagnostic.CodeNameTwice, "spec.conditions has a condition of the type %q as well", typ).
+				c.ReportNode(n, diagnostic.CodeNameTwice, "spec.conditions has a condition of the type %q as well", typ).
 					WithRelated(c.rule.Conditions[i].Pos, "the other one").WithHint("leave it out here")
 			}
 		}
@@ -84,12 +86,12 @@ func (c *compiler) events() []program.EventTemplate {
 			}
 			return sc
 		}
-		by := &reader{label: path, guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
+		by := &dependency.Reader{Label: path, Guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 		u := &by.Uses
 		if spec.When != nil {
 			x := c.condition(spec.When, scopeOf("when"), u)
-			if out[i].When, by.guard.Lost = x.compiled(), x == nil; x != nil {
-				by.guard = flow.GuardOf(x.expr, u)
+			if out[i].When, by.Guard.Lost = x.compiled(), x == nil; x != nil {
+				by.Guard = flow.GuardOf(x.expr, u)
 			}
 		}
 		out[i].Reason = c.field(spec.Reason, scopeOf("reason"), u, reason(syntax.MaxEventReason))

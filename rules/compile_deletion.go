@@ -3,13 +3,11 @@ package rules
 import (
 	"maps"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/privilege"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -19,7 +17,7 @@ import (
 func (c *compiler) deletion(spec *syntax.Child, child *program.Child, sc *compileScope, u *flow.Uses) {
 	policy := func(n *yamltree.Node, field string) (syntax.DeletionPolicy, template.Template) {
 		text, _ := n.Text()
-		if n == nil || !syntax.HasExpression(text) {
+		if n == nil || !scanner.HasExpression(text) {
 			if text == "" {
 				return syntax.EndDelete, nil
 			}
@@ -43,29 +41,10 @@ func (c *compiler) compileDeleteWhen(u *flow.Uses) *template.Expression {
 	if n == nil {
 		return nil
 	}
-	kind := c.rule.Parent.GVK.GroupKind()
-	if isPowerful(kind) || privilege.OfKind(kind) != "" && !c.rule.AllowPrivileged {
-		c.reportNode(n, diagnostic.CodePowerfulParent, "spec.deleteWhen cannot delete a %s: too much goes with it", c.rule.Parent.GVK.Kind).
-			WithHint("report in spec.status or spec.conditions that it can be deleted, and let a person delete it")
+	if !c.reach.CheckDeletion(n) {
 		return nil
 	}
 	return c.condition(n, c.ruleScope("spec.deleteWhen"), u).compiled()
-}
-
-// isPowerful says whether more goes with an object of a kind than itself.
-func isPowerful(gk schema.GroupKind) bool {
-	switch gk {
-	case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Kind: "Node"}, schema.GroupKind{Kind: "PersistentVolume"},
-		schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
-		return true
-	}
-	return false
-}
-
-// finalizingGuard is the condition under which all that belongs to spec.finalize is
-// there.
-func finalizingGuard() flow.Guard {
-	return flow.Guard{Given: true, Conjuncts: []string{flow.RootFinalizing}, Asked: map[string]bool{}}
 }
 
 // askedBy are the paths that are there in a part of the rule, which belongs to spec.finalize or not.
@@ -85,7 +64,7 @@ func (c *compiler) compileFinalize(rest *flow.Uses) *program.Finalize {
 	}
 	out := &program.Finalize{Timeout: c.duration(spec.Timeout, rest)}
 	if spec.Until != nil {
-		by := &reader{label: "spec.finalize.until", bare: true, guard: finalizingGuard()}
+		by := &dependency.Reader{Label: "spec.finalize.until", Bare: true, Guard: dependency.Finalizing()}
 		sc := c.ruleScope("spec.finalize.until")
 		sc.asked = c.askedBy(true)
 		out.Until = c.condition(spec.Until, sc, &by.Uses).compiled()

@@ -7,9 +7,11 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"kanon.dev/kanon/rules/constant"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -19,27 +21,16 @@ type form struct {
 	// what names it for messages, and kinds are the types of an expression that can give it.
 	what  string
 	kinds []types.Kind
-	check attempt
-}
-
-// attempt renders a part of a rule as an evaluation does, and gives what is wrong with it.
-type attempt func(t template.Template, s template.Scope) *template.Problem
-
-// attemptOf is the attempt at a part that an evaluation renders so.
-func attemptOf[T any](render func(t template.Template, s template.Scope) (T, *template.Problem)) attempt {
-	return func(t template.Template, s template.Scope) *template.Problem {
-		_, p := render(t, s)
-		return p
-	}
+	check constant.Attempt
 }
 
 func message() form {
-	return form{"a string", []types.Kind{types.StringKind}, attemptOf(template.TextOf)}
+	return form{"a string", []types.Kind{types.StringKind}, constant.AttemptOf(template.TextOf)}
 }
 
 // reason is a word of so many characters at the most.
 func reason(longest int) form {
-	return form{"a string", []types.Kind{types.StringKind}, attemptOf(func(t template.Template, s template.Scope) (string, *template.Problem) {
+	return form{"a string", []types.Kind{types.StringKind}, constant.AttemptOf(func(t template.Template, s template.Scope) (string, *template.Problem) {
 		return template.ReasonOf(t, s, longest)
 	})}
 }
@@ -50,29 +41,29 @@ func objectName(field string) form {
 	if field == "namespace" {
 		check = validation.IsDNS1123Label
 	}
-	return form{"a string", []types.Kind{types.StringKind}, attemptOf(func(t template.Template, s template.Scope) (string, *template.Problem) {
+	return form{"a string", []types.Kind{types.StringKind}, constant.AttemptOf(func(t template.Template, s template.Scope) (string, *template.Problem) {
 		return template.NameOf(t, s, field, check)
 	})}
 }
 
 func conditionStatus() form {
-	return form{"true or false, or True, False or Unknown", []types.Kind{types.BoolKind, types.StringKind}, attemptOf(template.ConditionStatusOf)}
+	return form{"true or false, or True, False or Unknown", []types.Kind{types.BoolKind, types.StringKind}, constant.AttemptOf(template.ConditionStatusOf)}
 }
 
 // aDeletionPolicy is what an expression gives for one.
 const aDeletionPolicy = "Delete or Orphan"
 
 func deletionPolicy() form {
-	return form{aDeletionPolicy, []types.Kind{types.StringKind}, attemptOf(template.DeletionPolicyOf)}
+	return form{aDeletionPolicy, []types.Kind{types.StringKind}, constant.AttemptOf(template.DeletionPolicyOf)}
 }
 
 func share() form {
-	return form{"an int, or text such as 25%", []types.Kind{types.IntKind, types.StringKind}, attemptOf(template.ShareOf)}
+	return form{"an int, or text such as 25%", []types.Kind{types.IntKind, types.StringKind}, constant.AttemptOf(template.ShareOf)}
 }
 
 func duration(least time.Duration) form {
 	kinds := []types.Kind{types.DurationKind, types.StringKind, types.NullTypeKind}
-	return form{"a duration, or text such as 10m", kinds, attemptOf(func(t template.Template, s template.Scope) (time.Duration, *template.Problem) {
+	return form{"a duration, or text such as 10m", kinds, constant.AttemptOf(func(t template.Template, s template.Scope) (time.Duration, *template.Problem) {
 		return template.DurationOf(t, s, least)
 	})}
 }
@@ -83,15 +74,15 @@ func (c *compiler) field(n *yamltree.Node, sc *compileScope, u *flow.Uses, f for
 		return nil
 	}
 	t := c.scalar(n, sc, u, f)
-	c.try(n, t, sc.Place, f.check)
+	c.constants.Try(n, t, sc.Place, f.check)
 	return t
 }
 
 // scalar compiles a scalar. What one whole expression gives must be of one of the kinds, if that is known.
 func (c *compiler) scalar(n *yamltree.Node, sc *compileScope, u *flow.Uses, f form) template.Template {
 	s, _ := n.Text()
-	parts, err := syntax.Scan(s)
-	whole, ok := syntax.WholeExpression(parts)
+	parts, err := scanner.Scan(s)
+	whole, ok := scanner.Whole(parts)
 	if err != nil || !ok || whole.Spread {
 		t, _ := c.template(n, sc, u)
 		return t
@@ -102,7 +93,7 @@ func (c *compiler) scalar(n *yamltree.Node, sc *compileScope, u *flow.Uses, f fo
 	}
 	isText := x.IsText() && slices.Contains(f.kinds, types.StringKind) // a time in an object is text
 	if !isText && !x.CanBe(f.kinds...) {
-		wrong := c.reportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.Place, f.what, x.Type)
+		wrong := c.ReportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.Place, f.what, x.Type)
 		noText, _ := x.TextHint()
 		if len(f.kinds) == 1 && f.kinds[0] == types.StringKind && noText == "" && f.what != aDeletionPolicy || x.Inner().Kind() == types.BytesKind {
 			wrong.WithHint("write string(…) around it")

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/rules/constant"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
@@ -32,6 +33,15 @@ func newLookupState(spec *syntax.Lookup) *lookupState {
 
 func newLookup(spec *syntax.Lookup) *program.Lookup {
 	return &program.Lookup{ID: spec.ID, Index: spec.Index, GVK: spec.GVK, Position: spec.Pos, Optional: spec.Optional, Namespaced: true, Selector: spec.Labels}
+}
+
+// lookup is what is known of a lookup; nil if there is none of that name.
+func (c *compiler) lookup(id string) *flow.Lookup {
+	l := c.lookups[id]
+	if l == nil {
+		return nil
+	}
+	return &flow.Lookup{Lookup: l.spec, Uses: &l.uses, Guard: &l.guard}
 }
 
 // compileLookups compiles those that nothing has read yet too.
@@ -118,15 +128,15 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 	case types.MapKind:
 		// Its values would be matchLabels and matchExpressions.
 		if text, ok := n.Text(); ok && typ.CEL().Parameters()[1].Kind() == types.StringKind {
-			c.reportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", sc.Place).
+			c.ReportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives a map of strings", sc.Place).
 				WithHint("write matchLabels: %s", strings.TrimSpace(text))
 		}
 	case types.StructKind, types.DynKind:
 	default:
-		c.reportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", sc.Place, typ)
+		c.ReportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", sc.Place, typ)
 	}
 	c.textsOnly(n, &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.Map, Items: textSchema()}})
-	c.try(n, t, sc.Place, attemptOf(template.SelectorOf))
+	c.constants.Try(n, t, sc.Place, constant.AttemptOf(template.SelectorOf))
 	return t
 }
 
@@ -134,7 +144,7 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 func (c *compiler) textsOnly(n *yamltree.Node, s *openapi.Schema) {
 	if x := c.results[n].x; x != nil {
 		if x.Inner().Kind() == types.BytesKind {
-			f := c.reportNode(n, diagnostic.CodeResultType, "a selector compares text, and this gives bytes")
+			f := c.ReportNode(n, diagnostic.CodeResultType, "a selector compares text, and this gives bytes")
 			f.WithHint("write string(…) around it")
 			c.wrapInString(f, n, c.results[n].part)
 		}
@@ -154,7 +164,7 @@ func (c *compiler) checkLookupKind(l *lookupState, p *program.Program) {
 	spec, out := l.spec, l.compiled
 	kind, known := c.kind(spec.GVK, spec.Node, parentVerbs(), kindUse{node: spec.Label(), optional: spec.Optional})
 	out.Namespaced, out.Unresolved = kind.Namespaced, c.isUnresolved(known, spec.GVK)
-	c.confine(spec.Label(), spec.GVK, kind.Namespaced, spec.Node, spec.Namespace)
+	c.reach.Confine(spec.Label(), spec.GVK, kind.Namespaced, spec.Node, spec.Namespace)
 	if known {
 		c.checkNamespace(spec.Node, p, kind.Namespaced, namespaceUse{kind: spec.GVK.Kind, pos: spec.Pos, needs: spec.Label() + " needs a namespace"})
 	}
@@ -172,9 +182,9 @@ type namespaceUse struct {
 func (c *compiler) checkNamespace(in *yamltree.Node, p *program.Program, namespaced bool, use namespaceUse) {
 	switch namespace := in.Get("namespace"); {
 	case namespace != nil && !namespaced:
-		c.reportNode(namespace, diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", use.kind).Hint = use.hint
+		c.ReportNode(namespace, diagnostic.CodeNamespaceForbid, "%s is cluster-scoped and cannot have a namespace", use.kind).Hint = use.hint
 	case !in.Has("namespace") && namespaced && !p.Parent.Namespaced:
-		c.report(use.pos, diagnostic.CodeNamespaceRequired, "%s, because %s, the parent's kind, is cluster-scoped", use.needs, p.Parent.GVK.Kind)
+		c.Report(use.pos, diagnostic.CodeNamespaceRequired, "%s, because %s, the parent's kind, is cluster-scoped", use.needs, p.Parent.GVK.Kind)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/generated"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -58,12 +59,10 @@ func (s *names) Variable(name string) *flow.Variable {
 
 // Lookup is a lookup of the rule; nil if there is none of that name.
 func (s *names) Lookup(id string) *flow.Lookup {
-	l := s.c.lookups[id]
-	if l == nil {
-		return nil
+	if l := s.c.lookups[id]; l != nil {
+		s.c.compileLookup(l)
 	}
-	s.c.compileLookup(l)
-	return &flow.Lookup{Lookup: l.spec, Uses: &l.uses, Guard: &l.guard}
+	return s.c.lookup(id)
 }
 
 // Members lists the names that can follow a root, without what the expression is a part of.
@@ -130,4 +129,11 @@ func (s *names) Holds(variable string) map[string]bool {
 		return v.origin.holds
 	}
 	return nil
+}
+
+// RandomHint is how a value that is made at random is kept.
+func (s *names) RandomHint() string {
+	return generated.Place{
+		Rule: s.c.rule, Children: s.c.children, Node: s.node, Expr: s.expr, Of: s.sc.OwnGenerated, IsTemplate: s.sc.Own != "",
+	}.Hint()
 }

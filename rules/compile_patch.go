@@ -5,8 +5,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/identity"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
@@ -27,11 +29,11 @@ func (c *compiler) patches(p *program.Program, all *flow.Uses) []*program.Patch 
 
 func (c *compiler) patch(spec *syntax.Patch, p *program.Program, all *flow.Uses) *program.Patch {
 	patch := &program.Patch{ID: spec.ID, Position: spec.Pos, Refuse: spec.Refuse}
-	by := &reader{label: spec.Label(), guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
+	by := &dependency.Reader{Label: spec.Label(), Guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 	c.results = map[*yamltree.Node]result{}
 	sc := c.bodyScope(spec.Label(), &spec.Body)
 	hasStatus := c.patchTargetKind(spec, patch, p)
-	c.body(&spec.Body, &patch.Body, sc, &by.Uses, &by.guard)
+	c.body(&spec.Body, &patch.Body, sc, &by.Uses, &by.Guard)
 	if spec.Target != nil {
 		c.query(spec.Target, patch.Target, sc.in(".target"), &by.Uses)
 	}
@@ -56,7 +58,7 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *
 	target := spec.Target
 	if target == nil {
 		patch.GVK = p.Parent.GVK
-		c.checkPrivilege("the target of "+spec.Label(), patch.GVK, c.rule.Parent.Node)
+		c.reach.CheckPrivilege("the target of "+spec.Label(), patch.GVK, c.rule.Parent.Node)
 		kind, _ := c.kindOnce(p.Parent.GVK, c.rule.Parent.Node, patchVerbs())
 		return kind.HasStatus
 	}
@@ -64,10 +66,10 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *
 	patch.Target.Place = "target"
 	kind, known := c.kind(target.GVK, target.Node, patchVerbs(), kindUse{node: "patch " + spec.ID})
 	patch.Target.Namespaced, patch.Target.Unresolved = kind.Namespaced, c.isUnresolved(known, target.GVK)
-	c.checkPrivilege("the target of "+spec.Label(), target.GVK, target.Node)
-	c.confine("the target of "+spec.Label(), target.GVK, kind.Namespaced, target.Node, target.Namespace)
+	c.reach.CheckPrivilege("the target of "+spec.Label(), target.GVK, target.Node)
+	c.reach.Confine("the target of "+spec.Label(), target.GVK, kind.Namespaced, target.Node, target.Namespace)
 	if syntax.IsSecret(target.GVK) && !spec.Refuse {
-		c.report(c.fieldAt(target.Node, "kind"), diagnostic.CodePatchSecret,
+		c.Report(c.FieldAt(target.Node, "kind"), diagnostic.CodePatchSecret,
 			"the values that %s replaces in a Secret are not stored, so they cannot be restored when the patch is removed", spec.Label()).
 			WithHint("write conflict: Refuse, so that the patch replaces no value of others")
 	}
@@ -92,30 +94,30 @@ func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *yamltree.Node, verbs
 // checkPatchIdentity reports what a patch cannot set: which object it is for, the
 // target says, and other fields are the API server's or Kanon's.
 func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
-	identity := func(n *yamltree.Node, path string) {
+	refuse := func(n *yamltree.Node, path string) {
 		if n != nil {
-			c.reportNode(n, diagnostic.CodePatchIdentity, "the template of %s cannot set %s: the object exists already, and the target identifies it",
+			c.ReportNode(n, diagnostic.CodePatchIdentity, "the template of %s cannot set %s: the object exists already, and the target identifies it",
 				spec.Label(), path).WithHint("leave it out")
 		}
 	}
-	identity(spec.Template.Get("apiVersion"), "apiVersion")
-	identity(spec.Template.Get("kind"), "kind")
+	refuse(spec.Template.Get("apiVersion"), "apiVersion")
+	refuse(spec.Template.Get("kind"), "kind")
 	metadata := spec.Template.Get("metadata")
 	if metadata == nil || metadata.Kind != yamltree.Mapping {
 		return
 	}
 	for _, name := range []string{"name", "namespace", "generateName"} {
-		identity(metadata.Get(name), "metadata."+name)
+		refuse(metadata.Get(name), "metadata."+name)
 	}
-	c.checkServerFields(metadata)
+	identity.CheckServerFields(c.Reporter, metadata)
 	for _, field := range []string{"labels", "annotations"} {
-		for _, f := range fieldsOf(metadata.Get(field)) {
+		for _, f := range metadata.Get(field).Entries() {
 			if syntax.IsOwnMark(f.Name) {
-				c.reportNode(f.Key, diagnostic.CodeServerField, "a template cannot set metadata.%s.%s: it is Kanon's own", field, f.Name).WithHint("leave it out")
+				c.ReportNode(f.Key, diagnostic.CodeServerField, "a template cannot set metadata.%s.%s: it is Kanon's own", field, f.Name).WithHint("leave it out")
 			}
 		}
 	}
-	c.checkObjectNames(metadata, spec.Kind(c.rule))
+	identity.CheckNames(c.Reporter, metadata, spec.Kind(c.rule))
 }
 
 // checkReadsItself reports a patch that reads a field which it writes: each write
@@ -130,8 +132,8 @@ func (c *compiler) checkReadsItself(spec *syntax.Patch, patch *program.Patch, u 
 		for _, f := range fields {
 			if f.IsReadBy(r) {
 				reported[r.Pos] = true
-				c.report(r.Pos, diagnostic.CodePatchReadsItself, "%s reads %s, and writes %s itself", spec.Label(), r.Text, strings.Join(f.Path, ".")).
-					WithRelated(c.keyAt(spec.Template, f.Path), "the patch writes it here").WithHint("compute it from what the patch does not write")
+				c.Report(r.Pos, diagnostic.CodePatchReadsItself, "%s reads %s, and writes %s itself", spec.Label(), r.Text, strings.Join(f.Path, ".")).
+					WithRelated(c.KeyAt(spec.Template, f.Path), "the patch writes it here").WithHint("compute it from what the patch does not write")
 				break
 			}
 		}

@@ -5,7 +5,7 @@ import (
 
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/check"
-	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/conform"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -53,12 +53,12 @@ func (c *compiler) kindType(gvk schema.GroupVersionKind, many bool) check.Type {
 }
 
 // Scalar is what is known of a scalar with expressions.
-func (c *compiler) Scalar(n *yamltree.Node) (check.Scalar, bool) {
+func (c *compiler) Scalar(n *yamltree.Node) (conform.Scalar, bool) {
 	r, ok := c.results[n]
 	if !ok || r.wrong || r.x == nil {
-		return check.Scalar{}, ok && !r.wrong
+		return conform.Scalar{}, ok && !r.wrong
 	}
-	return check.Scalar{Whole: r.x.Expression, Text: r.x.run.Text, Offset: r.part.Offset, GoesInto: func(s *openapi.Schema) {
+	return conform.Scalar{Whole: r.x.Expression, Text: r.x.run.Text, Offset: r.part.Offset, GoesInto: func(s *openapi.Schema) {
 		for _, x := range append(r.others, r.x) {
 			x.goesInto(s)
 		}
@@ -73,61 +73,18 @@ func (c *compiler) conform(template *yamltree.Node, gvk schema.GroupVersionKind,
 	}
 }
 
-func (c *compiler) templateCheck(gvk schema.GroupVersionKind, shared, noStatus bool) check.Template {
-	return check.Template{Compiler: c, Table: c.types, Source: c.rule.Source, BuiltIn: syntax.IsBuiltIn(gvk.Group), Shared: shared, NoStatus: noStatus}
+func (c *compiler) templateCheck(gvk schema.GroupVersionKind, shared, noStatus bool) conform.Template {
+	return conform.Template{Compiler: c, Table: c.types, Source: c.rule.Source, BuiltIn: syntax.IsBuiltIn(gvk.Group), Shared: shared, NoStatus: noStatus}
 }
 
-// conformStatus compares spec.status with the schema of the parent's status. It comes after the
-// status was compiled.
-func (c *compiler) conformStatus(n *yamltree.Node, gvk schema.GroupVersionKind) {
-	s := c.schemaOf(gvk)
-	subresource := true
+// conformParent compares what the rule reports on its parents with their kind.
+func (c *compiler) conformParent() conform.Parent {
+	gvk, subresource := c.rule.Parent.GVK, true
 	if c.opts.Kinds != nil {
 		kind, ok := c.opts.Kinds.Lookup(gvk)
 		subresource = !ok || kind.HasStatus
 	}
-	lacks := s != nil && s.Type == openapi.Object && !s.Open && s.Fields["status"] == nil
-	switch {
-	case syntax.IsBuiltIn(gvk.Group) && (lacks || !subresource):
-		c.reportNode(n, diagnostic.CodeNoStatus, "a %s has no status", gvk.Kind)
-		return
-	case lacks:
-		c.reportNode(n, diagnostic.CodeNoStatus, "the schema of %s has no status, so the API server would drop this", gvk.Kind).
-			WithHint("add status to the schema in the CustomResourceDefinition")
-		return
-	case !subresource:
-		c.reportNode(n, diagnostic.CodeNoSubresource, "%s has no status subresource, so this is written to the object itself, and whoever changes the object can change it", gvk.Kind).
-			WithHint("add subresources: {status: {}} to the version in the CustomResourceDefinition")
+	return conform.Parent{
+		Reporter: c.Reporter, Template: c.templateCheck(gvk, true, false), Rule: c.rule, Schema: c.schemaOf(gvk), Subresource: subresource,
 	}
-	if s != nil && s.Fields["status"] != nil {
-		c.templateCheck(gvk, true, false).Check(n, gvk.Kind, s, "status")
-	}
-}
-
-// conformConditions warns of spec.conditions that the engine cannot write.
-func (c *compiler) conformConditions(gvk schema.GroupVersionKind) {
-	if len(c.rule.Conditions) == 0 {
-		return
-	}
-	pos := c.rule.Conditions[0].Pos
-	if syntax.IsBuiltIn(gvk.Group) && gvk.Kind != "" {
-		c.report(pos, diagnostic.CodeNoConditions, "%s is built into Kubernetes, and Kanon writes no conditions there", gvk.Kind).
-			WithHint("report it with spec.events")
-		return
-	}
-	s := c.schemaOf(gvk)
-	if s == nil || s.Type != openapi.Object || s.Open {
-		return
-	}
-	path := "status"
-	if status := s.Fields["status"]; status != nil {
-		path = "status.conditions"
-		if status.Schema.Type != openapi.Object || status.Schema.Open || status.Schema.Fields["conditions"] != nil {
-			return
-		}
-	} else if c.rule.Status != nil {
-		return // conformStatus reports it
-	}
-	c.report(pos, diagnostic.CodeNoConditions, "the schema of %s has no %s, so the conditions are not written", gvk.Kind, path).
-		WithHint("add status.conditions to the schema in the CustomResourceDefinition")
 }

@@ -16,7 +16,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -83,30 +83,30 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 		return c.sequence(n, sc, u)
 	}
 	s, ok := n.Text()
-	if !ok || !syntax.HasExpression(s) {
+	if !ok || !scanner.HasExpression(s) {
 		if ok {
 			c.checkPlainText(n, s)
 		}
 		return template.Const{Value: n.Value}, &origin{typ: check.ScalarType(n.Value)}
 	}
-	parts, err := syntax.Scan(s)
+	parts, err := scanner.Scan(s)
 	if err != nil {
-		c.reportScan(n, err)
+		c.ReportScan(n, err)
 		return nil, nil
 	}
-	if whole, ok := syntax.WholeExpression(parts); ok {
+	if whole, ok := scanner.Whole(parts); ok {
 		if whole.Spread {
-			f := c.reportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list")
+			f := c.ReportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list")
 			f.WithHint("without the dots, ${list} is the list as a whole")
 			f.WithEdit(c.rule.Source.Within(n, strings.Index(s, "...")), "...", "")
 			return nil, nil
 		}
-		before := len(c.findings)
+		before := c.Count()
 		x, o := c.expression(n, whole, sc, u)
 		if x == nil {
 			return nil, nil
 		}
-		c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
+		c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.ErrorsSince(before)})
 		return template.Expr{X: x.run}, o
 	}
 	t, from := c.textTemplate(n, parts, sc, u)
@@ -130,14 +130,9 @@ func (c *compiler) keep(n *yamltree.Node, r result) {
 	c.results[n] = r
 }
 
-// wrongSince says whether there are errors among the findings from so many on.
-func (c *compiler) wrongSince(before int) bool {
-	return slices.ContainsFunc(c.findings[before:], func(f *diagnostic.Finding) bool { return f.Severity == diagnostic.SeverityError })
-}
-
 // textTemplate compiles text with expressions in it. Of where its values come
 // from only the time matters: text as a whole is there, or is not.
-func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
+func (c *compiler) textTemplate(n *yamltree.Node, parts []scanner.Part, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
 	t, out := &template.Text{}, &origin{typ: check.Of(types.StringType)}
 	ok, kept := true, result{}
 	for _, p := range parts {
@@ -146,7 +141,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 			continue
 		}
 		if p.Spread {
-			c.reportSpan(n, p.Offset, len(p.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list").WithHint("without the dots, ${list} is the list as a whole")
+			c.ReportSpan(n, p.Offset, len(p.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list").WithHint("without the dots, ${list} is the list as a whole")
 			ok = false
 			continue
 		}
@@ -157,7 +152,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []syntax.Part, sc *compi
 		}
 		out.Drifts = out.Drifts || from.Moves()
 		if wrong, hint := x.TextHint(); wrong != "" {
-			f := c.reportSpan(n, p.Offset, len(p.Text), diagnostic.CodeNotText, "%s cannot be part of text", wrong)
+			f := c.ReportSpan(n, p.Offset, len(p.Text), diagnostic.CodeNotText, "%s cannot be part of text", wrong)
 			if f.Hint = hint; hint == "write string(…)" {
 				c.wrapInString(f, n, p)
 			}
@@ -178,7 +173,7 @@ func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (te
 	allConst, ok := true, true
 	for _, f := range n.Fields {
 		e := template.Entry{Name: f.Name}
-		if syntax.HasExpression(f.Name) {
+		if scanner.HasExpression(f.Name) {
 			var from *origin
 			e.Key, from = c.key(f, sc, u)
 			ok = ok && e.Key != nil
@@ -232,11 +227,10 @@ func constMap(t template.Map) map[string]any {
 }
 
 func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
-	parts, err := syntax.Scan(f.Name)
+	parts, err := scanner.Scan(f.Name)
 	if err != nil {
-		c.reportScan(f.Key, err)
-		if last := c.findings[len(c.findings)-1]; last.Code == diagnostic.CodeNotClosed {
-			last.WithHint("YAML reads the text before \": \" as a key: put quotes around the whole ${…}")
+		if wrong := c.ReportScan(f.Key, err); wrong.Code == diagnostic.CodeNotClosed {
+			wrong.WithHint("YAML reads the text before \": \" as a key: put quotes around the whole ${…}")
 		}
 		return nil, nil
 	}
@@ -289,24 +283,24 @@ func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*te
 	if !ok || !strings.Contains(s, "...") {
 		return nil, nil, false
 	}
-	parts, err := syntax.Scan(s)
+	parts, err := scanner.Scan(s)
 	if err != nil {
 		return nil, nil, false // template reports it
 	}
-	whole, ok := syntax.WholeExpression(parts)
+	whole, ok := scanner.Whole(parts)
 	if !ok || !whole.Spread {
 		return nil, nil, false
 	}
-	before := len(c.findings)
+	before := c.Count()
 	x, from := c.expression(n, whole, sc, u)
 	if x == nil {
 		return nil, nil, true
 	}
 	if !x.CanBe(types.ListKind, types.NullTypeKind) && !check.IsOptional(x.CEL()) {
-		c.reportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", x.Type)
+		c.ReportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeResultType, "${...list} needs a list, and this gives %s", x.Type)
 		return nil, nil, true
 	}
-	c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.wrongSince(before)})
+	c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.ErrorsSince(before)})
 	return x.run, from, true
 }
 
@@ -338,7 +332,7 @@ func (x *checkedExpression) goesInto(s *openapi.Schema) {
 type result struct {
 	// x is nil for text with expressions between other text.
 	x    *checkedExpression
-	part syntax.Part
+	part scanner.Part
 	// items is true where a name of forEach is read.
 	items bool
 	// wrong is true where an error in the expression was reported, so that what
@@ -346,6 +340,24 @@ type result struct {
 	wrong bool
 	// others are the expressions of the same scalar in other places, by aliases of YAML.
 	others []*checkedExpression
+}
+
+// parsed is the expression that a scalar is; nil for every other node.
+func (c *compiler) parsed(n *yamltree.Node) *celenv.Expression {
+	if x := c.results[n].x; x != nil {
+		return x.expr
+	}
+	return nil
+}
+
+// constantText is the text that a scalar is each time, and the expression that gives it; false for every other node.
+func (c *compiler) constantText(n *yamltree.Node) (string, scanner.Part, bool) {
+	r := c.results[n]
+	if n == nil || r.x == nil {
+		return "", scanner.Part{}, false
+	}
+	text, ok := c.constants.Of(r.x.run).Text()
+	return text, r.part, ok
 }
 
 // compiled is the expression as programs hold it; nil of nil.
@@ -358,10 +370,10 @@ func (x *checkedExpression) compiled() *template.Expression {
 
 // expression compiles one ${…} of a scalar. nil, after a finding, where it
 // does not compile.
-func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
-	at := func(offset int) diagnostic.Position { return c.within(n, p, max(offset, 0)) }
+func (c *compiler) expression(n *yamltree.Node, p scanner.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
+	at := func(offset int) diagnostic.Position { return c.Within(n, p, max(offset, 0)) }
 	report := func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-		return c.report(at(offset), code, format, args...)
+		return c.Report(at(offset), code, format, args...)
 	}
 	known, scope := &names{c: c, sc: sc, node: n}, sc.flow()
 	expr, complete := c.parser.Parse(p.Text, scope, known, report)
@@ -375,7 +387,7 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	if c.fieldReads != nil {
 		position := func(id int64) diagnostic.Position { return at(expr.Offset(id)) }
 		a.Fields = append(a.Fields, flow.FieldReads(expr, func(name string) bool { return known.Origin(name) != nil }, position)...)
-		c.noteStates(flow.StateReads(expr, position), a.Fields, sc)
+		c.fieldReads.NoteStates(flow.StateReads(expr, position), a.Fields, sc.Place)
 	}
 	if !complete {
 		return nil, nil
@@ -392,9 +404,9 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	if check.ReportConstants(expr, issues, report); len(issues) > 0 {
 		return nil, nil
 	}
-	c.checkCost(expr, at(0))
+	c.constants.CheckCost(expr, at(0))
 	x := &template.Expression{Program: prog, Text: p.Text, Reads: a.Reads()}
-	if !c.constantCalls(expr, at) || !c.evaluateConstant(expr, x, at) {
+	if !c.constants.CheckCalls(expr, at) || !c.constants.Evaluate(expr, x, at) {
 		return nil, nil
 	}
 	if a.CallsRandom {
@@ -405,14 +417,14 @@ func (c *compiler) expression(n *yamltree.Node, p syntax.Part, sc *compileScope,
 	}
 	u.Add(&a.Uses)
 	if c.fieldReads != nil {
-		c.fieldReads[n] = append(c.fieldReads[n], a.Fields...)
+		c.fieldReads.Note(n, a.Fields)
 	}
 	from := &origin{Origin: *a.Origin, typ: checked.Type, holds: checked.Exist}
 	return &checkedExpression{Expression: checked, run: x, expr: expr, items: a.Items, plainPath: a.Path}, from
 }
 
 // wrapInString gives a finding the fix that an expression is written in string(…).
-func (c *compiler) wrapInString(f *diagnostic.Finding, n *yamltree.Node, p syntax.Part) {
+func (c *compiler) wrapInString(f *diagnostic.Finding, n *yamltree.Node, p scanner.Part) {
 	text := strings.TrimSpace(p.Text)
 	f.WithEdit(c.rule.Source.Within(n, p.Offset+strings.Index(p.Text, text)), text, "string("+text+")")
 }
@@ -443,10 +455,4 @@ func (c *compiler) branches(expr *celenv.Expression, at func(offset int) diagnos
 			note(holds)
 		}
 	}
-}
-
-// valueOffset turns an offset in a node's text into one in the YAML value. A
-// key's node and a scalar's are the same in this.
-func (c *compiler) valueOffset(n *yamltree.Node, offset int) int {
-	return min(offset, len(n.Raw()))
 }

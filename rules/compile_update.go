@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
@@ -9,14 +10,14 @@ import (
 )
 
 // writeConditions compiles what says whether an object may be made and written.
-func (c *compiler) writeConditions(spec *syntax.Child, child *program.Child, sc *compileScope, n *nodeUses) {
-	n.creation = flow.Guard{Given: spec.CreateWhen != nil, Lost: spec.Gaps["createWhen"]}
+func (c *compiler) writeConditions(spec *syntax.Child, child *program.Child, sc *compileScope, n *dependency.Node) {
+	n.Creation = flow.Guard{Given: spec.CreateWhen != nil, Lost: spec.Gaps["createWhen"]}
 	if spec.CreateWhen != nil {
 		u := &flow.Uses{}
 		if x := c.condition(spec.CreateWhen, sc.in(".createWhen"), u); x != nil {
 			child.CreateWhen = x.compiled()
-			n.creation = flow.GuardOf(x.expr, u)
-			n.creation.Lost = spec.Gaps["createWhen"]
+			n.Creation = flow.GuardOf(x.expr, u)
+			n.Creation.Lost = spec.Gaps["createWhen"]
 		}
 		n.Add(u)
 	}
@@ -24,7 +25,7 @@ func (c *compiler) writeConditions(spec *syntax.Child, child *program.Child, sc 
 		c.checkShortLived(spec, child)
 	}
 	if spec.UpdateWhen != nil && spec.UpdatePolicy == syntax.UpdateCreateOnly {
-		c.reportNode(spec.UpdateWhen, diagnostic.CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.Label()).
+		c.ReportNode(spec.UpdateWhen, diagnostic.CodeIdleCondition, "updateWhen decides nothing: with updatePolicy CreateOnly, %s is never changed", spec.Label()).
 			WithRelated(spec.UpdatePolicyPos, "the updatePolicy is here").WithHint("leave out one of the two")
 	}
 	if spec.UpdateWhen != nil {
@@ -41,13 +42,13 @@ func (c *compiler) checkShortLived(spec *syntax.Child, child *program.Child) {
 		return
 	}
 	if ttl := spec.Template.Get("spec").Get("ttlSecondsAfterFinished"); ttl != nil && (ttl.Kind != yamltree.Scalar || ttl.Value != nil) {
-		c.reportNode(ttl, diagnostic.CodeShortLivedJob, "%s deletes itself when it is done, and is then recreated and runs again", spec.Label()).
+		c.ReportNode(ttl, diagnostic.CodeShortLivedJob, "%s deletes itself when it is done, and is then recreated and runs again", spec.Label()).
 			WithHint("write a createWhen that is false once it has succeeded, as from a field of the parent's status; or leave out ttlSecondsAfterFinished")
 	}
 }
 
 // renewal compiles recreateWhen, and looks at what an updatePolicy may delete.
-func (c *compiler) renewal(spec *syntax.Child, child *program.Child, sc *compileScope, n *nodeUses) {
+func (c *compiler) renewal(spec *syntax.Child, child *program.Child, sc *compileScope, n *dependency.Node) {
 	if spec.RecreateWhen != nil {
 		child.RecreateWhen = c.condition(spec.RecreateWhen, c.selfScope(sc, child, sc.Place+".recreateWhen"), &n.Uses).compiled()
 	}
@@ -61,22 +62,22 @@ func (c *compiler) renewal(spec *syntax.Child, child *program.Child, sc *compile
 	case !child.Renews():
 		return
 	}
-	c.report(pos, diagnostic.CodeRecreateLoses, "%s would delete %s, a %s, and everything in it", what, spec.Label(), child.GVK.Kind).
+	c.Report(pos, diagnostic.CodeRecreateLoses, "%s would delete %s, a %s, and everything in it", what, spec.Label(), child.GVK.Kind).
 		WithHint("render another name for the new one, so that the old one is pruned and the prune guard applies")
 }
 
 // rollout compiles rollout, of which maxUnavailable is for all items.
-func (c *compiler) rollout(spec *syntax.Child, child *program.Child, n *nodeUses) {
+func (c *compiler) rollout(spec *syntax.Child, child *program.Child, n *dependency.Node) {
 	r := spec.Rollout
 	if r == nil {
 		return
 	}
 	switch {
 	case !spec.Many() && !spec.Gaps["forEach"]:
-		c.reportNode(r.Node, diagnostic.CodeIdleRollout, "rollout decides nothing: %s is one object", spec.Label()).
+		c.ReportNode(r.Node, diagnostic.CodeIdleRollout, "rollout decides nothing: %s is one object", spec.Label()).
 			WithHint("leave it out, or give the child a forEach")
 	case spec.UpdatePolicy == syntax.UpdateCreateOnly && (!r.Ordered || r.Node.Has("maxUnavailable") || r.Node.Has("partition")):
-		c.reportNode(r.Node, diagnostic.CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.Label()).
+		c.ReportNode(r.Node, diagnostic.CodeIdleRollout, "rollout decides nothing: with updatePolicy CreateOnly, %s is never updated", spec.Label()).
 			WithRelated(spec.UpdatePolicyPos, "the updatePolicy is here").WithHint("leave it out; only order: OrderedReady decides how items are created and deleted")
 	}
 	child.Rollout = &program.Rollout{Rollout: *r}

@@ -102,7 +102,7 @@ func (c *compiler) reportCycle(pos diagnostic.Position, name string) {
 	} else {
 		path = strings.ReplaceAll(path, flow.RootVariables+".", "")
 	}
-	f := c.report(pos, diagnostic.CodeVariableCycle, "%s%s depend on each other", what, path)
+	f := c.Report(pos, diagnostic.CodeVariableCycle, "%s%s depend on each other", what, path)
 	for i, p := range c.stack[from:] {
 		if p.pos != pos {
 			f.WithRelated(p.pos, "which needs %s", strings.TrimPrefix(cycle[i+1], flow.RootVariables+"."))

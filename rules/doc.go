@@ -49,18 +49,40 @@
 //
 // # The rooms and the files
 //
-//	diagnostic  what is wrong, and at which position
-//	yamltree    YAML with positions
-//	shortschema the short form of a kind's schema
-//	syntax      the decoded rule
-//	flow        what expressions read, and what that needs
-//	check       expressions and templates against types and schemas
-//	celenv      the CEL environment: checking and running expressions
-//	readiness   whether an object is ready
-//	program     the compiled rule and its evaluation
+// What a rule is:
+//
+//	diagnostic   what is wrong, and at which position
+//	yamltree     YAML with positions
+//	scanner      the expressions ${…} in a text
+//	shortschema  the short form of a kind's schema
+//	ignore       the paths of ignore
+//	syntax       the decoded rule
+//	clash        conflicts between rules
+//
+// What is checked when it is compiled, each by a room that knows nothing of the compiler:
+//
+//	reporting    findings, at their positions
+//	flow         what expressions read, and what that needs
+//	check        the types of expressions
+//	conform      templates, ignore and the status against schemas
+//	inference    the types of the status
+//	identity     which objects its templates are
+//	dependency   which child needs which, and what may be skipped
+//	immutable    fields and names that cannot follow a change
+//	generated    random values that are generated once
+//	constant     expressions that read nothing
+//	reach        namespaces, rights, and parents that no rule deletes
+//	validation   what the API server refuses whatever expressions give
+//
+// What runs:
+//
+//	celenv       the CEL environment: checking and running expressions
+//	readiness    whether an object is ready
+//	program      the compiled rule and its evaluation
 //
 // Their types belong to them: callers import the room that they need. Here, compile.go is the
-// order of things, compile_*.go compile one part of a rule each, and graph.go, family.go,
-// identity.go, immutable.go, kinds.go and random.go check what concerns several parts, and infer.go finds the types of the status. testdata
-// has a case for each behaviour; go test -update rewrites what is wanted.
+// order of things, and compile_*.go compile one part of a rule each: kinds.go looks up its kinds, family.go the items that children
+// share, and plaintext.go finds text that was meant as an expression. infer.go compiles the status for package inference, and
+// beside.go what is asked of a rule and is no part of it. testdata has a case for each behaviour; go test -update rewrites what is
+// wanted.
 package rules

@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/identity"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // family are the children that have the same items: one with items of its own,
@@ -58,12 +61,12 @@ func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 		switch {
 		case next == nil:
 			if at == spec && !c.rule.OpenChildren {
-				c.report(at.SameAs.Pos, diagnostic.CodeUnknownChild, "there is no child called %q", at.SameAs.ID).Suggest(at.SameAs.ID, slices.Sorted(maps.Keys(c.children)))
+				c.Report(at.SameAs.Pos, diagnostic.CodeUnknownChild, "there is no child called %q", at.SameAs.ID).Suggest(at.SameAs.ID, slices.Sorted(maps.Keys(c.children)))
 			}
 			return nil
 		case slices.Contains(path, next.ID):
 			if next == spec && spec.ID == slices.Min(path) { // once for each cycle
-				f := c.report(at.SameAs.Pos, diagnostic.CodePairCycle, "sameAs leads back to where it began: %s", strings.Join(append(path, next.ID), " → "))
+				f := c.Report(at.SameAs.Pos, diagnostic.CodePairCycle, "sameAs leads back to where it began: %s", strings.Join(append(path, next.ID), " → "))
 				for _, id := range path[:len(path)-1] {
 					f.WithRelated(c.children[id].SameAs.Pos, "%s has the items of this one", id)
 				}
@@ -77,7 +80,7 @@ func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 	}
 	if len(at.ForEach) == 0 {
 		if spec.SameAs.ID == at.ID {
-			c.report(spec.SameAs.Pos, diagnostic.CodePairedWithOne, "%s makes one object and has no items", at.Label()).
+			c.Report(spec.SameAs.Pos, diagnostic.CodePairedWithOne, "%s makes one object and has no items", at.Label()).
 				WithRelated(at.Pos, "the child is here").WithHint("give %s a forEach, or leave out this one", at.Label())
 		}
 		return nil
@@ -87,7 +90,7 @@ func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 
 // childItems compiles what a child is made for: its own forEach, or that of the
 // child whose items it has.
-func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *compileScope, n *nodeUses) {
+func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *compileScope, n *dependency.Node) {
 	f := c.families[spec.ID]
 	if f == nil || f.root != spec && spec.SameAs == nil {
 		if spec.SameAs != nil {
@@ -101,7 +104,7 @@ func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *comp
 		f.compiled = true
 		rootScope := c.bodyScope(flow.RootChildren+"."+f.root.ID, &f.root.Body)
 		f.dims = c.dimensions(f.root.ForEach, rootScope, &f.uses)
-		f.names, f.single = rootScope.names, c.atMostOneItem(f.root)
+		f.names, f.single = rootScope.names, identity.AtMostOneItem(f.root, c.parsed)
 	}
 	child.ForEach, child.SameItems = f.dims, true
 	n.Add(&f.uses)
@@ -110,6 +113,30 @@ func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *comp
 		sc.OpenNames = sc.OpenNames || f.root.OpenNames
 		sc.Family = f.members
 	}
+}
+
+// rootOf is the child whose forEach gives the items of a child: another one, or itself.
+func (c *compiler) rootOf(spec *syntax.Child) *syntax.Child {
+	if f := c.families[spec.ID]; f != nil {
+		return f.root
+	}
+	return spec
+}
+
+// checkItems reports items that would all be the same object. It comes after the template was compiled.
+func (c *compiler) checkItems(spec *syntax.Child) {
+	root := spec
+	if f := c.families[spec.ID]; f != nil && spec.Many() {
+		if root = f.root; f.single {
+			return
+		}
+	} else if identity.AtMostOneItem(spec, c.parsed) {
+		return
+	}
+	identity.CheckItems(c.Reporter, spec, root, func(n *yamltree.Node) bool {
+		r, compiled := c.results[n]
+		return !compiled || r.items
+	})
 }
 
 // linkFamilies notes for each child which one has the forEach of its items.

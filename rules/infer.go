@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,14 +9,14 @@ import (
 
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/inference"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
-
-// maxInferences bounds how often the rules of several kinds are gone through, whose statuses take their types from one another.
-const maxInferences = 10
 
 // Inference completes the definitions that come from spec.parent.schema: each field that spec.status sets gets the type of what its
 // expression gives.
@@ -28,314 +27,78 @@ type Inference struct {
 	Awaits func(gvk schema.GroupVersionKind) bool
 }
 
-// Infer completes the definitions of the documents. A kind that a rule of the same text defines is what that rule says; another kind
-// is what a rule of the other documents says, or Schemas. The findings are about fields whose type is not known, and about paths of
-// columns that lead nowhere; a rule with one is partial from then on. A rule that waits for a kind has no finding, and Parent.Awaits
-// names the kind.
-//
-// An expression may read the parent's status, which is what is looked for. So a rule is compiled with a status of any fields,
-// and again with the types that were found, until no new one is found. In the same way the rules are gone through again while the
-// types of another kind become known.
+// Infer completes the definitions of the documents, between their decoding and Compile. A rule with a finding is partial from then
+// on. A rule that waits for a kind has no finding, and Parent.Awaits names the kind.
 func (in Inference) Infer(all ...*syntax.Documents) diagnostic.Findings {
-	made := openapi.Kinds{}
-	var todo []*inference
-	for _, docs := range all {
-		for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
-			if rule.Parent.Definition != nil {
-				todo = append(todo, &inference{options: in, docs: docs, rule: rule, made: made})
-			}
-		}
-	}
-	var changed []schema.GroupVersionKind
-	for round := range maxInferences {
-		before := changed
-		changed = nil
-		for _, i := range todo {
-			if round > 0 && !i.uses(before) {
-				continue
-			}
-			i.infer()
-			changed = append(changed, i.publish()...)
-		}
-		if len(changed) == 0 {
-			break
-		}
-	}
-	var findings diagnostic.Findings
-	for _, i := range todo {
-		findings = append(findings, i.conclude()...)
-	}
-	return findings
+	return inference.Infer(inference.Input{Schemas: in.Schemas, Awaits: in.Awaits, Compile: compileStatus}, all...)
 }
 
-// Layers are schemas of which the first that knows a kind counts.
-type Layers []Schemas
-
-// Schema implements Schemas.
-func (l Layers) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
-	for _, layer := range l {
-		if s := layer.Schema(gvk); s != nil {
-			return s
-		}
-	}
-	return nil
-}
-
-// inference is the search for the types of one rule's status.
-type inference struct {
-	options Inference
-	docs    *syntax.Documents
-	rule    *syntax.Rule
-	// made are the kinds of all rules, as far as they were inferred.
-	made openapi.Kinds
-	// known are the schemas of the leaves of spec.status.
-	known map[*yamltree.Node]map[string]any
-	// given are the kinds that the text defines, as far as their status is known now.
-	given openapi.Kinds
-	// untyped are the findings about fields whose type is not known.
-	untyped diagnostic.Findings
-}
-
-// uses reports whether the rule names one of the kinds, other than that of its parents.
-func (i *inference) uses(kinds []schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(i.rule.Kinds(), func(gvk schema.GroupVersionKind) bool {
-		return gvk != i.rule.Parent.GVK && slices.Contains(kinds, gvk)
-	})
-}
-
-// publish tells the other rules what the kind is, and returns its versions that are not what they were.
-func (i *inference) publish() (changed []schema.GroupVersionKind) {
-	kinds, err := openapi.FromCRD(i.rule.Parent.Definition)
-	if err != nil { // the API server's validation reports it
-		return nil
-	}
-	for gvk, s := range kinds {
-		if before := i.made[gvk]; before == nil || before.Name != s.Name {
-			i.made[gvk] = s
-			changed = append(changed, gvk)
-		}
-	}
-	return changed
-}
-
-// conclude returns what is wrong with the rule, and refuses it for that.
-func (i *inference) conclude() diagnostic.Findings {
-	findings, awaited := i.rule.CheckPaths(), &i.rule.Parent.Awaits
-	for _, f := range i.untyped {
-		switch {
-		case f.Missing == nil || i.options.Awaits == nil || !i.options.Awaits(*f.Missing):
-			findings = append(findings, f)
-		case !slices.Contains(*awaited, *f.Missing):
-			*awaited = append(*awaited, *f.Missing)
-		}
-	}
-	if findings.HasErrors() {
-		i.docs.Refuse(i.rule)
-	}
-	return findings
-}
-
-// infer looks for the types with what is known of all kinds.
-func (i *inference) infer() {
-	i.known, i.untyped = map[*yamltree.Node]map[string]any{}, nil
-	i.rule.Parent.Untyped = false
+// compileStatus compiles spec.status, and what it reads of the rule.
+func compileStatus(r *syntax.Rule, schemas inference.Schemas) (inference.Status, error) {
 	env, err := celenv.Shared()
-	if err != nil { // Compile reports it
-		return
+	if err != nil {
+		return nil, err
 	}
-	if i.rule.Status == nil {
-		i.rule.DefineStatus(nil, false)
-		return
-	}
-	for {
-		i.define()
-		c := newCompiler(i.rule, Options{Schemas: i}, env)
-		c.declare()
-		c.parent(&flow.Uses{})
-		c.status(&flow.Uses{})
-		learned, missing := false, false
-		i.rule.DefineStatus(func(n *yamltree.Node, _ []string) map[string]any {
-			made := i.known[n]
-			if made == nil {
-				made = i.structural(c, n)
-				i.known[n] = made
-				learned, missing = learned || made != nil, missing || made == nil
-			}
-			return orAny(made)
-		}, true)
-		if !learned || !missing {
-			i.finish(c)
-			return
-		}
-	}
+	c := newCompiler(r, Options{Schemas: schemas}, env)
+	c.declare()
+	c.parent(&flow.Uses{})
+	c.status(&flow.Uses{})
+	return writtenStatus{types: c.types, results: c.results}, nil
 }
 
-// finish makes the definition with what was found, and reports the rest.
-func (i *inference) finish(c *compiler) {
-	var list diagnostic.List
-	reported := map[*yamltree.Node]bool{}
-	i.rule.DefineStatus(func(n *yamltree.Node, path []string) map[string]any {
-		made := i.known[n]
-		i.rule.Parent.Untyped = i.rule.Parent.Untyped || made == nil
-		if made != nil || reported[n] || c.isWrong(n) {
-			return orAny(made)
-		}
-		reported[n] = true
-		field := strings.Join(append([]string{"status"}, path...), ".")
-		f := list.Report(i.rule.Source.At(n), diagnostic.CodeStatusType, "the type of %s cannot be inferred", field)
-		switch {
-		case len(path) == 0:
-			f.WithHint("write a mapping of fields, or type them in spec.parent.schema.status")
-		case c.readsOwn(n, path):
-			f.Message += ", because it depends on itself"
-			fallthrough
-		default:
-			f.WithHint("write it in spec.parent.schema: status: %s", typed(path))
-		}
-		f.Missing = i.unknownKind(n)
-		return orAny(nil)
-	}, false)
-	i.untyped = list.Findings(i.rule.Source)
+// writtenStatus implements inference.Status.
+type writtenStatus struct {
+	types   *check.Table
+	results map[*yamltree.Node]result
 }
 
-// unknownKind is a kind without a schema that a part of the status reads; nil: there is none.
-func (i *inference) unknownKind(n *yamltree.Node) *schema.GroupVersionKind {
-	text := textOf(n)
-	reads := func(id string) bool {
-		return id != "" && regexp.MustCompile(`\.`+regexp.QuoteMeta(id)+`\b`).MatchString(text)
-	}
-	throughVariables := regexp.MustCompile(`\b` + flow.RootVariables + `\b`).MatchString(text)
-	check := func(id string, gvk schema.GroupVersionKind) *schema.GroupVersionKind {
-		if gvk.Kind != "" && (reads(id) || throughVariables) && i.Schema(gvk) == nil {
-			return &gvk
-		}
-		return nil
-	}
-	for n := range i.rule.Lookups {
-		if found := check(i.rule.Lookups[n].ID, i.rule.Lookups[n].GVK); found != nil {
-			return found
-		}
-	}
-	for n := range i.rule.Children {
-		template := i.rule.Children[n].Template
-		if template == nil {
-			continue
-		}
-		if found := check(i.rule.Children[n].ID, syntax.TemplateGVK(template)); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-// textOf is all text of a part of a rule.
-func textOf(n *yamltree.Node) string {
-	text, _ := n.Text()
-	for _, f := range n.Fields {
-		text += f.Name + "\n" + textOf(f.Value)
-	}
-	for _, item := range n.Items {
-		text += "\n" + textOf(item)
-	}
-	return text
-}
-
-// define reads the definitions of the text.
-func (i *inference) define() {
-	i.given = openapi.Kinds{}
-	for _, crd := range i.docs.DefinitionsOf(i.rule.Source) {
-		if kinds, err := openapi.FromCRD(crd); err == nil {
-			maps.Copy(i.given, kinds)
-		}
-	}
-}
-
-// Schema implements Schemas.
-func (i *inference) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
-	if s := i.given.Schema(gvk); s != nil {
-		return s
-	}
-	if s := i.made.Schema(gvk); s != nil {
-		return s
-	}
-	return i.options.Schemas.Schema(gvk)
-}
-
-// structural is the schema for what a part of spec.status gives; nil if it is not known.
-func (i *inference) structural(c *compiler, n *yamltree.Node) map[string]any {
-	s := c.writtenSchema(n)
-	if s == nil {
-		return nil
-	}
-	if made, ok := s.Structural(); ok {
-		return made
-	}
-	return nil
-}
-
-// typed is a mapping in which the last of the names has a type.
-func typed(path []string) string {
-	text := path[len(path)-1] + ": TYPE"
-	for _, name := range slices.Backward(path[:len(path)-1]) {
-		text = name + ": {" + text + "}"
-	}
-	return "{" + text + "}"
-}
-
-func orAny(made map[string]any) map[string]any {
-	if made == nil {
-		return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
-	}
-	return made
-}
-
-// isWrong reports whether a part of the rule has an expression that does not compile, which Compile reports.
-func (c *compiler) isWrong(n *yamltree.Node) bool {
+// IsWrong reports whether a part of the rule has an expression that does not compile, which Compile reports.
+func (s writtenStatus) IsWrong(n *yamltree.Node) bool {
 	switch n.Kind {
 	case yamltree.Mapping:
-		return slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool { return c.isWrong(f.Key) || c.isWrong(f.Value) })
+		return slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool { return s.IsWrong(f.Key) || s.IsWrong(f.Value) })
 	case yamltree.Sequence:
-		return slices.ContainsFunc(n.Items, c.isWrong)
+		return slices.ContainsFunc(n.Items, s.IsWrong)
 	}
 	text, _ := n.Text()
-	result, compiled := c.results[n]
-	return syntax.HasExpression(text) && (!compiled || result.wrong)
+	result, compiled := s.results[n]
+	return scanner.HasExpression(text) && (!compiled || result.wrong)
 }
 
-// readsOwn reports whether a part of the status reads itself.
-func (c *compiler) readsOwn(n *yamltree.Node, path []string) bool {
+// Reads reports whether the expression of a scalar reads a path of the parent's status.
+func (s writtenStatus) Reads(n *yamltree.Node, path []string) bool {
 	own := regexp.QuoteMeta(flow.RootParent + ".status." + strings.Join(path, "."))
-	text := strings.ReplaceAll(c.results[n].part.Text, "?", "") // of optional reads
+	text := strings.ReplaceAll(s.results[n].part.Text, "?", "") // of optional reads
 	return regexp.MustCompile(`\b` + own + `\b`).MatchString(text)
 }
 
-// writtenSchema is the schema of what a part of the rule gives, after it was compiled; nil if that is not known.
-func (c *compiler) writtenSchema(n *yamltree.Node) *openapi.Schema {
+// Schema is the schema of what a part of the rule gives, after it was compiled; nil if that is not known.
+func (s writtenStatus) Schema(n *yamltree.Node) *openapi.Schema {
 	switch n.Kind {
 	case yamltree.Mapping:
-		return c.writtenMapping(n)
+		return s.mapping(n)
 	case yamltree.Sequence:
 		var items []*openapi.Schema
 		for _, item := range n.Items {
-			s := c.writtenSchema(item)
-			if result := c.results[item]; result.x != nil && result.part.Spread {
-				s = result.x.Items(c.types)
+			of := s.Schema(item)
+			if result := s.results[item]; result.x != nil && result.part.Spread {
+				of = result.x.Items(s.types)
 			}
-			items = append(items, s)
+			items = append(items, of)
 		}
 		return listOf(openapi.List, items)
 	}
 	text, isText := n.Text()
-	if !isText || !syntax.HasExpression(text) {
+	if !isText || !scanner.HasExpression(text) {
 		return scalarSchema(n.Value)
 	}
-	switch result, compiled := c.results[n]; {
+	switch result, compiled := s.results[n]; {
 	case !compiled:
 		return nil
 	case result.x == nil: // text around expressions
 		return &openapi.Schema{Type: openapi.String}
 	default:
-		return result.x.Written(c.types)
+		return result.x.Written(s.types)
 	}
 }
 
@@ -354,7 +117,7 @@ func scalarSchema(value any) *openapi.Schema {
 	return nil
 }
 
-func (c *compiler) writtenMapping(n *yamltree.Node) *openapi.Schema {
+func (s writtenStatus) mapping(n *yamltree.Node) *openapi.Schema {
 	made := &openapi.Schema{Type: openapi.Object, Fields: map[string]*openapi.Field{}}
 	var values []*openapi.Schema
 	computed := false
@@ -362,12 +125,12 @@ func (c *compiler) writtenMapping(n *yamltree.Node) *openapi.Schema {
 		if f.Value.Kind == yamltree.Scalar && f.Value.Value == nil {
 			continue // null leaves a field out
 		}
-		s := c.writtenSchema(f.Value)
-		if s == nil {
+		of := s.Schema(f.Value)
+		if of == nil {
 			return nil
 		}
-		computed = computed || syntax.HasExpression(f.Name)
-		values, made.Fields[f.Name] = append(values, s), &openapi.Field{Schema: s}
+		computed = computed || scanner.HasExpression(f.Name)
+		values, made.Fields[f.Name] = append(values, of), &openapi.Field{Schema: of}
 	}
 	if computed || len(values) == 0 {
 		return listOf(openapi.Map, values)

@@ -52,6 +52,19 @@ type Schemas interface {
 	Schema(gvk schema.GroupVersionKind) *openapi.Schema
 }
 
+// Layers are schemas of which the first that knows a kind counts.
+type Layers []Schemas
+
+// Schema implements Schemas.
+func (l Layers) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
+	for _, layer := range l {
+		if s := layer.Schema(gvk); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
 // parentVerbs and childVerbs are what the engine does with objects.
 func parentVerbs() []string { return []string{"get", "list", "watch"} }
 
@@ -79,7 +92,7 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []s
 	}
 	if c.opts.Schemas != nil && !c.unchecked[gvk] && c.opts.Schemas.Schema(gvk) == nil {
 		c.unchecked[gvk] = true
-		c.report(c.fieldAt(n, "kind"), diagnostic.CodeNoSchema, "the schema of kind %s in %s is not known here, so its fields are not checked", gvk.Kind, gvk.GroupVersion())
+		c.Report(c.FieldAt(n, "kind"), diagnostic.CodeNoSchema, "the schema of kind %s in %s is not known here, so its fields are not checked", gvk.Kind, gvk.GroupVersion())
 	}
 	c.checkVerbs(k, gvk, n, verbs, "used here")
 	if k.HasStatus && !syntax.IsBuiltIn(gvk.Group) {
@@ -91,18 +104,9 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []s
 // checkVerbs reports a kind whose API cannot do what the rule needs.
 func (c *compiler) checkVerbs(k Kind, gvk schema.GroupVersionKind, n *yamltree.Node, verbs []string, use string) {
 	if lacks := slices.DeleteFunc(verbs, k.Verbs.Has); k.Verbs != nil && len(lacks) > 0 {
-		c.report(c.fieldAt(n, "kind"), diagnostic.CodeUnusableKind, "kind %s in %s cannot be %s: its API has no %s",
+		c.Report(c.FieldAt(n, "kind"), diagnostic.CodeUnusableKind, "kind %s in %s cannot be %s: its API has no %s",
 			gvk.Kind, gvk.GroupVersion(), use, strings.Join(lacks, ", "))
 	}
-}
-
-// fieldAt is where the value of a mapping's field stands, or the mapping where
-// the field has another name by mistake.
-func (c *compiler) fieldAt(n *yamltree.Node, name string) diagnostic.Position {
-	if value := n.Get(name); value != nil {
-		n = value
-	}
-	return c.rule.Source.At(n)
 }
 
 // isUnresolved tells whether a node has to wait until its kind exists.
@@ -137,7 +141,7 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, us
 		code, text = diagnostic.CodeUncheckedKind, kind+" is not known here, so the rule cannot be checked completely"
 	}
 	s := suggestKind(gvk, known)
-	f := c.report(c.fieldAt(n, s.field), code, "%s", text)
+	f := c.Report(c.FieldAt(n, s.field), code, "%s", text)
 	f.Hint, f.Missing = s.hint, &gvk
 	if value := n.Get(s.field); s.meant != "" && value != nil && code == diagnostic.CodeUnknownKind {
 		f.WithEdit(f.Position, value.Raw(), s.meant)

@@ -19,7 +19,7 @@ func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
 	}
 	const path = `(?:parent\.(?:spec|metadata|status)|(?:children|lookups|variables)\.([A-Za-z_]\w*))(?:\.\??[A-Za-z_]\w*|\[[^\]]*\])*`
 	if m := regexp.MustCompile(`^` + path + `$`).FindStringSubmatch(s); m != nil && c.isMember(m[1]) {
-		f := c.reportAt(n, 0, diagnostic.CodeLooksLike, "this is literal text, and not the value of the path")
+		f := c.ReportAt(n, 0, diagnostic.CodeLooksLike, "this is literal text, and not the value of the path")
 		f.WithHint("write ${%s}", s)
 		syntax.SuggestExpression(f, n, s)
 		return
@@ -27,7 +27,7 @@ func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
 	// $(path), {path} and {{path}}.
 	bracketed := regexp.MustCompile(`(?:\$\(|\{\{?) *(` + path + `) *[)}]`)
 	if m := bracketed.FindStringSubmatchIndex(s); m != nil {
-		f := c.reportSpan(n, m[0], m[1]-m[0], diagnostic.CodeLooksLike, "this is literal text, and not the value of the path")
+		f := c.ReportSpan(n, m[0], m[1]-m[0], diagnostic.CodeLooksLike, "this is literal text, and not the value of the path")
 		f.WithHint("write ${%s}", s[m[2]:m[3]])
 		if !n.IsPlain() {
 			f.WithEdit(f.Position, s[m[0]:m[1]], "${"+s[m[2]:m[3]]+"}")
@@ -36,7 +36,7 @@ func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
 	}
 	foreign := regexp.MustCompile(`\{\{-? *(?:\.(?:Values|Release|Chart)\.|request\.)`)
 	if m := foreign.FindStringIndex(s); m != nil {
-		c.reportSpan(n, m[0], m[1]-m[0], diagnostic.CodeLooksLike, "{{ }} means nothing to Kanon, so this is literal text").
+		c.ReportSpan(n, m[0], m[1]-m[0], diagnostic.CodeLooksLike, "{{ }} means nothing to Kanon, so this is literal text").
 			WithHint("write an expression, such as ${parent.metadata.name}")
 	}
 }

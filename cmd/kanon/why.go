@@ -22,8 +22,8 @@ import (
 	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/offline/provenance"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
 )
 
 // whyOptions are the flags of kanon why.
@@ -131,7 +131,7 @@ func (o *whyOptions) why(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	var field syntax.IgnoredPath
+	var field ignore.Path
 	if len(rest) == 1 {
 		if field, err = parseField(cmd, rest[0]); err != nil {
 			return err
@@ -166,11 +166,11 @@ func (o *whyOptions) why(cmd *cobra.Command, args []string) error {
 }
 
 // parseField reads a path as rules have it.
-func parseField(cmd *cobra.Command, text string) (syntax.IgnoredPath, error) {
+func parseField(cmd *cobra.Command, text string) (ignore.Path, error) {
 	if text == "" {
 		return nil, exit.Usagef(cmd, "the field is empty: write a path, such as spec.replicas")
 	}
-	parsed, wrong := syntax.ParsePath(text)
+	parsed, wrong := ignore.Parse(text)
 	switch {
 	case wrong != nil && wrong.Hint != "":
 		return nil, exit.Usagef(cmd, "field %q: %s (%s)", text, wrong.Message, wrong.Hint)

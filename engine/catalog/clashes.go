@@ -7,6 +7,7 @@ import (
 
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/clash"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -16,7 +17,7 @@ type clashes struct {
 	// rules are those that ran at the last update, by id. They are immutable. places has the namespaces that they belong to.
 	rules  map[string]*syntax.Rule
 	places map[string]string
-	found  map[string][]syntax.Clash
+	found  map[string][]clash.Clash
 }
 
 // update finds the clashes between the rules that run, unless these are the same as before. places has the namespace that each
@@ -25,7 +26,7 @@ func (c *clashes) update(running map[string]*syntax.Rule, places map[string]stri
 	if maps.Equal(running, c.rules) {
 		return
 	}
-	c.rules, c.places, c.found = running, places, make(map[string][]syntax.Clash)
+	c.rules, c.places, c.found = running, places, make(map[string][]clash.Clash)
 	for _, place := range slices.Compact(slices.Sorted(maps.Values(places))) {
 		c.updatePlace(place)
 	}
@@ -41,7 +42,7 @@ func (c *clashes) updatePlace(place string) {
 	for i, id := range ids {
 		all[i] = running[id]
 	}
-	for i, found := range syntax.Clashes(all) {
+	for i, found := range clash.Find(all) {
 		c.found[ids[i]] = found
 	}
 }
@@ -50,9 +51,9 @@ func (c *clashes) updatePlace(place string) {
 // only for kinds that have conditions.
 func (c *clashes) lines(id string, schemas rules.Schemas) []string {
 	var lines []string
-	for _, clash := range c.found[id] {
-		if clash.ConditionsOf.Empty() || mayHaveConditions(schemas.Schema(clash.ConditionsOf)) {
-			lines = append(lines, c.rules[id].Clashing(clash).String())
+	for _, found := range c.found[id] {
+		if found.ConditionsOf.Empty() || mayHaveConditions(schemas.Schema(found.ConditionsOf)) {
+			lines = append(lines, found.Finding(c.rules[id]).String())
 		}
 	}
 	return lines

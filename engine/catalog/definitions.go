@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"kanon.dev/kanon/rules/clash"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -177,7 +178,7 @@ func (d *definitions) clash(name string, loser, owner Definition) {
 	if owner.rule != nil {
 		where = fmt.Sprintf("rule %s, in %s", owner.Rule, owner.Text)
 		for _, pair := range [][2]*syntax.Rule{{owner.rule, loser.rule}, {loser.rule, owner.rule}} {
-			d.clashes[pair[0]] = append(d.clashes[pair[0]], pair[0].Clashing(pair[0].ClashOfSchemas(pair[1])).String())
+			d.clashes[pair[0]] = append(d.clashes[pair[0]], clash.OfSchemas(pair[0], pair[1]).Finding(pair[0]).String())
 		}
 	}
 	if differs {

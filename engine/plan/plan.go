@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/engine/impersonation"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -158,7 +159,7 @@ func (p *Plan) planChild(child *program.Child) {
 }
 
 // PathsOf are paths of a rule as the writer takes them.
-func PathsOf(ignored []syntax.IgnoredPath) []fieldset.Path {
+func PathsOf(ignored []ignore.Path) []fieldset.Path {
 	out := make([]fieldset.Path, len(ignored))
 	for i, path := range ignored {
 		out[i] = make(fieldset.Path, len(path))

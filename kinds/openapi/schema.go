@@ -64,6 +64,12 @@ type Schema struct {
 // FormatQuantity is the format of a resource.Quantity, such as 500m or 1Gi.
 const FormatQuantity = "quantity"
 
+// Formats of text that expressions compute with.
+const (
+	FormatTime     = "date-time"
+	FormatDuration = "duration"
+)
+
 // QuantityPattern is the pattern of a resource.Quantity in a CustomResourceDefinition, as controller-gen writes it
 // (https://github.com/kubernetes-sigs/controller-tools/blob/main/pkg/crd/known_types.go). An IntOrString with it is a quantity: the API
 // server warns of a format that it does not check.

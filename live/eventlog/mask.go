@@ -9,7 +9,7 @@ import (
 	"kanon.dev/kanon/live/installed"
 	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/redact/clustersecrets"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 )
 
 // Mask hides values of Secrets in Events of rules that have to do with Secrets: a message of spec.events may have one in it. It reads
@@ -46,7 +46,7 @@ func (m *Mask) Hide(ctx context.Context, e Event) Event {
 // emits reports whether an Event with a reason may be one of spec.events.
 func emits(rule *installed.Rule, reason string) bool {
 	for _, event := range rule.Decoded.Events {
-		if text, ok := event.Reason.Text(); !ok || text == reason || syntax.HasExpression(text) {
+		if text, ok := event.Reason.Text(); !ok || text == reason || scanner.HasExpression(text) {
 			return true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -174,7 +175,7 @@ func (a *adder) child(child *program.Child, template *yamltree.Node) {
 		kind, _ := role.Get("kind").Text()
 		name, ok := role.Get("name").Text()
 		right := Right{Group: gvr.Group, Resource: strings.ToLower(kind) + "s", Verbs: []string{"bind"}, For: []string{"roles granted by children"}}
-		if ok && !syntax.HasExpression(name) {
+		if ok && !scanner.HasExpression(name) {
 			right.Names = []string{name}
 		}
 		if kind == "Role" || kind == "ClusterRole" {

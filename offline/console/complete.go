@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -53,7 +53,7 @@ func matching(words []string, begin string) []string {
 // wordStart is where the name begins that a line ends with.
 func wordStart(line string) int {
 	from := len(line)
-	for from > 0 && syntax.IsNameByte(line[from-1]) {
+	for from > 0 && scanner.IsNameByte(line[from-1]) {
 		from--
 	}
 	return from
@@ -76,7 +76,7 @@ func path(line string) string {
 			}
 			from = open
 			continue
-		case !syntax.IsNameByte(c) && c != '.' && c != '?':
+		case !scanner.IsNameByte(c) && c != '.' && c != '?':
 			if c == ')' || c == '"' || c == '\'' {
 				return "" // what a call gives is not evaluated for a completion
 			}

@@ -20,6 +20,7 @@ import (
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -189,21 +190,21 @@ func (s *Session) refused(text string) *diagnostic.Finding {
 }
 
 // expressions are those in a text: the text itself, or what is in ${…}.
-func expressions(text string) []syntax.Part {
-	if !syntax.HasExpression(text) {
-		return []syntax.Part{{Expr: true, Text: text}}
+func expressions(text string) []scanner.Part {
+	if !scanner.HasExpression(text) {
+		return []scanner.Part{{Expr: true, Text: text}}
 	}
-	parts, err := syntax.Scan(text)
+	parts, err := scanner.Scan(text)
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(parts, func(p syntax.Part) bool { return !p.Expr })
+	return slices.DeleteFunc(parts, func(p scanner.Part) bool { return !p.Expr })
 }
 
 // parse makes a node of what was asked: text, or a mapping or a list with expressions in it.
 func parse(text string) (source *yamltree.Source, n *yamltree.Node, isExpression bool, findings diagnostic.Findings) {
 	source, n = yamltree.NewText(name, text)
-	if !syntax.HasExpression(text) {
+	if !scanner.HasExpression(text) {
 		return source, n, true, nil
 	}
 	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "- ") && !strings.Contains(text, "\n") {

@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -170,7 +171,7 @@ func expressionIn(n *yamltree.Node) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	if parts, err := syntax.Scan(strings.TrimSpace(text)); err == nil && len(parts) == 1 && parts[0].Expr {
+	if parts, err := scanner.Scan(strings.TrimSpace(text)); err == nil && len(parts) == 1 && parts[0].Expr {
 		text = parts[0].Text
 	}
 	return strings.Join(strings.Fields(text), " "), true
@@ -253,7 +254,7 @@ func (b *builder) reads(n *yamltree.Node, names celenv.Scope) []read {
 	if !ok {
 		return ids
 	}
-	parts, err := syntax.Scan(text)
+	parts, err := scanner.Scan(text)
 	if err != nil {
 		b.fail(err)
 		return ids

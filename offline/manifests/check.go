@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/kinds/definitions"
 	builtinschemas "kanon.dev/kanon/kinds/openapi/builtin"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/clash"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
@@ -144,10 +145,10 @@ func refusedDefinitions(ctx context.Context, docs *syntax.Documents) diagnostic.
 // clashes says which of the rules that would run at the same time do something to the same objects.
 func clashes(together []*syntax.Rule, kinds *Kinds) diagnostic.Findings {
 	var findings diagnostic.Findings
-	for i, found := range syntax.Clashes(together) {
-		for _, clash := range found {
-			if clash.ConditionsOf.Empty() || kinds.TakesConditions(clash.ConditionsOf) {
-				findings = append(findings, together[i].Clashing(clash))
+	for i, all := range clash.Find(together) {
+		for _, found := range all {
+			if found.ConditionsOf.Empty() || kinds.TakesConditions(found.ConditionsOf) {
+				findings = append(findings, found.Finding(together[i]))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -76,7 +77,7 @@ func (w *world) policyOf(node string, rendered *unstructured.Unstructured) field
 	return fieldset.Policy{Ignore: pathsOf(w.ignored(node, rendered)), Relinquished: pathsOf(w.ignores(rendered))}
 }
 
-func pathsOf(ignored []syntax.IgnoredPath) []fieldset.Path {
+func pathsOf(ignored []ignore.Path) []fieldset.Path {
 	out := make([]fieldset.Path, len(ignored))
 	for i, path := range ignored {
 		out[i] = make(fieldset.Path, len(path))

@@ -16,6 +16,7 @@ import (
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/offline/overlay"
 	"kanon.dev/kanon/redact"
+	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -56,7 +57,7 @@ type world struct {
 	// check says why the API server would refuse an object.
 	check func(object, old *unstructured.Unstructured) error
 	// ignores has the fields of a rendered object that are left to others for now.
-	ignores func(*unstructured.Unstructured) []syntax.IgnoredPath
+	ignores func(*unstructured.Unstructured) []ignore.Path
 	// secrets are the values of the Secrets that were given, looked up and rendered.
 	secrets redact.Values
 }
@@ -214,12 +215,12 @@ func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstr
 }
 
 // ignored are the fields of a rendered object that are left to others.
-func (w *world) ignored(node string, rendered *unstructured.Unstructured) []syntax.IgnoredPath {
+func (w *world) ignored(node string, rendered *unstructured.Unstructured) []ignore.Path {
 	return slices.Concat(w.children[node].Ignore, w.ignores(rendered))
 }
 
 // leave gives an ignored field the value that it has, where what holds it exists.
-func leave(in, live any, path syntax.IgnoredPath) {
+func leave(in, live any, path ignore.Path) {
 	step, rest := path[0], path[1:]
 	switch in := in.(type) {
 	case map[string]any:
@@ -250,7 +251,7 @@ func leave(in, live any, path syntax.IgnoredPath) {
 }
 
 // selects says whether an item of a list is one that a step names.
-func selects(step syntax.PathStep, item any) bool {
+func selects(step ignore.Step, item any) bool {
 	fields, ok := item.(map[string]any)
 	for name, text := range step.Keys {
 		ok = ok && fmt.Sprint(fields[name]) == text

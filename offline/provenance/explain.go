@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -197,9 +198,9 @@ func hide(object any, p Path) {
 }
 
 // Below is the explanation of one field, or of all that is below it. ok is false if neither the object nor a rule has it.
-func (e *Explanation) Below(path syntax.IgnoredPath) (part *Explanation, ok bool) {
+func (e *Explanation) Below(path ignore.Path) (part *Explanation, ok bool) {
 	if e.Object.Group == "" && e.Object.Kind == "Secret" && path[0].Field == "stringData" {
-		path = append(syntax.IgnoredPath{{Field: "data"}}, path[1:]...) // where the API server keeps it
+		path = append(ignore.Path{{Field: "data"}}, path[1:]...) // where the API server keeps it
 	}
 	at, _ := find(e.live, path)
 	out := *e

@@ -7,7 +7,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -80,18 +80,18 @@ func (p Path) String() string {
 		case i > 0 && s.Index < 0 && yamltree.IsPathName(s.Name):
 			b.WriteString("." + s.Name)
 		default:
-			b.WriteString(syntax.IgnoredPath{s.inRule()}.String())
+			b.WriteString(ignore.Path{s.inRule()}.String())
 		}
 	}
 	return b.String()
 }
 
 // inRule is the step as a rule has it.
-func (s Step) inRule() syntax.PathStep {
+func (s Step) inRule() ignore.Step {
 	if s.Key != "" {
-		return syntax.PathStep{Keys: map[string]string{s.Key: s.Value}}
+		return ignore.Step{Keys: map[string]string{s.Key: s.Value}}
 	}
-	return syntax.PathStep{Field: s.Name}
+	return ignore.Step{Field: s.Name}
 }
 
 // MarshalText implements encoding.TextMarshaler.

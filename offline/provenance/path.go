@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/ignore"
 )
 
 // itemStep is the step to an item of a list. The item is told apart by one of the fields that the lists of Kubernetes have for that, if
@@ -61,7 +61,7 @@ func locate(object any, p Path) (at Path, value any, exists bool) {
 }
 
 // find is the part of an object that the path of a rule leads to. exists is false if the object has no such field.
-func find(object any, path syntax.IgnoredPath) (at Path, exists bool) {
+func find(object any, path ignore.Path) (at Path, exists bool) {
 	value := object
 	for _, step := range path {
 		if step.Keys == nil {

@@ -18,7 +18,7 @@ import (
 	"kanon.dev/kanon/offline/preview"
 	"kanon.dev/kanon/offline/provenance"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/ignore"
 )
 
 var update = flag.Bool("update", false, "rewrite what is wanted in testdata")
@@ -117,7 +117,7 @@ func (c *testCase) answer(t *testing.T, question string) string {
 	}
 	e := provenance.Explain(live, writings)
 	if len(words) == 3 {
-		path, wrong := syntax.ParsePath(words[2])
+		path, wrong := ignore.Parse(words[2])
 		if wrong != nil {
 			t.Fatal(wrong.Message)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/ignore"
 )
 
 // Writing is what one rule writes to an object.
@@ -25,7 +25,7 @@ type Writing struct {
 	Manager string  `json:"manager"`
 	Fields  []Field `json:"-"`
 	// Ignored are the fields that are left to others.
-	Ignored []syntax.IgnoredPath `json:"-"`
+	Ignored []ignore.Path `json:"-"`
 	// Problem says why nothing is rendered now, and Kept why nothing is written. They may be empty.
 	Problem string `json:"problem,omitempty"`
 	Kept    string `json:"kept,omitempty"`
@@ -170,7 +170,7 @@ func managers(owners []Owner) string {
 }
 
 // ignored is the path of ignore that leads to a field; empty if none does.
-func ignored(p Path, paths []syntax.IgnoredPath) string {
+func ignored(p Path, paths []ignore.Path) string {
 	for _, path := range paths {
 		if leads(path, p) {
 			return path.String()
@@ -181,7 +181,7 @@ func ignored(p Path, paths []syntax.IgnoredPath) string {
 
 // leads reports whether a path of a rule leads to a field, or to a whole that it is a part of. Items are told apart by the key that
 // the field has.
-func leads(path syntax.IgnoredPath, p Path) bool {
+func leads(path ignore.Path, p Path) bool {
 	if len(p) < len(path) {
 		return false
 	}

@@ -1,4 +1,4 @@
-// Package check compares a rule with the schemas of the kinds that it names.
+// Package check finds the types of expressions, with the schemas of the kinds that they read.
 //
 // A Parser parses expressions and has CEL check them, with CEL's messages in plain words (cel.go).
 // Check then finds the types in an expression. It knows what
@@ -11,16 +11,11 @@
 //	x.Exist         // the paths that exist if the expression is true
 //	x.Conversions   // text that the expression reads as a time
 //
-// A Template compares what a rule renders with the schema of the kind, field by field. What is
-// written out is compared as it stands (written.go, list.go), and what an expression gives by its
-// type (result.go):
-//
-//	check.Template{Compiler: c, Table: table, Source: source}.Check(node, "Deployment", schema)
-//
 // Three questions are asked of types, and each has one answer. Can two values be equal, and does a
 // function take a value: relation.go. Does a field take a value, and if not, how is it converted:
 // misfit.go. What does the value of a field count as in an expression: Table, in type.go.
 //
 // The package knows nothing of the compiler, and of the program only which reads mean something
-// else than JSON has. messages.go and words.go have the texts.
+// else than JSON has. messages.go and words.go have the texts. What a template gives is compared with its schema by
+// package conform.
 package check

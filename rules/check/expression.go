@@ -60,11 +60,28 @@ type Expression struct {
 	// nodes are the types of the nodes.
 	nodes map[int64]Type
 	// missing are the reads of fields that may be missing.
-	missing map[int64]missingRead
+	missing map[int64]MissingRead
 }
 
 // Path is the whole expression, if it is a path that is not too long for a message.
 func (x *Expression) Path() string { return pathText(x.expr, x.expr.Root()) }
+
+// Parsed is the expression itself.
+func (x *Expression) Parsed() *celenv.Expression { return x.expr }
+
+// TypeAt is the type of a node.
+func (x *Expression) TypeAt(e ast.Expr) Type {
+	if v, walked := x.nodes[e.ID()]; walked {
+		return v
+	}
+	return Of(x.expr.TypeOf(e.ID()))
+}
+
+// MissingRead is what was reported about a node that reads a field which may be missing.
+func (x *Expression) MissingRead(e ast.Expr) (MissingRead, bool) {
+	read, ok := x.missing[e.ID()]
+	return read, ok
+}
 
 // checker walks over one expression with the types that schemas give to what it reads. What it
 // finds is reported. The program that runs does not depend on it, but for the conversions.
@@ -91,7 +108,7 @@ func Check(in Input) *Expression {
 	c := &checker{
 		Input: in, inPath: map[int64]bool{}, asked: map[string]bool{}, warned: map[string]bool{}, joined: map[int64]bool{},
 		out: &Expression{
-			expr: in.Expr, nodes: map[int64]Type{}, missing: map[int64]missingRead{},
+			expr: in.Expr, nodes: map[int64]Type{}, missing: map[int64]MissingRead{},
 			Conversions: map[int64]run.Conversion{}, Encoded: map[int64]*openapi.Schema{},
 		},
 	}

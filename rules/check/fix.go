@@ -16,39 +16,39 @@ import (
 // Hints are for people, and some of them are exact: "write string(parent.spec.port)" says what to write in the place of a node.
 // What is written there is the node as its author wrote it, and not as a hint shows it.
 
-// fixer makes the fixes of an expression.
-type fixer struct {
-	expr *celenv.Expression
-	// at is the position of an offset in the expression.
-	at func(offset int) diagnostic.Position
-	// quote begins and ends text in the expression, where that is not a quote of YAML.
-	quote string
+// Fixer makes the fixes of an expression.
+type Fixer struct {
+	Expr *celenv.Expression
+	// At is the position of an offset in the expression.
+	At func(offset int) diagnostic.Position
+	// Quote begins and ends text in the expression, where that is not a quote of YAML.
+	Quote string
 }
 
 var isFunction = regexp.MustCompile(`^[a-z]+$`)
 
-// advise gives a finding a hint, and a fix if the hint says what to write in the place of one of some nodes. short is how hints
+// Advise gives a finding a hint, and a fix if the hint says what to write in the place of one of some nodes. short is how hints
 // show a node.
-func (x fixer) advise(f *diagnostic.Finding, hint string, short func(ast.Expr) string, nodes ...ast.Expr) {
+func (x Fixer) Advise(f *diagnostic.Finding, hint string, short func(ast.Expr) string, nodes ...ast.Expr) {
 	f.Hint = hint
 	written, exact := strings.CutPrefix(hint, "write ")
 	if !exact || strings.Contains(hint, "…") {
 		return
 	}
 	for _, e := range nodes {
-		offset, text, ok := flow.Extent(x.expr, e)
+		offset, text, ok := flow.Extent(x.Expr, e)
 		if !ok {
 			continue
 		}
 		if after := x.rewritten(e, written, short(e), text); after != "" {
-			f.WithEdit(x.at(offset), text, after)
+			f.WithEdit(x.At(offset), text, after)
 			return
 		}
 	}
 }
 
 // rewritten is what a hint says to write in the place of a node; empty if it is about something else.
-func (x fixer) rewritten(e ast.Expr, written, short, text string) string {
+func (x Fixer) rewritten(e ast.Expr, written, short, text string) string {
 	if function, ok := strings.CutSuffix(written, "("+short+")"); ok && isFunction.MatchString(function) {
 		return function + "(" + text + ")"
 	}
@@ -58,13 +58,13 @@ func (x fixer) rewritten(e ast.Expr, written, short, text string) string {
 		case isText && (written == plain+" without quotes" || written == plain):
 			return plain
 		case !isText && (written == strconv.Quote(short) || written == "'"+short+"'"):
-			return x.quote + text + x.quote
+			return x.Quote + text + x.Quote
 		}
 		return ""
 	}
 	for _, before := range []string{short, "(" + short + ")"} {
 		if rest, ok := strings.CutPrefix(written, before); ok && rest != "" && strings.ContainsAny(rest[:1], " .") {
-			return strings.Replace(before, short, text, 1) + strings.NewReplacer(`""`, x.quote+x.quote, "'true'", x.quote+"true"+x.quote).Replace(rest)
+			return strings.Replace(before, short, text, 1) + strings.NewReplacer(`""`, x.Quote+x.Quote, "'true'", x.Quote+"true"+x.Quote).Replace(rest)
 		}
 	}
 	return ""

@@ -84,7 +84,7 @@ func (c *checker) writeAsString(e ast.Expr) string {
 
 // advise gives a finding a hint about one of some nodes, and the fix that it is.
 func (c *checker) advise(f *diagnostic.Finding, hint string, nodes ...ast.Expr) {
-	fixer{expr: c.Expr, at: c.At, quote: c.Quote}.advise(f, hint, c.short, nodes...)
+	Fixer{Expr: c.Expr, At: c.At, Quote: c.Quote}.Advise(f, hint, c.short, nodes...)
 }
 
 // literalWords is a literal as an author writes it.
@@ -100,7 +100,7 @@ func (c *checker) unknownField(s flow.Step, of *openapi.Schema) {
 	if s.Asks {
 		f.Message += ", so has() is always false"
 	}
-	names := fieldNames(of)
+	names := FieldNames(of)
 	switch f.Suggest(s.Name, names); {
 	case f.Hint != "":
 	case len(names) <= maxShownFields:

@@ -9,30 +9,32 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// misfit is why values of a type cannot stand in a field.
-type misfit struct {
-	want, got string
-	// field is one that an object has and should not have.
-	field string
-	// convert is how a value is made to fit, with %s for the expression. It is empty if that is
+// Misfit is why values of a type cannot stand in a field.
+type Misfit struct {
+	Want, Got string
+	// Field is one that an object has and should not have.
+	Field string
+	// Convert is how a value is made to fit, with %s for the expression. It is empty if that is
 	// not known.
-	convert string
+	Convert string
 }
 
-// hintFor is what to write in place of source. compound is true if source needs parentheses
+// HintFor is what to write in place of source. compound is true if source needs parentheses
 // before a dot.
-func (m *misfit) hintFor(source string, compound bool) string {
-	if compound && strings.Contains(m.convert, "%s.") {
+func (m *Misfit) HintFor(source string, compound bool) string {
+	if compound && strings.Contains(m.Convert, "%s.") {
 		source = "(" + source + ")"
 	}
-	return strings.ReplaceAll(m.convert, "%s", source)
+	return strings.ReplaceAll(m.Convert, "%s", source)
 }
 
 // maxCompared is how deep two types are compared: a schema may contain itself.
 const maxCompared = 20
 
-// misfit compares what is known of a value with a schema. It is nil if the value can fit.
-func (t *Table) misfit(v Type, s *openapi.Schema, depth int) *misfit {
+// Misfit compares what is known of a value with a schema. It is nil if the value can fit.
+func (t *Table) Misfit(v Type, s *openapi.Schema) *Misfit { return t.misfit(v, s, 0) }
+
+func (t *Table) misfit(v Type, s *openapi.Schema, depth int) *Misfit {
 	if s == nil || s.Type == openapi.Any || depth > maxCompared {
 		return nil
 	}
@@ -41,14 +43,14 @@ func (t *Table) misfit(v Type, s *openapi.Schema, depth int) *misfit {
 	case IsOptional(typ):
 		m := t.misfit(v.Inner(), s, depth+1)
 		if m != nil {
-			m = &misfit{want: m.want, got: m.got + ", where it exists", convert: m.forEach("write %s.optMap(v, ", ")")}
+			m = &Misfit{Want: m.Want, Got: m.Got + ", where it exists", Convert: m.forEach("write %s.optMap(v, ", ")")}
 		}
 		return m
 	case isLoose(typ) || typ.Kind() == types.NullTypeKind:
 		if v.schema == nil || v.schema.Type != openapi.IntOrString || !isList && !isMapping && s.Type != openapi.Boolean {
 			return nil
 		}
-		return &misfit{want: wants(s), got: wants(v.schema)} // neither truth nor list nor map
+		return &Misfit{Want: Wants(s), Got: Wants(v.schema)} // neither truth nor list nor map
 	case typ.Kind() == types.ListKind && isList:
 		return t.misfit(t.Element(v), s.Items, depth+1).within("a list", "write %s.map(v, ")
 	case typ.Kind() == types.MapKind && s.Type == openapi.Map:
@@ -58,68 +60,68 @@ func (t *Table) misfit(v Type, s *openapi.Schema, depth int) *misfit {
 	case typ.Kind() == types.StructKind && isMapping:
 		return t.objectMisfit(t.schemaOf(v), s, depth)
 	case typ.Kind() == types.StructKind:
-		return &misfit{want: wants(s), got: "a mapping"}
+		return &Misfit{Want: Wants(s), Got: "a mapping"}
 	case typ.Kind() == types.ListKind || typ.Kind() == types.MapKind:
-		return &misfit{want: wants(s), got: v.String()}
+		return &Misfit{Want: Wants(s), Got: v.String()}
 	default:
-		convert, fits := fitting(typ.Kind(), s)
+		convert, fits := Fitting(typ.Kind(), s)
 		if fits {
 			return nil
 		}
-		return &misfit{want: wants(s), got: v.String(), convert: convert}
+		return &Misfit{Want: Wants(s), Got: v.String(), Convert: convert}
 	}
 }
 
 // forEach is how each value, called v, of what holds such values is made to fit.
-func (m *misfit) forEach(before, after string) string {
-	if m.convert == "" {
+func (m *Misfit) forEach(before, after string) string {
+	if m.Convert == "" {
 		return ""
 	}
-	return before + strings.TrimPrefix(m.hintFor("v", false), "write ") + after
+	return before + strings.TrimPrefix(m.HintFor("v", false), "write ") + after
 }
 
 // within is the misfit of a list or a map of such values; nil of nil.
-func (m *misfit) within(container, convert string) *misfit {
+func (m *Misfit) within(container, convert string) *Misfit {
 	if m == nil {
 		return nil
 	}
-	out := &misfit{convert: m.forEach(convert, ")")}
-	want, got := plural(m.want), plural(m.got)
+	out := &Misfit{Convert: m.forEach(convert, ")")}
+	want, got := plural(m.Want), plural(m.Got)
 	switch {
-	case m.field != "":
-		out.want, out.got = container+" of mappings without "+m.field, container+" of some that have it"
+	case m.Field != "":
+		out.Want, out.Got = container+" of mappings without "+m.Field, container+" of some that have it"
 	case want != "" && got != "":
-		out.want, out.got = container+" of "+want, container+" of "+got
+		out.Want, out.Got = container+" of "+want, container+" of "+got
 	default:
-		out.want, out.got = container+" in which each value is "+m.want, container+" in which each is "+m.got
+		out.Want, out.Got = container+" in which each value is "+m.Want, container+" in which each is "+m.Got
 	}
 	return out
 }
 
 // objectMisfit compares an object with a mapping, as far as its fields always exist.
-func (t *Table) objectMisfit(from, s *openapi.Schema, depth int) *misfit {
+func (t *Table) objectMisfit(from, s *openapi.Schema, depth int) *Misfit {
 	if from == nil || from == s {
 		return nil
 	}
-	for _, name := range fieldNames(from) {
+	for _, name := range FieldNames(from) {
 		field := from.Fields[name]
 		if !field.Required {
 			continue
 		}
 		into, ok := s.At(name)
 		if !ok {
-			return &misfit{want: "a mapping without " + name, got: "one that has it", field: name, convert: diagnostic.DidYouMean(name, fieldNames(s))}
+			return &Misfit{Want: "a mapping without " + name, Got: "one that has it", Field: name, Convert: diagnostic.DidYouMean(name, FieldNames(s))}
 		}
 		if m := t.misfit(t.Of(field.Schema), into, depth+1); m != nil {
-			return &misfit{want: "a mapping in which " + name + " is " + m.want, got: "one in which it is " + m.got}
+			return &Misfit{Want: "a mapping in which " + name + " is " + m.Want, Got: "one in which it is " + m.Got}
 		}
 	}
 	return nil
 }
 
-// fitting reports whether a field takes the scalars of a kind, and if not, how they are made to
+// Fitting reports whether a field takes the scalars of a kind, and if not, how they are made to
 // fit.
-func fitting(kind types.Kind, s *openapi.Schema) (convert string, fits bool) {
+func Fitting(kind types.Kind, s *openapi.Schema) (convert string, fits bool) {
 	isInt, isText := kind == types.IntKind || kind == types.UintKind, kind == types.StringKind
 	isNumber := isInt || kind == types.DoubleKind
 	switch s.Type {

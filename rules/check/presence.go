@@ -16,12 +16,12 @@ import (
 	"kanon.dev/kanon/rules/flow"
 )
 
-// missingRead is a read of a field that may be missing.
-type missingRead struct {
-	// finding reports it.
-	finding *diagnostic.Finding
-	// optional is the read as it is written for a field that may be missing.
-	optional string
+// MissingRead is a read of a field that may be missing.
+type MissingRead struct {
+	// Finding reports it.
+	Finding *diagnostic.Finding
+	// Optional is the read as it is written for a field that may be missing.
+	Optional string
 }
 
 // mayBeMissing warns of a field that is read as if it always existed.
@@ -56,7 +56,7 @@ func (c *checker) warnMissing(s flow.Step, optional, reason string) {
 	}
 	c.warned[path] = true
 	finding := c.Report(id, s.Name, diagnostic.CodeOptionalField, "%s may be missing: %s", path, reason)
-	c.out.missing[id] = missingRead{finding: finding, optional: optional}
+	c.out.missing[id] = MissingRead{Finding: finding, Optional: optional}
 	ask := "has(" + path + ")"
 	if s.Index != nil {
 		ask = strconv.Quote(s.Name) + " in " + c.Expr.Source(s.Operand)

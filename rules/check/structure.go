@@ -52,7 +52,7 @@ func (t *Table) writtenBy(x *Expression, e ast.Expr) *openapi.Schema {
 			return made
 		}
 	case ast.ComprehensionKind:
-		if item := mapped(e.AsComprehension()); item != nil {
+		if item := Mapped(e.AsComprehension()); item != nil {
 			if s := t.writtenBy(x, item); s != nil && e.AsComprehension().AccuInit().Kind() == ast.ListKind {
 				return &openapi.Schema{Type: openapi.List, Items: s}
 			}
@@ -150,12 +150,32 @@ func scalarSchema(kind types.Kind) *openapi.Schema {
 	case types.StringKind:
 		return &openapi.Schema{Type: openapi.String}
 	case types.TimestampKind:
-		return &openapi.Schema{Type: openapi.String, Format: formatTime}
+		return &openapi.Schema{Type: openapi.String, Format: openapi.FormatTime}
 	case types.DurationKind:
-		return &openapi.Schema{Type: openapi.String, Format: formatDuration}
+		return &openapi.Schema{Type: openapi.String, Format: openapi.FormatDuration}
 	case types.BytesKind:
 		return &openapi.Schema{Type: openapi.String, Format: openapi.FormatByte}
 	default:
 		return nil
 	}
+}
+
+// Mapped is what list.map(x, …) makes of each item; nil for another loop.
+func Mapped(c ast.ComprehensionExpr) ast.Expr {
+	step := c.LoopStep()
+	if step.Kind() == ast.CallKind && step.AsCall().FunctionName() == operators.Conditional {
+		step = step.AsCall().Args()[1] // of list.map(x, condition, …)
+	}
+	if step.Kind() != ast.CallKind || step.AsCall().FunctionName() != operators.Add {
+		return nil
+	}
+	args := step.AsCall().Args()
+	if len(args) != 2 || !isAccumulator(args[0]) || args[1].Kind() != ast.ListKind || args[1].AsList().Size() != 1 {
+		return nil
+	}
+	item := args[1].AsList().Elements()[0]
+	if item.Kind() == ast.IdentKind && item.AsIdent() == c.IterVar() {
+		return nil // list.filter(x, …): nothing is made
+	}
+	return item
 }

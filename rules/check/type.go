@@ -160,9 +160,9 @@ func (t *Table) newType(s *openapi.Schema) *types.Type {
 		return types.NewListType(t.celType(s.Items))
 	case openapi.String:
 		switch s.Format {
-		case formatTime, "date":
+		case openapi.FormatTime, "date":
 			return types.TimestampType
-		case formatDuration:
+		case openapi.FormatDuration:
 			return types.DurationType
 		case openapi.FormatByte:
 			return types.BytesType
@@ -249,8 +249,8 @@ func ScalarType(value any) Type {
 	return Type{}
 }
 
-// fieldNames lists the fields of an object, sorted.
-func fieldNames(s *openapi.Schema) []string { return slices.Sorted(maps.Keys(s.Fields)) }
+// FieldNames lists the fields of an object, sorted.
+func FieldNames(s *openapi.Schema) []string { return slices.Sorted(maps.Keys(s.Fields)) }
 
 // inner is the type of an optional's value, and every other type as it is.
 func inner(t *types.Type) *types.Type {

@@ -41,8 +41,8 @@ func typeWords(t *types.Type) string {
 	}
 }
 
-// wants says what a schema takes, for a sentence.
-func wants(s *openapi.Schema) string {
+// Wants says what a schema takes, for a sentence.
+func Wants(s *openapi.Schema) string {
 	switch s.Type {
 	case openapi.Object, openapi.Map:
 		return "a mapping"
@@ -80,8 +80,8 @@ func plural(words string) string {
 	return ""
 }
 
-// listed joins names: a, b and c.
-func listed(names []string, word string) string {
+// Listed joins names: a, b and c.
+func Listed(names []string, word string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}
@@ -148,8 +148,8 @@ func hasTextForm(t Type) bool {
 	}
 }
 
-// isOperator reports whether an expression is an operator with its operands.
-func isOperator(e ast.Expr) bool {
+// IsOperator reports whether an expression is an operator with its operands.
+func IsOperator(e ast.Expr) bool {
 	if e.Kind() != ast.CallKind {
 		return false
 	}

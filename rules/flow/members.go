@@ -7,6 +7,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -201,7 +202,7 @@ func (a *analyzer) statusField(e ast.Expr, name string) {
 	}
 	var names []string
 	for _, f := range status.Fields {
-		if syntax.HasExpression(f.Name) {
+		if scanner.HasExpression(f.Name) {
 			return // it may be one of these
 		}
 		names = append(names, f.Name)

@@ -6,7 +6,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 )
 
 // Unknown reports the names and the functions in an expression that do not exist, with what to
@@ -135,7 +135,7 @@ func dashedName(text string, n celenv.Name) string {
 		return "…/" + n.Name // where the key begins cannot be seen
 	}
 	start := at - 1
-	for start > 0 && (syntax.IsNameByte(text[start-1]) || text[start-1] == '-') {
+	for start > 0 && (scanner.IsNameByte(text[start-1]) || text[start-1] == '-') {
 		start--
 	}
 	if start == at-1 || start == 0 || text[start-1] != '.' && text[start-1] != '?' {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -39,7 +39,7 @@ func Written(n *yamltree.Node, path []string) []writtenField {
 	}
 	var out []writtenField
 	for _, f := range n.Fields {
-		if syntax.HasExpression(f.Name) {
+		if scanner.HasExpression(f.Name) {
 			out = append(out, writtenField{Path: path, as: asComputed})
 			continue
 		}
@@ -51,11 +51,11 @@ func Written(n *yamltree.Node, path []string) []writtenField {
 // isWhole reports whether a scalar is one expression and nothing else.
 func isWhole(n *yamltree.Node) bool {
 	text, _ := n.Text()
-	parts, err := syntax.Scan(text)
+	parts, err := scanner.Scan(text)
 	if err != nil {
 		return false
 	}
-	_, whole := syntax.WholeExpression(parts)
+	_, whole := scanner.Whole(parts)
 	return whole
 }
 
@@ -99,7 +99,7 @@ func ObjectTextOf(name, namespace *yamltree.Node) ObjectText {
 
 // SameText is a text without the blanks at the ends of its expressions.
 func SameText(s string) string {
-	parts, err := syntax.Scan(s)
+	parts, err := scanner.Scan(s)
 	if err != nil {
 		return s
 	}

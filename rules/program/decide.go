@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -131,7 +132,7 @@ func (e *Evaluation) decideIgnored(child *Child, s *scope, id identity) *templat
 			continue
 		}
 		if e.ignores == nil {
-			e.ignores = make(map[identity][]syntax.IgnoredPath)
+			e.ignores = make(map[identity][]ignore.Path)
 		}
 		e.ignores[id] = append(e.ignores[id], h.Path)
 	}
@@ -140,7 +141,7 @@ func (e *Evaluation) decideIgnored(child *Child, s *scope, id identity) *templat
 
 // Ignores has the fields of an object that Next gave which are left to others because a
 // when of ignore holds: they count with Child.Ignore. They are read-only.
-func (e *Evaluation) Ignores(object *unstructured.Unstructured) []syntax.IgnoredPath {
+func (e *Evaluation) Ignores(object *unstructured.Unstructured) []ignore.Path {
 	return e.ignores[identityOf(object)]
 }
 

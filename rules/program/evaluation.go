@@ -9,8 +9,8 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
 )
 
 // Evaluation is one evaluation of a rule for one parent, driven by its caller:
@@ -49,7 +49,7 @@ type Evaluation struct {
 	deletions map[identity]Ending
 	// ignores has the fields of rendered objects that are left to others because a
 	// condition holds.
-	ignores map[identity][]syntax.IgnoredPath
+	ignores map[identity][]ignore.Path
 }
 
 // phase is how far a node has come. It only goes forward.

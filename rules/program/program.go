@@ -7,6 +7,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -169,7 +170,7 @@ type Child struct {
 	Rollout *Rollout
 	// Ignore are the fields that are set when an object is created, and left to others from
 	// then on; Handovers those that are while a condition holds (Evaluation.Ignores).
-	Ignore    []syntax.IgnoredPath
+	Ignore    []ignore.Path
 	Handovers []Handover
 	// Ending says what becomes of its objects. What is empty there, only an expression of
 	// EndingFrom knows: Evaluation.Ending has its value.
@@ -283,7 +284,7 @@ type EndingTemplate struct {
 
 // Handover is a field that is left to others as long as a condition holds.
 type Handover struct {
-	Path syntax.IgnoredPath
+	Path ignore.Path
 	// Place is where When stands below the child.
 	Place string
 	When  *template.Expression

@@ -7,6 +7,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -160,7 +161,7 @@ func (d *decoder) forEach(n *yamltree.Node, path string) []Dimension {
 				f.Name = d.dimensionName(n, at, out)
 			},
 			"in": func(n *yamltree.Node) {
-				if s, ok := n.Text(); n.Kind == yamltree.Scalar && (!ok || !HasExpression(s)) {
+				if s, ok := n.Text(); n.Kind == yamltree.Scalar && (!ok || !scanner.HasExpression(s)) {
 					d.report(n, diagnostic.CodeNotExpression, "%s.in must be an expression that gives a list or a map, or a list, and is %s", at, n.What())
 					return
 				}
@@ -199,7 +200,7 @@ func (d *decoder) identifier(n *yamltree.Node, path string) string {
 	}
 	valid := s[0] < '0' || s[0] > '9'
 	for i := range len(s) {
-		valid = valid && IsNameByte(s[i])
+		valid = valid && scanner.IsNameByte(s[i])
 	}
 	switch {
 	case !valid:
@@ -232,7 +233,7 @@ func camelCase(s string) string {
 	for i := range len(s) {
 		c := s[i]
 		switch {
-		case !IsNameByte(c):
+		case !scanner.IsNameByte(c):
 			upper = len(out) > 0
 		case upper && c >= 'a' && c <= 'z':
 			out, upper = append(out, c-'a'+'A'), false

@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -76,7 +77,7 @@ func (d *decoder) condition(n *yamltree.Node, index int, before []Condition) Con
 func (d *decoder) conditionStatus(n *yamltree.Node, path string) *yamltree.Node {
 	_, isBool := n.Value.(bool)
 	text, _ := n.Text()
-	if n.Kind == yamltree.Scalar && (isBool || HasExpression(text) || IsConditionStatus(text)) {
+	if n.Kind == yamltree.Scalar && (isBool || scanner.HasExpression(text) || IsConditionStatus(text)) {
 		return n
 	}
 	d.report(n, diagnostic.CodeNotOneOf, `%s must be True, False or Unknown, or an expression that gives one of these, true or false; it is %s`, path, shown(n)).
@@ -94,7 +95,7 @@ func (d *decoder) reason(n *yamltree.Node, path string, longest int) *yamltree.N
 	if d.templateText(n, path) == nil {
 		return nil
 	}
-	if text, _ := n.Text(); !HasExpression(text) {
+	if text, _ := n.Text(); !scanner.HasExpression(text) {
 		if wrong := WrongReason(text, longest); wrong != "" {
 			f := d.report(n, diagnostic.CodeReason, "%s %s, and is %q", path, wrong, text)
 			f.WithHint(`write a word such as "Available"`)
@@ -158,7 +159,7 @@ func WrongReason(s string, longest int) string {
 	ok := s != "" && isLetter(s[0])
 	for i := range len(s) {
 		last := i == len(s)-1
-		ok = ok && (IsNameByte(s[i]) || !last && (s[i] == ',' || s[i] == ':'))
+		ok = ok && (scanner.IsNameByte(s[i]) || !last && (s[i] == ',' || s[i] == ':'))
 	}
 	if !ok {
 		return "must be one word of letters, digits and _ that begins with a letter"

@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -273,7 +274,7 @@ func (d *decoder) status(n *yamltree.Node) *yamltree.Node {
 // IsExpressionText reports whether a node is text with an expression.
 func IsExpressionText(n *yamltree.Node) bool {
 	s, ok := n.Text()
-	return ok && HasExpression(s)
+	return ok && scanner.HasExpression(s)
 }
 
 func (d *decoder) conditionPrefix(n *yamltree.Node) string {

@@ -6,6 +6,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -45,7 +46,7 @@ func (d *decoder) deletionPolicy(n *yamltree.Node, path string) Deletion {
 // a finding.
 func (d *decoder) deletionWord(n *yamltree.Node, path string) *yamltree.Node {
 	text, ok := n.Text()
-	if ok && (HasExpression(text) || slices.Contains(DeletionPolicies(), text)) {
+	if ok && (scanner.HasExpression(text) || slices.Contains(DeletionPolicies(), text)) {
 		return n
 	}
 	d.report(n, diagnostic.CodeNotOneOf, "%s must be %s, or an expression that gives one of these, and is %s", path, strings.Join(DeletionPolicies(), " or "), shown(n)).

@@ -17,14 +17,13 @@
 // there are more children than were read. The compiler does not report what follows from
 // that.
 //
-// An expression is still a node, whose text [Scan] splits into literal text and expressions:
+// An expression is still a node, whose text package scanner splits into literal text and expressions:
 //
-//	parts, err := syntax.Scan("web-${parent.metadata.name}") // "web-", then the expression
+//	parts, err := scanner.Scan("web-${parent.metadata.name}") // "web-", then the expression
 //
 // rule.go has the types. decode.go begins at the document; each of children.go, lookups.go,
 // patches.go, conditions.go, finalize.go, rollout.go, update.go, deletion.go, duration.go and
 // prune.go decodes the part of a rule that it is named after, with the helpers of fields.go.
-// manifest.go finds rules among other documents, scanner.go the expressions in a string, and
-// path.go reads the paths of ignore. clash.go compares the rules of all sources, and
+// kindschema.go decodes spec.parent.schema. manifest.go finds rules among other documents, and
 // definition.go has the positions in CustomResourceDefinitions beside a rule.
 package syntax

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -33,7 +34,7 @@ func (d *decoder) duration(n *yamltree.Node, field string, least time.Duration) 
 	spec := &Duration{Field: field, Least: least}
 	text, ok := n.Text()
 	switch {
-	case ok && HasExpression(text):
+	case ok && scanner.HasExpression(text):
 		spec.Node = n
 		return spec
 	case !ok:

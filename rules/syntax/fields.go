@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -205,7 +206,7 @@ func (d *decoder) plainString(n *yamltree.Node, path string) (string, bool) {
 	case !ok:
 		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What())
 		return "", false
-	case HasExpression(s):
+	case scanner.HasExpression(s):
 		d.report(n, diagnostic.CodeStrayExpression, "%s cannot contain an expression", path).
 			WithHint("write it out: it is read before there is a parent")
 		return "", false
@@ -244,7 +245,7 @@ func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
 		switch {
 		case !ok:
 			SuggestQuotes(d.report(f.Value, diagnostic.CodeFieldType, "%s must be a string, and is %s", at, f.Value.What()), f.Value)
-		case HasExpression(s) && path == "metadata.labels":
+		case scanner.HasExpression(s) && path == "metadata.labels":
 			d.report(f.Value, diagnostic.CodeStrayExpression, "%s cannot contain an expression", at)
 		}
 		m[f.Name] = s
@@ -255,7 +256,7 @@ func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
 // expression checks that a node may be one whole expression. It is nil after a finding.
 func (d *decoder) expression(n *yamltree.Node, path string) *yamltree.Node {
 	s, ok := n.Text()
-	if !ok || !HasExpression(s) {
+	if !ok || !scanner.HasExpression(s) {
 		f := d.report(n, diagnostic.CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.What())
 		if f.WithHint("%s", expressionHint(n)); begun.MatchString(s) {
 			SuggestExpression(f, n, s)

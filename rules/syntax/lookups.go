@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -128,7 +129,7 @@ func (d *decoder) objectText(n *yamltree.Node, path string, check func(string) [
 	case s == "":
 		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
 		return nil
-	case HasExpression(s):
+	case scanner.HasExpression(s):
 		return n
 	}
 	if wrong := check(s); len(wrong) > 0 {
@@ -194,7 +195,7 @@ func (d *decoder) openRequirement(n *yamltree.Node, path string) {
 		"key": func(n *yamltree.Node) { d.openText(n, path+".key") },
 		"operator": func(n *yamltree.Node) {
 			d.openText(n, path+".operator")
-			if s, ok := n.Text(); ok && !HasExpression(s) && !slices.Contains(operators, s) {
+			if s, ok := n.Text(); ok && !scanner.HasExpression(s) && !slices.Contains(operators, s) {
 				d.report(n, diagnostic.CodeSelector, "%s.operator: %q is not an operator of a selector", path, s).
 					Suggest(s, operators)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -60,7 +61,7 @@ func (d *decoder) rollout(n *yamltree.Node, path string) *Rollout {
 	r := &Rollout{Node: n, Share: Share{count: 1}}
 	d.object(n, path, language.Rollout(), decoders{
 		"maxUnavailable": func(n *yamltree.Node) {
-			if text, ok := n.Text(); ok && HasExpression(text) {
+			if text, ok := n.Text(); ok && scanner.HasExpression(text) {
 				r.Max = n
 				return
 			}

@@ -12,6 +12,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -123,12 +124,6 @@ func (r *Rule) TooMany(namespace string, limit int) diagnostic.Finding {
 func (r *Rule) Taken(name string, other diagnostic.Position) diagnostic.Finding {
 	f := diagnostic.New(r.Position, diagnostic.CodeRuleTwice, "there is a rule %s already, at %s; a rule's name must be unique in its namespace", name, other)
 	return *f.WithRelated(other, "the other rule").WithLines(r.Source)
-}
-
-// Clashing is the finding about a conflict with another rule.
-func (r *Rule) Clashing(c Clash) diagnostic.Finding {
-	f := diagnostic.New(c.Position, diagnostic.CodeClash, "%s; that rule is at %s", c.Message, c.Other)
-	return *f.WithRelated(c.Other, "the other rule").WithLines(r.Source)
 }
 
 // Parent is spec.parent.
@@ -285,7 +280,7 @@ func (c *Child) Many() bool { return len(c.ForEach) > 0 || c.SameAs != nil }
 func (c *Child) NamesNamespace() bool {
 	metadata := c.Template.Get("metadata")
 	return metadata != nil && (metadata.Kind != yamltree.Mapping || metadata.Has("namespace") || metadata.Partial ||
-		slices.ContainsFunc(metadata.Fields, func(f yamltree.Field) bool { return HasExpression(f.Name) }))
+		slices.ContainsFunc(metadata.Fields, func(f yamltree.Field) bool { return scanner.HasExpression(f.Name) }))
 }
 
 // Lookup is one item of spec.lookups.

@@ -117,7 +117,7 @@ func isZone(name string) bool {
 
 // keys reports keys that no ConfigMap and no Secret can have.
 func (c *checker) keys(path string, data *yamltree.Node) {
-	for _, f := range fieldsOf(data) {
+	for _, f := range data.Entries() {
 		c.name(path+"."+f.Name, f.Key, validation.IsConfigMapKey)
 	}
 }

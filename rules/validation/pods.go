@@ -66,7 +66,7 @@ func (c *checker) container(path string, container *yamltree.Node) {
 		}
 	}
 	resources := container.Get("resources")
-	for _, request := range fieldsOf(resources.Get("requests")) {
+	for _, request := range resources.Get("requests").Entries() {
 		limit := resources.Get("limits").Get(request.Name)
 		asked, ok1 := quantity(request.Value)
 		most, ok2 := quantity(limit)
@@ -75,13 +75,6 @@ func (c *checker) container(path string, container *yamltree.Node) {
 				path, request.Name, asked.String(), most.String()).WithHint("write a request that is not above the limit")
 		}
 	}
-}
-
-func fieldsOf(n *yamltree.Node) []yamltree.Field {
-	if n == nil {
-		return nil
-	}
-	return n.Fields
 }
 
 // quantity is a quantity that is written out.

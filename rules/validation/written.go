@@ -4,14 +4,14 @@ import (
 	"regexp"
 	"slices"
 
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
 // isOpen tells whether a node may have fields that cannot be seen: it comes from an expression, or its keys do.
 func isOpen(n *yamltree.Node) bool {
 	return n.Kind != yamltree.Mapping || len(n.Lost) > 0 ||
-		slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool { return syntax.HasExpression(f.Name) })
+		slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool { return scanner.HasExpression(f.Name) })
 }
 
 // lacks tells whether it is certain that a mapping does not have a field. null is for none.
@@ -39,7 +39,7 @@ func at(n *yamltree.Node, path ...string) *yamltree.Node {
 // literal is the text of a node without an expression.
 func literal(n *yamltree.Node) (string, bool) {
 	text, ok := n.Text()
-	return text, ok && !syntax.HasExpression(text)
+	return text, ok && !scanner.HasExpression(text)
 }
 
 // items are the items of a list that are mappings. all is true if the list has no others, also none from an expression.
@@ -67,14 +67,14 @@ var alwaysText = regexp.MustCompile(`^\$\{\s*parent\.metadata\.(name|namespace|u
 // isText tells whether a node is certainly rendered as text.
 func isText(n *yamltree.Node) bool {
 	text, ok := n.Text()
-	if !ok || !syntax.HasExpression(text) || alwaysText.MatchString(text) {
+	if !ok || !scanner.HasExpression(text) || alwaysText.MatchString(text) {
 		return ok
 	}
-	parts, err := syntax.Scan(text)
+	parts, err := scanner.Scan(text)
 	if err != nil {
 		return false
 	}
-	_, whole := syntax.WholeExpression(parts)
+	_, whole := scanner.Whole(parts)
 	return !whole // text around an expression
 }
 

@@ -67,6 +67,14 @@ func (n *Node) Get(name string) *Node {
 	return nil
 }
 
+// Entries are the fields of a mapping; none of every other node, and of nil.
+func (n *Node) Entries() []Field {
+	if n == nil {
+		return nil
+	}
+	return n.Fields
+}
+
 // Has reports whether a mapping has the field, with a value that could be read or not.
 func (n *Node) Has(name string) bool {
 	return n.Get(name) != nil || n != nil && slices.Contains(n.Lost, name)

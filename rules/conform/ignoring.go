@@ -1,0 +1,126 @@
+package conform
+
+import (
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/ignore"
+	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// Ignoring are the paths of a child's ignore.
+type Ignoring struct {
+	*reporting.Reporter
+	// Spec is the child; nil if another one has its id.
+	Spec *syntax.Child
+	Kind string
+	// Schema is that of the kind; nil if none is known.
+	Schema *openapi.Schema
+	// always and sometimes are the paths that are ignored without and with a condition.
+	always, sometimes []ignore.Path
+}
+
+// Add reads and checks the path of an item of ignore; false where it cannot be used.
+func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
+	n := item.Path
+	text, _ := n.Text()
+	path, err := ignore.Parse(text)
+	if err != nil {
+		g.ReportSpan(n, err.Offset, wordLength(text, err.Offset), diagnostic.CodeIgnorePath, "%s", err.Message).Hint = err.Hint
+		return nil, false
+	}
+	if reason := notOthers(path.Steps); reason != "" {
+		g.ReportNode(n, diagnostic.CodeIgnoreIdentity, "%s cannot be ignored: %s", path.Steps, reason)
+		return nil, false
+	}
+	if other, ok := within(path.Steps, g.always); ok {
+		g.Relate(g.ReportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.Steps, other), g.first(other, item.Path), "the first one").WithHint("leave it out")
+		return nil, false
+	}
+	if slices.ContainsFunc(g.sometimes, path.Steps.Equal) {
+		hint := "write one item, with || between the conditions"
+		if item.When == nil {
+			hint = "leave out the other item"
+		}
+		g.Relate(g.ReportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.Steps), g.first(path.Steps, item.Path), "the first one").WithHint("%s", hint)
+		return nil, false
+	}
+	if g.Schema != nil {
+		ignored(path, g.Kind, g.Schema, func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+			return g.ReportSpan(n, offset, wordLength(text, offset), code, format, args...)
+		})
+	}
+	if item.When == nil {
+		g.always = append(g.always, path.Steps)
+	} else {
+		g.sometimes = append(g.sometimes, path.Steps)
+	}
+	return path.Steps, true
+}
+
+// notOthers says why a path cannot be ignored; empty when it can.
+func notOthers(path ignore.Path) string {
+	switch path[0].Field {
+	case "apiVersion", "kind":
+		return "it identifies the object"
+	case "metadata":
+	default:
+		return ""
+	}
+	if len(path) == 1 {
+		return "it identifies the object and its owner"
+	}
+	switch path[1].Field {
+	case "name", "namespace":
+		return "it identifies the object"
+	case "ownerReferences":
+		return "it identifies the owner of the object"
+	case "labels", "annotations":
+		if len(path) > 2 && strings.HasPrefix(path[2].Field, "kanon.dev/") {
+			return "it is Kanon's own"
+		}
+	}
+	return ""
+}
+
+// first is the item of ignore before one that has a path; nil if it is not found.
+func (g *Ignoring) first(path ignore.Path, before *yamltree.Node) *yamltree.Node {
+	if g.Spec == nil {
+		return nil
+	}
+	for _, item := range g.Spec.Ignore {
+		if item.Path == before {
+			break
+		}
+		text, _ := item.Path.Text()
+		if other, wrong := ignore.Parse(text); wrong == nil && other.Steps.Equal(path) {
+			return item.Path
+		}
+	}
+	return nil
+}
+
+// within finds the path that a path is part of.
+func within(path ignore.Path, others []ignore.Path) (ignore.Path, bool) {
+	for _, other := range others {
+		if len(other) <= len(path) && other.Equal(path[:len(other)]) {
+			return other, true
+		}
+	}
+	return nil, false
+}
+
+// wordLength is how many bytes of a path the field, or the value of a key, takes that begins at an offset.
+func wordLength(path string, offset int) int {
+	if offset < 0 || offset > len(path) {
+		return 0
+	}
+	if end := strings.IndexAny(path[offset:], ".[]=\"'"); end >= 0 {
+		return end
+	}
+	return len(path) - offset
+}

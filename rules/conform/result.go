@@ -1,0 +1,239 @@
+package conform
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/check"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/scanner"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// result compares what the expressions of a scalar give with the schema of the field.
+func (t *Template) result(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	scalar, ok := t.Compiler.Scalar(n)
+	if !ok {
+		return
+	}
+	if scalar.Whole == nil {
+		t.text(n, s, at)
+		return
+	}
+	r := &resultCheck{Template: t, n: n, Scalar: scalar, x: scalar.Whole}
+	r.check(r.x.Parsed().Root(), s, at)
+	scalar.GoesInto(s)
+}
+
+// text compares text around expressions, which is always a string.
+func (t *Template) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	if !s.IsBytes() && (s.Type == openapi.String || s.Type == openapi.IntOrString || s.Type == openapi.Any) {
+		return
+	}
+	finding := t.report(n, diagnostic.CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, check.Wants(s))
+	text, _ := n.Text()
+	blanks := strings.TrimSpace(text)
+	switch {
+	case strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1:
+		finding.WithHint("leave out the blanks around the expression")
+		if literal := n.Literal(); literal != text { // in quotes
+			finding.WithEdit(t.at(n), literal, literal[:1]+blanks+literal[:1])
+		}
+	case s.IsBytes():
+		finding.WithHint("%s", bytesHint("write one expression with bytes(…)", at))
+	}
+}
+
+// bytesHint adds to a hint that names bytes(…) what else can be written where text stands
+// for bytes.
+func bytesHint(hint string, at *fieldPath) string {
+	if !strings.Contains(hint, "bytes(") {
+		return hint
+	}
+	hint += "; where it is base64 already, base64.decode(…)"
+	if strings.HasPrefix(at.String(), "Secret.data") {
+		return "write it as it is in stringData, or " + strings.TrimPrefix(hint, "write ")
+	}
+	return hint
+}
+
+// resultCheck compares what one whole expression gives with a schema.
+type resultCheck struct {
+	*Template
+	Scalar
+	n *yamltree.Node
+	x *check.Expression
+}
+
+// check goes down into what the expression writes out: maps, lists, and both
+// sides of a condition. Of everything else the type is compared.
+func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
+	if s == nil || s.Type == openapi.Any {
+		return
+	}
+	switch e.Kind() {
+	case ast.CallKind:
+		if call := e.AsCall(); call.FunctionName() == operators.Conditional {
+			r.check(call.Args()[1], s, at)
+			r.check(call.Args()[2], s, at)
+			return
+		}
+	case ast.LiteralKind:
+		if r.literal(e, s, at) {
+			return
+		}
+	case ast.ListKind:
+		if s.Type == openapi.List {
+			for i, item := range e.AsList().Elements() {
+				r.check(item, s.Items, at.item(i, s))
+			}
+			return
+		}
+	case ast.MapKind:
+		if s.Type == openapi.Map || s.Type == openapi.Object {
+			r.entries(e, s, at)
+			return
+		}
+	case ast.ComprehensionKind:
+		if item := check.Mapped(e.AsComprehension()); item != nil && s.Type == openapi.List {
+			r.check(item, s.Items, at.to("[]", s))
+			return
+		}
+	default:
+	}
+	if m := r.Table.Misfit(r.x.TypeAt(e), s); m != nil {
+		text := fmt.Sprintf("must be %s, and this gives %s", m.Want, m.Got)
+		if m.Field != "" {
+			text = fmt.Sprintf("has no field %s, which this gives", m.Field)
+		}
+		f := r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s %s", at, text)
+		r.fixer().Advise(f, bytesHint(r.hint(e, s, m), at), r.source, e)
+		return
+	}
+	if read, ok := r.x.MissingRead(e); ok && e.Kind() == ast.SelectKind && e.ID() == r.x.Parsed().Root().ID() {
+		// A field is left out whose value does not exist.
+		read.Finding.WithEdit(read.Finding.Position, "", "?")
+	}
+}
+
+func (r *resultCheck) fixer() check.Fixer {
+	return check.Fixer{Expr: r.x.Parsed(), Quote: check.QuoteIn(r.n), At: func(offset int) diagnostic.Position { return r.Source.Within(r.n, r.Offset+offset) }}
+}
+
+// hint says how a part of the expression can be made to fit.
+func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *check.Misfit) string {
+	if s.IsBytes() && e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "base64.encode" {
+		return "leave out base64.encode(…): bytes are written as base64"
+	}
+	if read, ok := r.x.MissingRead(e); ok && m.Convert != "" {
+		// What is told of the read itself does not fit what is told of its type: one
+		// hint says both.
+		r.Compiler.Withdraw(read.Finding)
+		return m.HintFor(read.Optional+".orValue(…)", false)
+	}
+	if e.Kind() != ast.LiteralKind {
+		return m.HintFor(r.source(e), check.IsOperator(e))
+	}
+	text, isText := flow.LiteralText(e)
+	switch {
+	case s.IsBytes():
+		return m.HintFor("…", false) // it may be a password
+	case !isText && s.Type == openapi.String:
+		return "write '" + r.x.Parsed().Source(e) + "'"
+	case isText && unquoteHint(text, s) == withoutQuotes:
+		return "write " + text
+	}
+	return ""
+}
+
+// literal compares a constant of CEL; false where it is none that JSON has.
+func (r *resultCheck) literal(e ast.Expr, s *openapi.Schema, at *fieldPath) bool {
+	var value any
+	switch v := e.AsLiteral().(type) {
+	case types.String:
+		value = string(v)
+	case types.Int:
+		value = int64(v)
+	case types.Bool:
+		value = bool(v)
+	default:
+		return false
+	}
+	if !takes(s, value) || s.IsBytes() {
+		return false // the type says it
+	}
+	r.constant(value, s, at, r.place(e))
+	return true
+}
+
+// entries compares a map that the expression writes out.
+func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
+	given := map[string]bool{}
+	whole := !r.Shared
+	for _, e := range e.AsMap().Entries() {
+		entry := e.AsMapEntry()
+		name, ok := flow.LiteralText(entry.Key())
+		if s.Type == openapi.Map {
+			if !ok {
+				name = "…"
+			}
+			r.check(entry.Value(), s.Items, at.to(name, s))
+			continue
+		}
+		field := s.Fields[name]
+		switch {
+		case !ok:
+			whole = false
+		case field != nil:
+			r.check(entry.Value(), field.Schema, at.to(name, s))
+		case !s.Open:
+			_, name = r.noField(r.place(entry.Key()), name, s, at)
+		}
+		given[name] = true
+	}
+	if s.Type == openapi.Object && whole {
+		if missing := missingFields(s, given); len(missing) > 0 {
+			r.Compiler.Report(r.place(e), diagnostic.CodeFieldMissing, "%s is missing %s", at, check.Listed(missing, "and"))
+		}
+	}
+}
+
+// place is where a part of the expression starts.
+func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
+	first := -1
+	for below := range celenv.All(e) {
+		if at := r.x.Parsed().Offset(below.ID()); at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	if e.ID() == r.x.Parsed().Root().ID() {
+		first = 0
+	}
+	first, length := max(first, 0), 0
+	if offset, text, ok := flow.Extent(r.x.Parsed(), e); ok && offset == first {
+		length = len(text)
+	}
+	return r.Compiler.PlaceOf(r.n, scanner.Part{Expr: true, Offset: r.Offset, Text: r.x.Parsed().Text()}, first, length)
+}
+
+// maxShown is how long an expression may be to be written again in a hint.
+const maxShown = 50
+
+// source is a part of the expression for a hint.
+func (r *resultCheck) source(e ast.Expr) string {
+	text := r.x.Parsed().Source(e)
+	if e.ID() == r.x.Parsed().Root().ID() {
+		text = r.Text
+	}
+	if len(text) > maxShown || strings.Contains(text, "\n") {
+		return "…"
+	}
+	return text
+}

@@ -1,0 +1,327 @@
+package conform
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/rules/check"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/scanner"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// fieldPath is the way from an object to a value in it.
+type fieldPath struct {
+	up   *fieldPath
+	name string // or an index, as [0]
+	// of is the schema of the mapping or the list that has the field.
+	of *openapi.Schema
+}
+
+func (p *fieldPath) to(name string, of *openapi.Schema) *fieldPath {
+	return &fieldPath{up: p, name: name, of: of}
+}
+
+func (p *fieldPath) item(i int, of *openapi.Schema) *fieldPath {
+	return p.to("["+strconv.Itoa(i)+"]", of)
+}
+
+// String writes the path as a field of its kind: Deployment.spec.replicas.
+func (p *fieldPath) String() string {
+	switch {
+	case p.up == nil:
+		return p.name
+	case p.name[0] == '[':
+		return p.up.String() + p.name
+	case strings.ContainsAny(p.name, "./ $"):
+		return p.up.String() + "[" + p.name + "]"
+	}
+	return p.up.String() + "." + p.name
+}
+
+// inKind is the path without its kind: spec.replicas.
+func (p *fieldPath) inKind() string {
+	root := p
+	for root.up != nil {
+		root = root.up
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(p.String(), root.name), ".")
+}
+
+func (p *fieldPath) kind() string {
+	for p.up != nil {
+		p = p.up
+	}
+	return p.name
+}
+
+// Scalar is what is known of a scalar with expressions in it.
+type Scalar struct {
+	// Whole is what is known of the one expression that the scalar is. It is nil for text with
+	// expressions between other text.
+	Whole *check.Expression
+	// Text is the expression as it is written, and Offset where it begins in the scalar.
+	Text   string
+	Offset int
+	// GoesInto notes the schema of the field that takes the value, if the type of the value does
+	// not show that it fits.
+	GoesInto func(s *openapi.Schema)
+}
+
+// Compiler is what the check of a template needs of the compiler.
+type Compiler interface {
+	// Scalar is what is known of a scalar with expressions. It is false if there is an error in
+	// one, which has to be mended first.
+	Scalar(n *yamltree.Node) (Scalar, bool)
+	Report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+	// PlaceOf is the position of an offset in an expression of a scalar. length is how many bytes of it are meant; 0: a token.
+	PlaceOf(n *yamltree.Node, p scanner.Part, offset, length int) diagnostic.Position
+	// IsWrong reports whether a mistake was reported at a position.
+	IsWrong(pos diagnostic.Position) bool
+	// Withdraw takes a finding back.
+	Withdraw(f *diagnostic.Finding)
+}
+
+// Template compares a part of a rule with the schema of what it renders. The part was compiled
+// before, so that the types of its expressions are known.
+type Template struct {
+	Compiler Compiler
+	Table    *check.Table
+	Source   *yamltree.Source
+	// BuiltIn is true for a kind of Kubernetes' own: those have Go types, which take an empty
+	// string for none.
+	BuiltIn bool
+	// Shared is true for an object that others write to as well, so that what is missing here may
+	// come from them.
+	Shared bool
+	// NoStatus is true if the API server drops what a template sets in status.
+	NoStatus bool
+}
+
+// Check compares a value with what can stand in a field of a kind, which has the schema s. Without
+// a path that is the whole object.
+func (t Template) Check(n *yamltree.Node, kind string, s *openapi.Schema, path ...string) {
+	at := &fieldPath{name: kind}
+	for _, name := range path {
+		at = at.to(name, s)
+		s, _ = s.At(name)
+	}
+	t.value(n, s, at)
+}
+
+func (t *Template) at(n *yamltree.Node) diagnostic.Position { return t.Source.At(n) }
+
+// report reports a mistake at a value, unless one was found there already.
+func (t *Template) report(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	return t.reportAt(t.at(n), code, format, args...).About(n.Kind == yamltree.Scalar)
+}
+
+func (t *Template) reportAt(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	if t.Compiler.IsWrong(pos) {
+		return &diagnostic.Finding{} // that is kept nowhere
+	}
+	return t.Compiler.Report(pos, code, format, args...)
+}
+
+// value compares a value with what can stand there.
+func (t *Template) value(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	if s == nil || s.Type == openapi.Any {
+		return
+	}
+	switch n.Kind {
+	case yamltree.Mapping:
+		t.mapping(n, s, at)
+	case yamltree.Sequence:
+		t.sequence(n, s, at)
+	default:
+		t.scalar(n, s, at)
+	}
+}
+
+func (t *Template) scalar(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	text, isText := n.Text()
+	switch {
+	case n.Value == nil:
+		// null leaves a field out.
+	case !isText || !scanner.HasExpression(text):
+		t.written(n, s, at)
+	default:
+		t.result(n, s, at)
+	}
+}
+
+func (t *Template) mapping(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	switch s.Type {
+	case openapi.Object:
+		t.object(n, s, at)
+	case openapi.Map:
+		for _, fd := range n.Fields {
+			t.value(fd.Value, s.Items, at.to(fd.Name, s))
+		}
+	case openapi.List:
+		t.report(n, diagnostic.CodeFieldForm, "%s must be a list, and is a mapping", at).WithHint("%s", listHint(s))
+	default:
+		t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a mapping", at, check.Wants(s))
+	}
+}
+
+// listHint says how a mapping that should be a list is written.
+func listHint(s *openapi.Schema) string {
+	if s.Items != nil && s.Items.Type != openapi.Object && s.Items.Type != openapi.Map {
+		return "write each item on a line of its own, after \"- \""
+	}
+	if len(s.Keys) == 1 {
+		return fmt.Sprintf("write each item as \"- %s: …\", with its other fields below", s.Keys[0])
+	}
+	return "write \"- \" before the first field of each item"
+}
+
+// object compares the fields of a mapping with those of an object.
+func (t *Template) object(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	given := map[string]bool{}
+	whole := !t.Shared
+	for _, name := range n.Lost {
+		given[name] = true
+		whole = whole && name != ""
+	}
+	for _, fd := range n.Fields {
+		if scanner.HasExpression(fd.Name) {
+			whole = false // it may be any field
+			continue
+		}
+		name := fd.Name
+		known := s.Fields[name]
+		if at.up == nil && name == "status" && t.NoStatus {
+			t.report(fd.Key, diagnostic.CodeChildStatus, "the API server would drop the status: it is for the controller of %s to write", at.name)
+			continue
+		}
+		if known == nil {
+			if s.Open {
+				continue
+			}
+			var unknown *diagnostic.Finding
+			if unknown, name = t.noField(t.at(fd.Key), name, s, at); name == "" || n.Has(name) || given[name] {
+				continue
+			}
+			unknown.WithEdit(unknown.Position, fd.Name, name)
+			known = s.Fields[name] // the one that is meant
+		}
+		given[name] = given[name] || !isNull(fd.Value)
+		if at.up == nil && (name == "apiVersion" || name == "kind") {
+			continue // templateKind looked at them
+		}
+		t.value(fd.Value, known.Schema, at.to(name, s))
+	}
+	if whole {
+		t.required(n, s, given, at)
+	}
+}
+
+// missingFields are the fields that an object needs and that are not given, sorted.
+func missingFields(s *openapi.Schema, given map[string]bool) []string {
+	var missing []string
+	for name, field := range s.Fields {
+		if field.Required && !field.Defaulted && !given[name] {
+			missing = append(missing, name)
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+func isNull(n *yamltree.Node) bool { return n.Kind == yamltree.Scalar && n.Value == nil }
+
+// required reports the fields that an object cannot be without.
+func (t *Template) required(n *yamltree.Node, s *openapi.Schema, given map[string]bool, at *fieldPath) {
+	missing := missingFields(s, given)
+	if len(missing) == 0 {
+		return
+	}
+	finding := t.Compiler.Report(t.at(n), diagnostic.CodeFieldMissing, "%s is missing %s", at, check.Listed(missing, "and")).About(false)
+	if slices.ContainsFunc(n.Fields, func(fd yamltree.Field) bool { return slices.Contains(missing, fd.Name) }) {
+		finding.WithHint("null leaves a field out")
+	}
+}
+
+// noField reports a name that is none of an object's fields. It gives the field whose name is near.
+func (t *Template) noField(pos diagnostic.Position, name string, s *openapi.Schema, at *fieldPath) (finding *diagnostic.Finding, near string) {
+	finding = t.reportAt(pos, diagnostic.CodeNoSuchField, "%s has no field %s", at.kind(), at.to(name, s).inKind())
+	above, below := placeAbove(name, at), placeBelow(name, s)
+	near, _ = diagnostic.Nearest(name, check.FieldNames(s))
+	switch {
+	case near != "" || above == "" && below == "":
+		finding.WithHint("%s", fieldHint(name, s))
+	case above != "":
+		finding.WithHint("%s is a field of %s: look at the indentation", name, above)
+	default:
+		finding.WithHint("%s belongs in %s", name, strings.TrimPrefix(at.inKind()+"."+below, "."))
+	}
+	return finding, near
+}
+
+// placeAbove is the path of the nearest object around that has a field.
+func placeAbove(name string, at *fieldPath) string {
+	for p := at; p.up != nil; p = p.up {
+		if p.of != nil && p.of.Type == openapi.Object && p.of.Fields[name] != nil {
+			if p.up.up == nil {
+				return p.up.name
+			}
+			return p.up.inKind()
+		}
+	}
+	return ""
+}
+
+// maxHintDepth is how many levels below are searched for a field that stands
+// too high: a container is at spec.template.spec.containers.
+const maxHintDepth = 3
+
+// placeBelow is the path to the one object below that has a field; empty where
+// there is none or more than one on the same level.
+func placeBelow(name string, s *openapi.Schema) string {
+	type place struct {
+		path string
+		s    *openapi.Schema
+	}
+	level := []place{{s: s}}
+	for range maxHintDepth {
+		var next []place
+		var found []string
+		for _, p := range level {
+			for _, below := range check.FieldNames(p.s) {
+				inner := p.s.Fields[below].Schema
+				if inner == nil || inner.Type != openapi.Object || below == "status" || below == "metadata" {
+					continue
+				}
+				path := strings.TrimPrefix(p.path+"."+below, ".")
+				if inner.Fields[name] != nil {
+					found = append(found, path)
+				}
+				next = append(next, place{path: path, s: inner})
+			}
+		}
+		if len(found) > 0 {
+			if len(found) > 1 {
+				return ""
+			}
+			return found[0]
+		}
+		level = next
+	}
+	return ""
+}
+
+// maxListed is how many names a hint lists: one can look over so many.
+const maxListed = 10
+
+// fieldHint names the field that is meant, or the fields that there are if they are few.
+func fieldHint(name string, s *openapi.Schema) string {
+	names := check.FieldNames(s)
+	if near := diagnostic.DidYouMean(name, names); near != "" || len(names) == 0 || len(names) > maxListed {
+		return near
+	}
+	return "known fields: " + strings.Join(names, ", ")
+}

@@ -1,0 +1,222 @@
+package constant
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/scanner"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// An expression that reads nothing has the same value in every evaluation, so it is
+// evaluated when the rule is compiled, and what is wrong with it is a finding.
+
+// constantBytes is how large a value may be that is kept with the program, which lives
+// long and counts in no budget. The checks need names and conditions.
+const constantBytes = 4 << 10
+
+// Value is what an expression gives that reads nothing.
+type Value struct {
+	// val is nil where it takes more than constantBytes.
+	val ref.Val
+	// IsBool is true where the value is true or false, and Kind says what it is.
+	IsBool bool
+	Kind   string
+}
+
+// newValue is a value that takes bytes.
+func newValue(val ref.Val, bytes int64) *Value {
+	out := &Value{IsBool: val.Type() == types.BoolType, Kind: value.TypeText(val)}
+	if bytes <= constantBytes {
+		out.val = val
+	}
+	return out
+}
+
+// Evaluator evaluates what reads nothing, and remembers what it gives. It is not safe for concurrent use.
+type Evaluator struct {
+	*reporting.Reporter
+	source *yamltree.Source
+	limits *template.Limits
+	values map[*template.Expression]*Value
+	// cost is what may still be spent.
+	cost uint64
+}
+
+// New returns an evaluator for a rule in a source. What all evaluations cost together is bounded, so that a rule is compiled soon.
+func New(source *yamltree.Source, limits *template.Limits, reporter *reporting.Reporter) *Evaluator {
+	return &Evaluator{Reporter: reporter, source: source, limits: limits, values: map[*template.Expression]*Value{}, cost: 2 * limits.ExpressionCost}
+}
+
+// Of is what an expression gives each time; nil if that is not known.
+func (e *Evaluator) Of(x *template.Expression) *Value { return e.values[x] }
+
+// Attempt renders a part of a rule as an evaluation does, and gives what is wrong with it.
+type Attempt func(t template.Template, s template.Scope) *template.Problem
+
+// AttemptOf is the attempt at a part that an evaluation renders so.
+func AttemptOf[T any](render func(t template.Template, s template.Scope) (T, *template.Problem)) Attempt {
+	return func(t template.Template, s template.Scope) *template.Problem {
+		_, p := render(t, s)
+		return p
+	}
+}
+
+// isFree reports whether an expression reads nothing, and gives the same each time.
+func isFree(x *celenv.Expression) bool {
+	roots, functions := x.Names()
+	return !slices.ContainsFunc(roots, func(n celenv.Name) bool { return !x.Env().IsType(n.Name) }) &&
+		!slices.ContainsFunc(functions, func(n celenv.Name) bool { return n.Name == function.RandomName })
+}
+
+// Evaluate evaluates an expression that reads nothing, and notes what it gives. It
+// says whether that is in order: an error is a finding.
+func (e *Evaluator) Evaluate(expr *celenv.Expression, x *template.Expression, at func(int) diagnostic.Position) bool {
+	if !isFree(expr) || run.LeastCost(expr) > e.limits.ExpressionCost { // that was reported
+		return true
+	}
+	trial := template.NewTrial(*e.limits, e.cost)
+	session := trial.Session()
+	val, err := x.Program.EvalWithin(nil, trial, &session.Budget) //nolint:staticcheck // The deadline of the trial bounds it.
+	e.cost = session.Budget.Cost
+	switch {
+	case err == nil:
+		e.values[x] = newValue(val, session.Budget.Memory.Held())
+		return true
+	case errors.Is(err, run.ErrBudget), errors.Is(err, run.ErrDeadline):
+		return true // that is not the fault of this expression alone
+	case errors.Is(err, run.ErrCostLimit), errors.Is(err, run.ErrMemory):
+		return true // the limits are those of who runs the rule; an evaluation says so
+	}
+	offset := 0
+	var celErr *types.Err
+	var read *value.ReadError
+	switch {
+	case errors.As(err, &read):
+		offset = expr.Offset(read.NodeID)
+	case errors.As(err, &celErr):
+		offset = expr.Offset(celErr.NodeID())
+	}
+	e.Report(at(max(offset, 0)), diagnostic.CodeBadConstant, "%s: it reads nothing, so it fails each time", session.Reason(err))
+	return false
+}
+
+// Is reports whether a template gives the same each time.
+func (e *Evaluator) Is(t template.Template) bool {
+	switch t := t.(type) {
+	case template.Const:
+		return true
+	case template.Expr:
+		return e.values[t.X] != nil
+	case template.Text:
+		return !slices.ContainsFunc(t.Parts, func(p template.Part) bool { return p.X != nil && e.values[p.X] == nil })
+	case template.Map:
+		return !slices.ContainsFunc(t.Entries, func(entry template.Entry) bool {
+			return !e.Is(entry.Value) || entry.Key != nil && !e.Is(*entry.Key)
+		})
+	case template.List:
+		return !slices.ContainsFunc(t.Items, func(i template.Item) bool {
+			return i.Spread != nil && e.values[i.Spread] == nil || i.Spread == nil && !e.Is(i.Value)
+		})
+	}
+	return false
+}
+
+// Try evaluates a part of the rule that gives the same each time as an evaluation does,
+// and reports what comes of it where it cannot be used. Nothing is tried where there
+// was a finding.
+func (e *Evaluator) Try(n *yamltree.Node, t template.Template, place string, evaluate Attempt) {
+	if t == nil || n == nil || !e.Is(t) {
+		return
+	}
+	if _, written := t.(template.Const); written && !strings.Contains(n.Raw(), "${") {
+		return // the decoder has looked at it
+	}
+	trial := template.NewTrial(*e.limits, e.cost)
+	p := evaluate(t, trial)
+	e.cost = trial.Session().Budget.Cost
+	if p == nil || trial.Session().Late || errors.Is(p, run.ErrAbsent) {
+		return
+	}
+	offset := max(strings.Index(n.Raw(), "${"), 0)
+	if text, _ := n.Text(); text == n.Raw() {
+		if parts, err := scanner.Scan(text); err == nil && len(parts) > 0 && parts[0].Expr {
+			offset = parts[0].Offset
+		}
+	}
+	pos := e.source.Within(n, offset)
+	if e.IsWrong(pos) || e.IsWrong(e.source.At(n)) {
+		return
+	}
+	e.Report(pos, diagnostic.CodeBadConstant, "%s: %s", place, p.Text())
+}
+
+// Bool is what a condition is that reads nothing. It is false of nil.
+func (v *Value) Bool() (holds, ok bool) {
+	if v == nil {
+		return false, false
+	}
+	b, ok := v.val.(types.Bool)
+	return bool(b), ok
+}
+
+// Text is the value if it is text. It is false of nil.
+func (v *Value) Text() (string, bool) {
+	if v == nil {
+		return "", false
+	}
+	text, ok := v.val.(types.String)
+	return string(text), ok
+}
+
+// CheckCalls reports calls whose arguments are written out and that fail each time:
+// they may stand where they are seldom reached.
+func (e *Evaluator) CheckCalls(expr *celenv.Expression, at func(int) diagnostic.Position) bool {
+	wrong := false
+	for _, n := range expr.Nodes() {
+		if n.Kind() != ast.CallKind || !readsText(n.AsCall().FunctionName()) {
+			continue
+		}
+		call := n.AsCall()
+		if call.IsMemberFunction() || slices.ContainsFunc(call.Args(), func(a ast.Expr) bool { return a.Kind() != ast.LiteralKind }) {
+			continue
+		}
+		if _, err := run.Value(expr, n); err != nil {
+			e.Report(at(expr.Offset(call.Args()[0].ID())), diagnostic.CodeBadConstant, "%s", template.ErrorText(err))
+			wrong = true
+		}
+	}
+	return !wrong
+}
+
+// readsText says whether a function reads a text that must be of some form.
+func readsText(function string) bool {
+	switch function {
+	case "quantity", "semver", "ip", "cidr", "url", "fromJson", "fromYaml", "int", "uint", "double", "bool":
+		return true
+	}
+	return false
+}
+
+// CheckCost reports an expression that costs more than it may whenever it is
+// evaluated.
+func (e *Evaluator) CheckCost(x *celenv.Expression, pos diagnostic.Position) {
+	if least := run.LeastCost(x); least > e.limits.ExpressionCost {
+		f := e.Report(pos, diagnostic.CodeTooCostly, "this costs at least %s each time, and %s are allowed by --max-expression-cost",
+			diagnostic.Number(least), diagnostic.Number(e.limits.ExpressionCost))
+		f.Length = e.SpanOfAll(pos)
+		f.WithHint("go over shorter lists, or compute a part of it once, in a variable")
+	}
+}

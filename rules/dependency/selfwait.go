@@ -1,0 +1,37 @@
+package dependency
+
+import (
+	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// A child whose template cannot be rendered without a field of its own observed object is never
+// created, because the field comes with the object: it waits for itself.
+
+// CheckSelfWait reports the expressions of a template that always read a field of the child's own
+// observed object. A child that may exist without the rule having created it is not asked.
+func CheckSelfWait(spec *syntax.Child, r *reporting.Reporter, parsed func(n *yamltree.Node) *celenv.Expression) {
+	if spec.ID == "" || spec.Many() || spec.Adopt || spec.When != nil || spec.CreateWhen != nil {
+		return
+	}
+	var walk func(n *yamltree.Node)
+	walk = func(n *yamltree.Node) {
+		for _, f := range n.Fields {
+			walk(f.Value)
+		}
+		for _, item := range n.Items {
+			walk(item)
+		}
+		if x := parsed(n); x != nil && flow.AlwaysReads(x.Root(), spec.ID) {
+			r.ReportNode(n, diagnostic.CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.ID, spec.ID).
+				WithHint("begin with a ?, as in observed.%s.?…, and give a value for when the object does not exist, with orValue(…) or optMap(…)", spec.ID)
+		}
+	}
+	if spec.Template != nil {
+		walk(spec.Template)
+	}
+}

@@ -1,0 +1,179 @@
+package immutable
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/identity"
+	"kanon.dev/kanon/rules/ignore"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/reporting"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// The API server lets nobody change some fields of an object. A template that computes one of them
+// from what can change will be refused one day, unless the child says what then becomes of the
+// object, or a change gives the object another name.
+
+// immutableFields are the fields of a kind that nobody can change and that rules compute. Kinds of
+// which the objects are not to be recreated, and fields for which a refusal is the best that can
+// happen, such as the storage class of a volume claim, are not among them.
+func immutableFields(gvk schema.GroupVersionKind, template *yamltree.Node) [][]string {
+	switch gvk.GroupKind() {
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		return [][]string{
+			{"spec", "template"},
+			{"spec", "selector"},
+			{"spec", "completionMode"},
+			{"spec", "podFailurePolicy"},
+			{"spec", "successPolicy"},
+			{"spec", "backoffLimitPerIndex"},
+			{"spec", "managedBy"},
+		}
+	case schema.GroupKind{Group: identity.RBACGroup, Kind: "RoleBinding"}, schema.GroupKind{Group: identity.RBACGroup, Kind: "ClusterRoleBinding"}:
+		return [][]string{{"roleRef"}}
+	case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Secret"}:
+		if n := template.Get("immutable"); n != nil && n.Value == true {
+			return [][]string{{"data"}, {"binaryData"}, {"stringData"}}
+		}
+	}
+	return nil
+}
+
+// Reads are the fields that the expressions of a rule read, variables followed, and what is asked of the rule for them.
+type Reads struct {
+	*reporting.Reporter
+	Children map[string]*syntax.Child
+	// Lookup is a lookup of the rule; nil if there is none of that name.
+	Lookup func(id string) *flow.Lookup
+	// ItemsOf is the child whose forEach gives the items of a child: another one, or itself.
+	ItemsOf func(spec *syntax.Child) *syntax.Child
+	// ParentSchema is the schema of the parent's kind; nil if none is known.
+	ParentSchema func() *openapi.Schema
+
+	// fields are what the expressions of each scalar read.
+	fields map[*yamltree.Node][]flow.FieldRead
+	states []stateRead
+}
+
+// Note notes what an expression of a scalar reads.
+func (r *Reads) Note(n *yamltree.Node, fields []flow.FieldRead) {
+	if r.fields == nil {
+		r.fields = map[*yamltree.Node][]flow.FieldRead{}
+	}
+	r.fields[n] = append(r.fields[n], fields...)
+}
+
+// Matters says whether the fields are noted that expressions read: in rules with patches, with
+// children that have immutable fields, and that read observed objects.
+func Matters(rule *syntax.Rule) bool {
+	return len(rule.Patches) > 0 || rule.Source.Mentions(flow.RootObserved+".") || slices.ContainsFunc(rule.Children, func(spec syntax.Child) bool {
+		return len(immutableFields(syntax.TemplateGVK(spec.Template), spec.Template)) > 0
+	})
+}
+
+// Check reports the first read of what can change in an immutable field, where the child
+// does not say what happens to the object then. For a child of spec.finalize it matters most: while
+// its change is refused, the parent is not deleted.
+func (r *Reads) Check(spec *syntax.Child, child *program.Child) {
+	gaps := spec.Gaps
+	asked := spec.UpdateWhen == nil && spec.RecreateWhen == nil && !gaps["updateWhen"] && !gaps["recreateWhen"] && !gaps["updatePolicy"] && !gaps["ignore"]
+	if !asked || spec.UpdatePolicy != "" && spec.UpdatePolicy != syntax.UpdateApply || !program.MayRecreate(child.GVK) {
+		return
+	}
+	metadata := spec.Template.Get("metadata")
+	named := slices.Concat(r.below(metadata.Get("name")), r.below(metadata.Get("namespace")))
+	for _, path := range immutableFields(child.GVK, spec.Template) {
+		n := spec.Template
+		for _, name := range path {
+			n = n.Get(name)
+		}
+		if n == nil || slices.ContainsFunc(spec.Ignore, func(i syntax.Ignore) bool { return touches(i, path) }) {
+			continue
+		}
+		for _, read := range r.below(n) {
+			if !r.canChange(spec, read) || slices.ContainsFunc(named, read.IsPartOf) {
+				continue
+			}
+			f := r.Report(read.Pos, diagnostic.CodeImmutable, "%s can change, and %s of a %s is immutable", read.Text, strings.Join(path, "."), child.GVK.Kind)
+			if spec.Cleanup {
+				f.WithHint("write updatePolicy: CreateOnly, so that %s stays as it was created: while the API server refuses its change, the parent is not deleted", spec.Label())
+				return
+			}
+			f.WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and recreated, or CreateOnly, so that it stays as it was created", spec.Label())
+			return
+		}
+	}
+}
+
+// below are the fields that the expressions in a part of the rule read.
+func (r *Reads) below(n *yamltree.Node) []flow.FieldRead {
+	if n == nil {
+		return nil
+	}
+	out := slices.Clone(r.fields[n])
+	for _, f := range n.Fields {
+		out = slices.Concat(out, r.fields[f.Key], r.below(f.Value))
+	}
+	for _, item := range n.Items {
+		out = append(out, r.below(item)...)
+	}
+	return out
+}
+
+// canChange says whether what is read can be another value for the same parent and the same item.
+func (r *Reads) canChange(spec *syntax.Child, read flow.FieldRead) bool {
+	group, id, _ := strings.Cut(read.Root, ".")
+	identity := read.IsOneOf("apiVersion", "kind", "metadata.name", "metadata.namespace")
+	switch group {
+	case flow.RootParent:
+		return !identity && !read.IsBelow(r.isImmutableInParent) && !read.IsOneOf("metadata.uid", "metadata.creationTimestamp")
+	case flow.RootLookups:
+		l := r.Lookup(id)
+		return !identity || l == nil || l.IsList()
+	case flow.RootChildren, flow.RootObserved, flow.RootEach:
+		return !identity
+	case flow.RootFinalizing:
+		return false // the object goes with its parent
+	}
+	for _, f := range r.ItemsOf(spec).ForEach {
+		if f.Name == read.Root && f.In != nil {
+			return slices.ContainsFunc(r.below(f.In), func(read flow.FieldRead) bool { return r.canChange(spec, read) })
+		}
+	}
+	return true
+}
+
+// isImmutableInParent says whether the definition of the parent's kind lets nobody change a field.
+func (r *Reads) isImmutableInParent(path []string) bool {
+	s := r.ParentSchema()
+	immutable := false
+	for _, name := range path {
+		if s == nil || s.Fields[name] == nil {
+			return false
+		}
+		immutable, s = s.Fields[name].Immutable, s.Fields[name].Schema
+	}
+	return immutable
+}
+
+// touches says whether an item of ignore is about a field, what holds it or a part of it.
+func touches(i syntax.Ignore, path []string) bool {
+	text, _ := i.Path.Text()
+	ignored, err := ignore.Parse(text)
+	if err != nil {
+		return true
+	}
+	for at := range min(len(path), len(ignored.Steps)) {
+		if ignored.Steps[at].Field != path[at] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,58 @@
+package immutable
+
+import (
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+)
+
+// observed.<id> is the object that the child has, whatever its name. If the name changes with the spec, it is the object with
+// the earlier name until there is a new one: the migration to the last version, which is complete, and not the one to the
+// next version. What an expression reads of its status counts as that of the new object.
+
+// stateRead is a read of the status of a child's observed object.
+type stateRead struct {
+	flow.FieldRead
+	id string
+	// own is true in the child itself, which cannot read children.<id>.
+	own bool
+}
+
+// NoteStates notes the reads of the status of observed objects in an expression that reads nothing else of them. One that reads
+// their metadata or spec as well, also by a variable, can tell which object they are.
+func (r *Reads) NoteStates(reads, all []flow.FieldRead, place string) {
+	for _, read := range reads {
+		tells := func(other flow.FieldRead) bool { return other.Root == read.Root && other.IsOneOf("metadata", "spec") }
+		if slices.ContainsFunc(all, tells) {
+			continue
+		}
+		id := strings.TrimPrefix(read.Root, flow.RootObserved+".")
+		r.states = append(r.states, stateRead{FieldRead: read, id: id, own: place == "children."+id || strings.HasPrefix(place, "children."+id+".")})
+	}
+}
+
+// CheckRenamed reports what reads the status of an observed object that may have an earlier name.
+func (r *Reads) CheckRenamed() {
+	for _, read := range r.states {
+		spec := r.Children[read.id]
+		if spec == nil || spec.Many() || spec.Gaps["forEach"] || spec.Template == nil {
+			continue
+		}
+		metadata := spec.Template.Get("metadata")
+		named := slices.Concat(r.below(metadata.Get("name")), r.below(metadata.Get("namespace")))
+		i := slices.IndexFunc(named, func(n flow.FieldRead) bool { return r.canChange(spec, n) })
+		if i < 0 {
+			continue
+		}
+		f := r.Report(read.Pos, diagnostic.CodeFormerState, "%s may belong to an object with an earlier name, because the name of %s changes with %s", read.Text, read.id, named[i].Text)
+		switch ask := "compare observed." + read.id + ".metadata.name with the name that is rendered"; {
+		case read.own:
+			f.WithHint("%s", ask)
+		default:
+			f.WithHint("read children.%s, which is the object with the new name, or %s", read.id, ask)
+		}
+		f.WithRelated(named[i].Pos, "the name")
+	}
+}

@@ -1,0 +1,288 @@
+package inference
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// maxInferences bounds how often the rules of several kinds are gone through, whose statuses take their types from one another.
+const maxInferences = 10
+
+// Schemas gives the schemas of kinds, from memory.
+type Schemas interface {
+	// Schema is the schema of whole objects of a kind; nil where none is known.
+	Schema(gvk schema.GroupVersionKind) *openapi.Schema
+}
+
+// Status is spec.status of a rule, compiled with what is known of its types.
+type Status interface {
+	// Schema is the schema of what a part of it gives; nil if that is not known.
+	Schema(n *yamltree.Node) *openapi.Schema
+	// IsWrong reports whether a part has an expression that does not compile.
+	IsWrong(n *yamltree.Node) bool
+	// Reads reports whether the expression of a scalar reads a path of the parent's status.
+	Reads(n *yamltree.Node, path []string) bool
+}
+
+// Input is what is known before.
+type Input struct {
+	// Schemas has the kinds that no rule of the documents defines.
+	Schemas Schemas
+	// Awaits reports whether the schema of a kind that Schemas lacks may still come; nil: none does.
+	Awaits func(gvk schema.GroupVersionKind) bool
+	// Compile compiles the status of a rule.
+	Compile func(r *syntax.Rule, schemas Schemas) (Status, error)
+}
+
+// Infer completes the definitions of the documents. A kind that a rule of the same text defines is what that rule says; another kind
+// is what a rule of the other documents says, or Schemas. The findings are about fields whose type is not known, and about paths of
+// columns that lead nowhere; a rule with one is partial from then on. A rule that waits for a kind has no finding, and Parent.Awaits
+// names the kind.
+//
+// An expression may read the parent's status, which is what is looked for. So a rule is compiled with a status of any fields,
+// and again with the types that were found, until no new one is found. In the same way the rules are gone through again while the
+// types of another kind become known.
+func Infer(in Input, all ...*syntax.Documents) diagnostic.Findings {
+	made := openapi.Kinds{}
+	var todo []*inference
+	for _, docs := range all {
+		for _, rule := range slices.Concat(docs.Rules, docs.Partial) {
+			if rule.Parent.Definition != nil {
+				todo = append(todo, &inference{Input: in, docs: docs, rule: rule, made: made})
+			}
+		}
+	}
+	var changed []schema.GroupVersionKind
+	for round := range maxInferences {
+		before := changed
+		changed = nil
+		for _, i := range todo {
+			if round > 0 && !i.uses(before) {
+				continue
+			}
+			i.infer()
+			changed = append(changed, i.publish()...)
+		}
+		if len(changed) == 0 {
+			break
+		}
+	}
+	var findings diagnostic.Findings
+	for _, i := range todo {
+		findings = append(findings, i.conclude()...)
+	}
+	return findings
+}
+
+// inference is the search for the types of one rule's status.
+type inference struct {
+	Input
+	docs *syntax.Documents
+	rule *syntax.Rule
+	// made are the kinds of all rules, as far as they were inferred.
+	made openapi.Kinds
+	// known are the schemas of the leaves of spec.status.
+	known map[*yamltree.Node]map[string]any
+	// given are the kinds that the text defines, as far as their status is known now.
+	given openapi.Kinds
+	// untyped are the findings about fields whose type is not known.
+	untyped diagnostic.Findings
+}
+
+// uses reports whether the rule names one of the kinds, other than that of its parents.
+func (i *inference) uses(kinds []schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(i.rule.Kinds(), func(gvk schema.GroupVersionKind) bool {
+		return gvk != i.rule.Parent.GVK && slices.Contains(kinds, gvk)
+	})
+}
+
+// publish tells the other rules what the kind is, and returns its versions that are not what they were.
+func (i *inference) publish() (changed []schema.GroupVersionKind) {
+	kinds, err := openapi.FromCRD(i.rule.Parent.Definition)
+	if err != nil { // the API server's validation reports it
+		return nil
+	}
+	for gvk, s := range kinds {
+		if before := i.made[gvk]; before == nil || before.Name != s.Name {
+			i.made[gvk] = s
+			changed = append(changed, gvk)
+		}
+	}
+	return changed
+}
+
+// conclude returns what is wrong with the rule, and refuses it for that.
+func (i *inference) conclude() diagnostic.Findings {
+	findings, awaited := i.rule.CheckPaths(), &i.rule.Parent.Awaits
+	for _, f := range i.untyped {
+		switch {
+		case f.Missing == nil || i.Awaits == nil || !i.Awaits(*f.Missing):
+			findings = append(findings, f)
+		case !slices.Contains(*awaited, *f.Missing):
+			*awaited = append(*awaited, *f.Missing)
+		}
+	}
+	if findings.HasErrors() {
+		i.docs.Refuse(i.rule)
+	}
+	return findings
+}
+
+// infer looks for the types with what is known of all kinds.
+func (i *inference) infer() {
+	i.known, i.untyped = map[*yamltree.Node]map[string]any{}, nil
+	i.rule.Parent.Untyped = false
+	if i.rule.Status == nil {
+		i.rule.DefineStatus(nil, false)
+		return
+	}
+	for {
+		i.define()
+		status, err := i.Compile(i.rule, i)
+		if err != nil { // compiling the rule as a whole reports it
+			return
+		}
+		learned, missing := false, false
+		i.rule.DefineStatus(func(n *yamltree.Node, _ []string) map[string]any {
+			made := i.known[n]
+			if made == nil {
+				made = structural(status.Schema(n))
+				i.known[n] = made
+				learned, missing = learned || made != nil, missing || made == nil
+			}
+			return orAny(made)
+		}, true)
+		if !learned || !missing {
+			i.finish(status)
+			return
+		}
+	}
+}
+
+// finish makes the definition with what was found, and reports the rest.
+func (i *inference) finish(status Status) {
+	var list diagnostic.List
+	reported := map[*yamltree.Node]bool{}
+	i.rule.DefineStatus(func(n *yamltree.Node, path []string) map[string]any {
+		made := i.known[n]
+		i.rule.Parent.Untyped = i.rule.Parent.Untyped || made == nil
+		if made != nil || reported[n] || status.IsWrong(n) {
+			return orAny(made)
+		}
+		reported[n] = true
+		field := strings.Join(append([]string{"status"}, path...), ".")
+		f := list.Report(i.rule.Source.At(n), diagnostic.CodeStatusType, "the type of %s cannot be inferred", field)
+		switch {
+		case len(path) == 0:
+			f.WithHint("write a mapping of fields, or type them in spec.parent.schema.status")
+		case status.Reads(n, path):
+			f.Message += ", because it depends on itself"
+			fallthrough
+		default:
+			f.WithHint("write it in spec.parent.schema: status: %s", typed(path))
+		}
+		f.Missing = i.unknownKind(n)
+		return orAny(nil)
+	}, false)
+	i.untyped = list.Findings(i.rule.Source)
+}
+
+// unknownKind is a kind without a schema that a part of the status reads; nil: there is none.
+func (i *inference) unknownKind(n *yamltree.Node) *schema.GroupVersionKind {
+	text := textOf(n)
+	reads := func(id string) bool {
+		return id != "" && regexp.MustCompile(`\.`+regexp.QuoteMeta(id)+`\b`).MatchString(text)
+	}
+	throughVariables := regexp.MustCompile(`\b` + flow.RootVariables + `\b`).MatchString(text)
+	check := func(id string, gvk schema.GroupVersionKind) *schema.GroupVersionKind {
+		if gvk.Kind != "" && (reads(id) || throughVariables) && i.Schema(gvk) == nil {
+			return &gvk
+		}
+		return nil
+	}
+	for n := range i.rule.Lookups {
+		if found := check(i.rule.Lookups[n].ID, i.rule.Lookups[n].GVK); found != nil {
+			return found
+		}
+	}
+	for n := range i.rule.Children {
+		template := i.rule.Children[n].Template
+		if template == nil {
+			continue
+		}
+		if found := check(i.rule.Children[n].ID, syntax.TemplateGVK(template)); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// textOf is all text of a part of a rule.
+func textOf(n *yamltree.Node) string {
+	text, _ := n.Text()
+	for _, f := range n.Fields {
+		text += f.Name + "\n" + textOf(f.Value)
+	}
+	for _, item := range n.Items {
+		text += "\n" + textOf(item)
+	}
+	return text
+}
+
+// define reads the definitions of the text.
+func (i *inference) define() {
+	i.given = openapi.Kinds{}
+	for _, crd := range i.docs.DefinitionsOf(i.rule.Source) {
+		if kinds, err := openapi.FromCRD(crd); err == nil {
+			maps.Copy(i.given, kinds)
+		}
+	}
+}
+
+// Schema implements Schemas.
+func (i *inference) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
+	if s := i.given.Schema(gvk); s != nil {
+		return s
+	}
+	if s := i.made.Schema(gvk); s != nil {
+		return s
+	}
+	return i.Schemas.Schema(gvk)
+}
+
+// structural is a schema as definitions have it; nil if it is not known.
+func structural(s *openapi.Schema) map[string]any {
+	if s == nil {
+		return nil
+	}
+	if made, ok := s.Structural(); ok {
+		return made
+	}
+	return nil
+}
+
+// typed is a mapping in which the last of the names has a type.
+func typed(path []string) string {
+	text := path[len(path)-1] + ": TYPE"
+	for _, name := range slices.Backward(path[:len(path)-1]) {
+		text = name + ": {" + text + "}"
+	}
+	return "{" + text + "}"
+}
+
+func orAny(made map[string]any) map[string]any {
+	if made == nil {
+		return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+	}
+	return made
+}
