@@ -51,6 +51,7 @@ type Writer struct {
 	hasStatus func(schema.GroupVersionKind) bool
 	kinds     kinds
 	shapes    fieldset.Shapes
+	settled   settled
 
 	// seed is what sources and shapes are hashed with.
 	seed maphash.Seed
