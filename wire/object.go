@@ -38,12 +38,18 @@ type remembered struct {
 	at atomic.Pointer[weak.Pointer[unstructured.Unstructured]]
 }
 
+// tree is what is remembered; nil for nothing.
+func (r *remembered) tree() *unstructured.Unstructured {
+	if at := r.at.Load(); at != nil {
+		return at.Value()
+	}
+	return nil
+}
+
 // or returns the tree, or makes it.
 func (r *remembered) or(read func() *unstructured.Unstructured) *unstructured.Unstructured {
-	if at := r.at.Load(); at != nil {
-		if tree := at.Value(); tree != nil {
-			return tree
-		}
+	if tree := r.tree(); tree != nil {
+		return tree
 	}
 	tree := read()
 	at := weak.Make(tree)
@@ -276,6 +282,9 @@ func (o *Object) Head() *unstructured.Unstructured {
 		panic("the metadata of an object was asked for of which only the identity is kept: " + o.Kind() + " " + o.namespace + "/" + o.name)
 	case o.tree != nil:
 		return o.tree
+	}
+	if whole := o.whole.tree(); whole != nil {
+		return whole
 	}
 	return o.meta.or(func() *unstructured.Unstructured { return &unstructured.Unstructured{Object: o.fields(true)} })
 }
