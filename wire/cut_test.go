@@ -53,11 +53,11 @@ func within(part, whole string) bool {
 func TestCut(t *testing.T) {
 	t.Parallel()
 	text := largeText(100_000)
-	decoded, err := decode(text, typeMeta{})
+	decoded, err := decode([]byte(text), typeMeta{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed, err := decode(strings.Replace(text, `"kind":"ConfigMap",`, "", 1), typeMeta{apiVersion: "v1", kind: "ConfigMap"})
+	listed, err := decode([]byte(strings.Replace(text, `"kind":"ConfigMap",`, "", 1)), typeMeta{apiVersion: "v1", kind: "ConfigMap"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,9 @@ func (framer) NewFrameReader(r io.ReadCloser) io.ReadCloser { return &frames{sou
 type frames struct {
 	source io.ReadCloser
 	// buffer holds what was read of the source and not yet given away; the first scanned bytes of it are of the object
-	// at hand.
-	buffer  []byte
-	scanned int
+	// at hand. It is a part of memory.
+	buffer, memory []byte
+	scanned        int
 	// rest is what is left of an object that is being given away.
 	rest []byte
 
@@ -50,9 +50,7 @@ func (f *frames) Close() error { return f.source.Close() }
 func (f *frames) next() error {
 	for !f.scan() {
 		if cap(f.buffer)-len(f.buffer) < readSize/4 {
-			grown := make([]byte, len(f.buffer), 2*len(f.buffer)+readSize)
-			copy(grown, f.buffer)
-			f.buffer = grown
+			f.makeRoom()
 		}
 		n, err := f.source.Read(f.buffer[len(f.buffer):cap(f.buffer)])
 		f.buffer = f.buffer[:len(f.buffer)+n]
@@ -69,6 +67,14 @@ func (f *frames) next() error {
 	f.rest = f.buffer[:f.scanned]
 	f.buffer, f.scanned = f.buffer[f.scanned:], 0
 	return nil
+}
+
+// makeRoom moves what is in the buffer to the beginning of its memory or, where it fills half of that, of a larger one.
+func (f *frames) makeRoom() {
+	if len(f.buffer) >= cap(f.memory)/2 {
+		f.memory = make([]byte, 0, 2*len(f.buffer)+readSize)
+	}
+	f.buffer = append(f.memory[:0], f.buffer...)
 }
 
 // scan goes on until the object at hand ends, and tells whether it does.

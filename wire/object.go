@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"unique"
+	"unsafe"
 	"weak"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,12 +38,18 @@ type remembered struct {
 	at atomic.Pointer[weak.Pointer[unstructured.Unstructured]]
 }
 
+// tree is what is remembered; nil for nothing.
+func (r *remembered) tree() *unstructured.Unstructured {
+	if at := r.at.Load(); at != nil {
+		return at.Value()
+	}
+	return nil
+}
+
 // or returns the tree, or makes it.
 func (r *remembered) or(read func() *unstructured.Unstructured) *unstructured.Unstructured {
-	if at := r.at.Load(); at != nil {
-		if tree := at.Value(); tree != nil {
-			return tree
-		}
+	if tree := r.tree(); tree != nil {
+		return tree
 	}
 	tree := read()
 	at := weak.Make(tree)
@@ -61,19 +68,16 @@ type typeMeta struct {
 var errMalformed = errors.New("it is not a JSON object as the API server writes it")
 
 // Decode reads an object from JSON, which it does not keep.
-func Decode(data []byte) (*Object, error) { return decode(string(data), typeMeta{}) }
+func Decode(data []byte) (*Object, error) { return decode(data, typeMeta{}) }
 
-// decode reads an object from text; implied is its type where the text does not say it, as in lists.
-func decode(text string, implied typeMeta) (*Object, error) {
-	r := reader{text: text, typeMeta: implied}
-	end := members(text, skipSpace(text, 0), r.member)
-	if start := skipSpace(text, 0); start >= len(text) || text[start] != '{' || end < 0 || skipSpace(text, end) != len(text) {
-		return nil, errMalformed
-	}
-	if r.typeMeta.kind == "" {
-		return nil, fmt.Errorf("an object without a kind: %w", errMalformed)
-	}
-	return r.object(), nil
+// decode reads an object from JSON; implied is its type where the JSON does not say it, as in lists.
+func decode(data []byte, implied typeMeta) (*Object, error) {
+	buffer, _ := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	r := reader{text: unsafe.String(unsafe.SliceData(data), len(data)), typeMeta: implied, out: (*buffer)[:0]}
+	o, err := r.read()
+	*buffer = r.out
+	return o, err
 }
 
 // Of is an object that is there as a tree, which must not be changed any more; nil for nil.
@@ -89,7 +93,7 @@ func Of(tree *unstructured.Unstructured) *Object {
 	}
 }
 
-// reader reads one object.
+// reader reads one object from a text, of which it keeps nothing.
 type reader struct {
 	text                          string
 	typeMeta                      typeMeta
@@ -100,11 +104,23 @@ type reader struct {
 	copied int
 }
 
-func (r *reader) object() *Object {
-	o := &Object{typeMeta: unique.Make(r.typeMeta), paths: r.paths, content: content{data: r.text}}
-	if r.copied > 0 {
-		o.content.data = string(append(r.out, r.text[r.copied:]...))
+// read reads the whole text.
+func (r *reader) read() (*Object, error) {
+	start := skipSpace(r.text, 0)
+	end := members(r.text, start, r.member)
+	if start >= len(r.text) || r.text[start] != '{' || end < 0 || skipSpace(r.text, end) != len(r.text) {
+		return nil, errMalformed
 	}
+	if r.typeMeta.kind == "" {
+		return nil, fmt.Errorf("an object without a kind: %w", errMalformed)
+	}
+	return r.object(), nil
+}
+
+// object is what was read.
+func (r *reader) object() *Object {
+	r.out = append(r.out, r.text[r.copied:]...)
+	o := &Object{typeMeta: unique.Make(r.typeMeta), paths: r.paths, content: content{data: string(r.out)}}
 	all := strings.Join([]string{r.namespace, r.name, r.uid, r.version}, "")
 	for _, part := range []struct {
 		to   *string
@@ -162,9 +178,6 @@ func (r *reader) entry(start, end, at int) int {
 	}
 	if r.text[at] != '{' {
 		return -1
-	}
-	if r.out == nil {
-		r.out = make([]byte, 0, len(r.text))
 	}
 	r.out = append(r.out, r.text[r.copied:at]...)
 	r.out = strconv.AppendInt(r.out, int64(len(r.paths)), 10)
@@ -269,6 +282,9 @@ func (o *Object) Head() *unstructured.Unstructured {
 		panic("the metadata of an object was asked for of which only the identity is kept: " + o.Kind() + " " + o.namespace + "/" + o.name)
 	case o.tree != nil:
 		return o.tree
+	}
+	if whole := o.whole.tree(); whole != nil {
+		return whole
 	}
 	return o.meta.or(func() *unstructured.Unstructured { return &unstructured.Unstructured{Object: o.fields(true)} })
 }

@@ -131,7 +131,7 @@ func decodeList(body []byte) (*List, error) {
 	implied := typeMeta{apiVersion: list.APIVersion, kind: strings.TrimSuffix(list.Kind, "List")}
 	list.Items = make([]*Object, len(found))
 	for i, text := range found {
-		item, err := decode(string(text), implied)
+		item, err := decode(text, implied)
 		if err != nil {
 			if item, err = decodeSlowly(text, implied); err != nil {
 				return nil, err

@@ -78,7 +78,6 @@ type Status struct {
 // The error is a *ReplacedError when the object is gone or was replaced, or with Exact has changed, an *InvalidError when the content does not fit
 // the kind's schema; any other error is worth another try.
 func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
-	desired := s.desired()
 	inSync, err := false, error(nil)
 	if len(s.Content) == 0 {
 		// The entry says where the manager applied it, whatever discovery shows of the kind now: what is not
@@ -86,14 +85,14 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 		var subresource string
 		subresource, inSync = s.appliedThrough()
 		s.Subresource = subresource == "status"
-	} else if inSync, err = w.statusInSync(ctx, s, desired); err != nil {
+	} else if inSync, err = w.statusInSync(ctx, s); err != nil {
 		return Result{}, err
 	}
 	if inSync {
 		return Result{Live: s.Object, Action: ActionNone}, nil
 	}
 	ref := mark.RefOf(s.Object)
-	answer, err := w.applyStatus(ctx, s, desired)
+	answer, err := w.applyStatus(ctx, s)
 	if err != nil && !isReplaced(err) {
 		mended, mendErr := w.removeMisfits(ctx, s)
 		if mendErr != nil {
@@ -101,7 +100,7 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 		}
 		if mended != nil {
 			s.Object = mended
-			answer, err = w.applyStatus(ctx, s, desired)
+			answer, err = w.applyStatus(ctx, s)
 		}
 	}
 	if err != nil {
@@ -115,8 +114,8 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 }
 
 // applyStatus sends a status.
-func (w *Writer) applyStatus(ctx context.Context, s Status, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	ref := mark.RefOf(s.Object)
+func (w *Writer) applyStatus(ctx context.Context, s Status) (*unstructured.Unstructured, error) {
+	ref, desired := mark.RefOf(s.Object), s.desired()
 	desired.SetUID(s.Object.GetUID())
 	if s.Exact {
 		desired.SetResourceVersion(s.Object.GetResourceVersion())
@@ -171,29 +170,40 @@ func (s Status) appliedThrough() (subresource string, none bool) {
 	return "", true
 }
 
-// statusInSync reports whether the manager holds exactly the paths of desired and the object has its values.
-func (w *Writer) statusInSync(ctx context.Context, s Status, desired *unstructured.Unstructured) (bool, error) {
+// statusInSync reports whether the manager holds exactly the paths of the content and the object has its values.
+func (w *Writer) statusInSync(ctx context.Context, s Status) (bool, error) {
 	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
 	if err != nil {
 		return false, err
 	}
-	wanted, err := kind.Converter.ObjectToTyped(desired)
+	source, known := w.sourceOfStatus(kind, s)
+	if known && w.settled.has(source) {
+		return true, nil
+	}
+	inSync := s.isInPlace(kind)
+	if known && inSync {
+		w.settled.add(source)
+	}
+	return inSync, nil
+}
+
+// isInPlace reports what statusInSync does, by a schema. What cannot be compared is not in place: the API server says better what
+// does not fit.
+func (s Status) isInPlace(k fieldset.Kind) bool {
+	wanted, err := k.Converter.ObjectToTyped(s.desired())
 	if err != nil {
-		return false, nil //nolint:nilerr // the API server says better what does not fit
+		return false
 	}
 	paths, err := wanted.ToFieldSet()
-	if err != nil {
-		return false, nil //nolint:nilerr // as above
+	if err != nil || !s.holds(paths.Difference(fieldset.IdentityPaths())) {
+		return false
 	}
-	if !s.holds(paths.Difference(fieldset.IdentityPaths())) {
-		return false, nil
-	}
-	live, err := s.typedStatus(kind)
+	live, err := s.typedStatus(k)
 	if err != nil {
-		return false, nil //nolint:nilerr // what cannot be compared is applied
+		return false
 	}
 	difference, err := wanted.Compare(live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()))
-	return err == nil && difference.IsSame(), nil
+	return err == nil && difference.IsSame()
 }
 
 // typedStatus reads the status of the object; but for its name the rest of it is left out.

@@ -18,7 +18,7 @@ import (
 // Most reconciles of a child find that nothing has changed: its own creation comes back as an event, or its status moves. So
 // the writer remembers what a child was made from, and sees by comparing hashes that it would be prepared as it was.
 
-// inSyncState is what the writer remembers of a child that was in sync.
+// inSyncState is what the writer remembers of a child that was in sync. Nothing is remembered of one that is being deleted.
 type inSyncState struct {
 	// version is the newest resourceVersion in which the child was seen to be in sync.
 	version string
@@ -52,6 +52,30 @@ func (w *Writer) sourceOf(k fieldset.Kind, rendered *unstructured.Unstructured, 
 	return source{hash: sum, converter: k.Converter}
 }
 
+// UnchangedIn reports what Unchanged does of the object in one version, as long as that is the newest in which it was seen to be in
+// sync. Nobody has to read the object for that.
+func (w *Writer) UnchangedIn(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy, uid types.UID, version string) bool {
+	known, ok := w.lastInSync(uid)
+	return ok && known.version == version && w.isMadeFrom(ctx, known, rendered, owner, controller, policy)
+}
+
+// lastInSync is how the object with that UID was when it was in sync.
+func (w *Writer) lastInSync(uid types.UID) (known inSyncState, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	known, ok = w.known[uid]
+	return known, ok
+}
+
+// isMadeFrom reports whether a child that was in sync was prepared from this.
+func (w *Writer) isMadeFrom(ctx context.Context, known inSyncState, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) bool {
+	if known.source == (source{}) {
+		return false
+	}
+	kind, err := w.kinds.load(ctx, w.schemas, rendered.GroupVersionKind())
+	return err == nil && known.source == w.sourceOf(kind, rendered, owner, controller, policy)
+}
+
 // Unchanged reports whether live is the child that Sync left, or found, in sync when it was last given this very object,
 // owner, controller and policy, and is so still. It sends no request and changes nothing; false means only that Prepare
 // and Sync have to look.
@@ -59,14 +83,8 @@ func (w *Writer) Unchanged(ctx context.Context, rendered *unstructured.Unstructu
 	if live == nil || live.GetDeletionTimestamp() != nil {
 		return false
 	}
-	w.mu.Lock()
-	known, ok := w.known[live.GetUID()]
-	w.mu.Unlock()
-	if !ok || known.source == (source{}) {
-		return false
-	}
-	kind, err := w.kinds.load(ctx, w.schemas, rendered.GroupVersionKind())
-	if err != nil || known.source != w.sourceOf(kind, rendered, owner, controller, policy) {
+	known, ok := w.lastInSync(live.GetUID())
+	if !ok || !w.isMadeFrom(ctx, known, rendered, owner, controller, policy) {
 		return false
 	}
 	if known.version == live.GetResourceVersion() {
@@ -95,9 +113,7 @@ func (w *Writer) stateOf(live *unstructured.Unstructured, value string) (uint64,
 // Knows reports whether version is exactly the resourceVersion of the object with uid that a write of its child made, or in which
 // the child was found to be in sync last.
 func (w *Writer) Knows(uid types.UID, version string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	known, ok := w.known[uid]
+	known, ok := w.lastInSync(uid)
 	return ok && known.version == version
 }
 

@@ -51,6 +51,7 @@ type Writer struct {
 	hasStatus func(schema.GroupVersionKind) bool
 	kinds     kinds
 	shapes    fieldset.Shapes
+	settled   settled
 
 	// seed is what sources and shapes are hashed with.
 	seed maphash.Seed
@@ -145,10 +146,7 @@ func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unst
 	if err != nil {
 		return false
 	}
-	w.mu.Lock()
-	known := w.known[live.GetUID()]
-	w.mu.Unlock()
-	if known.state != state && !child.Covered(live) {
+	if known, _ := w.lastInSync(live.GetUID()); known.state != state && !child.Covered(live) {
 		return false
 	}
 	w.rememberState(live, inSyncState{version: live.GetResourceVersion(), state: state, source: child.source})
@@ -180,5 +178,9 @@ func (w *Writer) remember(child *Child, answer *unstructured.Unstructured) {
 func (w *Writer) rememberState(live *unstructured.Unstructured, seen inSyncState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if live.GetDeletionTimestamp() != nil {
+		delete(w.known, live.GetUID())
+		return
+	}
 	w.known[live.GetUID()] = seen
 }

@@ -152,10 +152,14 @@ func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistra
 
 // transform makes of an object that came what is kept of it.
 func (m *monitor) transform(obj any) (any, error) {
-	if o, ok := obj.(*wire.Object); ok {
-		return m.packer.Pack(m.options.keep(m.key, o)), nil
+	o, ok := obj.(*wire.Object)
+	if !ok {
+		return obj, nil
 	}
-	return obj, nil
+	if tag, known := m.overlay.tagOf(o); known { // which the answer of the write was asked for
+		return m.packer.Pack(tagged(m.key.kept(o), tag)), nil
+	}
+	return m.packer.Pack(m.options.keep(m.key, o)), nil
 }
 
 // deliver hands one event over, unless the monitor was stopped.

@@ -130,11 +130,15 @@ func (o *Options) keep(key Key, obj *wire.Object) *wire.Object {
 	if !inView {
 		return obj.Stub()
 	}
-	kept := key.kept(obj)
-	if tag != kept.Tag() {
-		return kept.Tagged(tag)
+	return tagged(key.kept(obj), tag)
+}
+
+// tagged gives an object its tag, perhaps not for the first time.
+func tagged(obj *wire.Object, tag string) *wire.Object {
+	if tag == obj.Tag() {
+		return obj
 	}
-	return kept // perhaps not for the first time
+	return obj.Tagged(tag)
 }
 
 // Monitors is a set of informers, each shared by the owners that want it. All

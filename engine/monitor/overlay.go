@@ -180,6 +180,20 @@ func (o *overlay) settle(obj *wire.Object) (same bool) {
 	return ok && e.version == obj.ResourceVersion()
 }
 
+// tagOf is the tag of an object in view of which just this state was recorded.
+func (o *overlay) tagOf(obj *wire.Object) (tag string, known bool) {
+	if o.size.Load() == 0 {
+		return "", false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e, ok := o.entryLocked(nameOf(obj))
+	if !ok || e.object == nil || e.version != obj.ResourceVersion() || e.object.UID() != obj.UID() {
+		return "", false
+	}
+	return e.object.Tag(), true
+}
+
 // awaitsEvent tells whether there is an object in view of which the store has an older state. One that is not in view may have
 // no event.
 func (o *overlay) awaitsEvent() bool {

@@ -14,7 +14,7 @@ import (
 func TestKeepsPacked(t *testing.T) {
 	t.Parallel()
 	const many = 1000
-	m, packed := &monitor{}, 0
+	m, packed := &monitor{overlay: &overlay{}}, 0
 	for n := range many {
 		object, err := wire.Decode(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"app-%d","namespace":"default",`+
 			`"uid":"%d","resourceVersion":"%d","labels":{"app.kubernetes.io/managed-by":"somebody"},"managedFields":[{"manager":"somebody","fieldsV1":{"f:data":{}}}]},`+
@@ -39,5 +39,40 @@ func TestKeepsPacked(t *testing.T) {
 	}
 	if packed < many/2 {
 		t.Errorf("%d of %d objects are packed", packed, many)
+	}
+}
+
+// TestTagOfAnAnswer holds that Options.Tag is not asked again of a state that a write was answered with, and of every other state is.
+func TestTagOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	m := &monitor{overlay: testOverlay(nil), options: Options{Tag: func(_ Key, obj *wire.Object) (string, bool) {
+		asked++
+		return "tag of " + obj.ResourceVersion(), true
+	}}}
+	h := history{{}, {uid: "a", matches: true}, {uid: "a", matches: true}, {uid: "b", matches: true}}
+	came := func(version int, object *wire.Object) {
+		t.Helper()
+		kept, err := m.transform(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if object, ok := kept.(*wire.Object); !ok || object.Tag() != "tag of "+object.ResourceVersion() {
+			t.Errorf("version %d is kept as %v", version, kept)
+		}
+	}
+	m.overlay.synced = func() bool { return false } // so that the store does not count as caught up
+	m.overlay.observe(m.options.keep(m.key, h.object(2)))
+	for version, want := range map[int]int{2: 1, 3: 2, 4: 2} {
+		asked = 1
+		if came(version, h.object(version)); asked != want {
+			t.Errorf("version %d: Tag was asked %d times, want %d", version, asked, want)
+		}
+	}
+	other := h.tree(2)
+	other.SetUID("c")
+	asked = 0
+	if came(2, wire.Of(other)); asked != 1 {
+		t.Error("the tag of another object counts")
 	}
 }

@@ -70,6 +70,12 @@ func (m *Monitors) View(key Key) *View {
 // not there, as far as is known.
 type Known struct{ object *wire.Object }
 
+// UID and ResourceVersion are the object's, and are empty for none. To ask for them costs nothing.
+func (k Known) UID() types.UID { return k.object.UID() }
+
+// ResourceVersion is described with UID.
+func (k Known) ResourceVersion() string { return k.object.ResourceVersion() }
+
 // Head is the object with no more for sure than apiVersion, kind and metadata; nil for
 // none. It is read-only.
 func (k Known) Head() *unstructured.Unstructured { return k.object.Head() }
@@ -80,7 +86,7 @@ func (k Known) Whole() (*unstructured.Unstructured, bool) {
 	if !k.object.IsWhole() {
 		return nil, false
 	}
-	return k.object.Tree(), true
+	return k.object.Shared(), true
 }
 
 // Known is the newest known state of one object in the key's view. It is the way to

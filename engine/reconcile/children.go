@@ -163,6 +163,11 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 		return nil, err
 	}
 	known := c.Monitors.Known(c.op.ChildKey(kind.GVR), object.GetNamespace(), object.GetName())
+	mayChange := w.renewal.IsDue() || c.memory.Conflicts.IsKnown(identity.Of(object))
+	if !mayChange && c.Writer.UnchangedIn(ctx, object, w.owner, w.controller, w.policy, known.UID(), known.ResourceVersion()) {
+		w.before = c.childAsRead(kind.GVR, known)
+		return w.before, nil
+	}
 	var whole bool
 	live, whole = known.Whole()
 	unseen := live == nil && whole
@@ -180,8 +185,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	}
 	w.before = live
 	c.carryRecreation(object, live)
-	if !w.renewal.IsDue() && !c.memory.Conflicts.IsKnown(identity.Of(object)) &&
-		c.Writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
+	if !mayChange && c.Writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
 		return live, nil
 	}
 	child, err := c.prepareChild(ctx, w)

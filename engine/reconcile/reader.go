@@ -226,12 +226,17 @@ func (r *reader) Replaced(rendered *unstructured.Unstructured) *unstructured.Uns
 	return r.memory.Recreations[identity.Of(rendered)].Replaced
 }
 
-// childIn is an object of a child's name; its head where that is all there is for sure.
+// childIn is an object of a child's name, as it is read.
 func (r *reader) childIn(view *monitor.View, gvr schema.GroupVersionResource, child *unstructured.Unstructured) *unstructured.Unstructured {
-	if !r.op.Whole[gvr] {
-		return view.Known(child.GetNamespace(), child.GetName()).Head()
+	return r.childAsRead(gvr, view.Known(child.GetNamespace(), child.GetName()))
+}
+
+// childAsRead is an object of a resource of children as it is read: its head where that is all there is for sure.
+func (s *subject) childAsRead(gvr schema.GroupVersionResource, known monitor.Known) *unstructured.Unstructured {
+	if !s.op.Whole[gvr] {
+		return known.Head()
 	}
-	live, _ := view.Get(child.GetNamespace(), child.GetName())
+	live, _ := known.Whole()
 	return live
 }
 

@@ -1,0 +1,47 @@
+package apply
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+)
+
+// Most reconciles find the status in place, and comparing it takes much of a reconcile that writes nothing. Whether it is in place
+// depends on nothing but the content, the status of the object, the manager's entry and the schema. So the verdicts are remembered
+// by what they depend on, and there is nothing to forget when a parent goes.
+
+// settled remembers for which statuses the verdict was that they are in place. It has room for so many parents; where there are
+// more, some statuses are compared again.
+type settled struct {
+	mu sync.Mutex
+	// slots has each verdict at the place that its hash gives. Guarded by mu.
+	slots [1 << 13]source
+}
+
+func (s *settled) has(of source) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.slots[of.hash%uint64(len(s.slots))] == of
+}
+
+func (s *settled) add(of source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slots[of.hash%uint64(len(s.slots))] = of
+}
+
+// sourceOfStatus identifies all that statusInSync depends on; ok is false where it cannot be told.
+func (w *Writer) sourceOfStatus(k fieldset.Kind, s Status) (of source, ok bool) {
+	var paths string
+	if e, has := s.entry(); has {
+		var err error
+		if paths, err = e.Text(); err != nil {
+			return source{}, false
+		}
+	}
+	h := fieldset.Hasher{Seed: w.seed}
+	sum := h.Join(h.Value(s.Content), h.Value(s.Object.Object["status"]))
+	sum = h.Join(sum, maphash.Comparable(h.Seed, [...]string{paths, s.Object.GetAPIVersion(), s.Object.GetKind()}))
+	return source{hash: sum, converter: k.Converter}, true
+}
