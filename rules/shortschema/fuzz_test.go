@@ -20,7 +20,7 @@ import (
 // isJudged reports whether only the API server can find a problem, and the short form leaves it to it: what an expression that the author
 // wrote says or costs, which fields a default may have, and all of OpenAPI that is written as it is.
 func isJudged(p definitions.Problem, definition *unstructured.Unstructured, fields string) bool {
-	if strings.Contains(fields, "openAPI") || strings.Contains(p.Message, "budget") {
+	if strings.Contains(fields, "openAPI") || strings.Contains(p.Message, "cost") {
 		return true
 	}
 	at := slices.IndexFunc(p.Path, func(step string) bool { return step == "default" || step == "x-kubernetes-validations" })
@@ -114,7 +114,11 @@ func FuzzDrawnSchema(f *testing.F) {
 }
 
 // drawer draws a schema by bytes.
-type drawer struct{ choices []byte }
+type drawer struct {
+	choices []byte
+	// types are the own types that can be named.
+	types []string
+}
 
 // choose takes the next choice of n.
 func (d *drawer) choose(n int) int {
@@ -131,6 +135,7 @@ func (d *drawer) schema() map[string]any {
 	for i := range d.choose(4) {
 		name, value := d.field(fmt.Sprintf("T%d", i), 2)
 		types[name] = value
+		d.types = append(d.types, fmt.Sprintf("T%d", i))
 	}
 	return map[string]any{"types": types, "spec": d.fields(0)}
 }
@@ -150,37 +155,59 @@ func (d *drawer) field(name string, depth int) (written string, value any) {
 	switch d.choose(4) {
 	case 0:
 		if depth < 3 {
-			return name + d.markers(), d.fields(depth + 1)
+			return name + d.markers("objects"), d.fields(depth + 1)
 		}
 	case 1:
-		if depth < 3 && d.choose(4) == 0 {
-			return name + d.markers(), map[string]any{"openAPI": map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}, "required": []any{"name"}}}
+		if d.choose(8) == 0 {
+			return name + d.markers("OpenAPI"), map[string]any{"openAPI": map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}, "required": []any{"name"}}}
 		}
 	}
-	return name, d.typ() + d.markers()
+	typ, of := d.typ()
+	return name, typ + d.markers(of)
 }
 
-func (d *drawer) typ() string {
-	typ := ""
+// typ draws a type, and what markers say that they are for if they are for it; empty: it is not known.
+func (d *drawer) typ() (typ, of string) {
 	for range d.choose(3) {
-		typ += []string{"[]", "map[string]"}[d.choose(2)]
+		step := d.choose(2)
+		typ += []string{"[]", "map[string]"}[step]
+		if of == "" {
+			of = []string{"lists", "maps"}[step]
+		}
 	}
-	all := []string{"T0", "T1", "T2"}
-	for _, t := range shortschema.Types() {
-		all = append(all, t.Name)
+	if n := len(d.types); n > 0 && d.choose(2) == 0 {
+		return typ + d.types[d.choose(n)], of
 	}
-	if d.choose(3) == 0 {
-		return typ + all[d.choose(3)]
+	all := shortschema.Types()
+	name := all[d.choose(len(all))].Name
+	if of != "" {
+		return typ + name, of
 	}
-	return typ + all[d.choose(len(all))]
+	switch name {
+	case "integer", "int32", "int64", "number", "float":
+		of = "numbers"
+	case "boolean":
+		of = "booleans"
+	case "object":
+		of = "objects"
+	case "any":
+		of = "any value"
+	default:
+		of = "text"
+	}
+	return typ + name, of
 }
 
-func (d *drawer) markers() string {
+// markers draws markers, most of which are for a type.
+func (d *drawer) markers(of string) string {
 	values := []string{
 		"", "1", "0", "-1", "1.5", "9999999999", "name", "a", "a,b", "name,name", "[]", "[1,2]", `["a"]`, "{}", `{"a": 1}`, "true", "false", "null", `""`, `"a b"`, "'a'",
 		"int32", "date", "self", "2",
 	}
 	all := shortschema.Markers()
+	if of != "" && d.choose(16) > 0 {
+		all = slices.DeleteFunc(all, func(m shortschema.Marker) bool { return !slices.Contains(m.For(), of) && m.For()[0] != "all" })
+	}
 	var b strings.Builder
 	for i := range d.choose(4) {
 		if i == 0 {
@@ -188,7 +215,7 @@ func (d *drawer) markers() string {
 		}
 		m := all[d.choose(len(all))]
 		switch value := values[d.choose(len(values))]; {
-		case d.choose(2) == 0:
+		case d.choose(4) > 0:
 			b.WriteString(" " + written(m))
 		default:
 			b.WriteString(" " + m.Name + "=" + value)
