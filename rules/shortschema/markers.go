@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -362,7 +363,7 @@ func setFormat(f *made, value string) error {
 	if near, ok := diagnostic.Nearest(value, known); ok {
 		return fmt.Errorf("the API server has no format %q for %s; did you mean %q?", value, f.base, near)
 	}
-	return fmt.Errorf("the API server has no format %q for %s", value, f.base)
+	return fmt.Errorf("the API server has no format %q for %s; it has %s", value, f.base, strings.Join(known, ", "))
 }
 
 // formats are those of the types, and others of the API server
@@ -390,6 +391,9 @@ func setKeys(f *made, value string) error {
 		of, ok := fields[key].(map[string]any)
 		switch {
 		case !ok:
+			if near, ok := diagnostic.Nearest(key, slices.Sorted(maps.Keys(fields))); ok {
+				return fmt.Errorf("uniqueBy names %q, and the items have no field of that name; did you mean %q?", key, near)
+			}
 			return fmt.Errorf("uniqueBy names %q, and the items have no field of that name", key)
 		case slices.Contains(keys, any(key)):
 			return fmt.Errorf("uniqueBy names %s twice", key)

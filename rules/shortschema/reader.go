@@ -119,6 +119,10 @@ func (r *Reader) MarkText(n *yamltree.Node, offset int, path ...string) {
 // Root makes the schema of spec or of status.
 func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 	name := path[len(path)-1]
+	if at := expressionIn(n); name == "status" && at != nil {
+		r.reportExpression(at)
+		return map[string]any{"type": "object"}
+	}
 	var root *made
 	if asIs := openAPIOf(n); asIs != nil {
 		root = r.openAPI(asIs, path)
@@ -127,6 +131,9 @@ func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 		}
 	} else {
 		root = r.object(n, path)
+	}
+	if name == "status" {
+		r.checkConditions(n, root)
 	}
 	// As the definition requires spec if that has required fields.
 	root.required = name == "spec" && root.schema["required"] != nil
@@ -321,11 +328,33 @@ func (r *Reader) field(n *yamltree.Node, path []string) *made {
 		return nil
 	}
 	if strings.Contains(written, "${") && !strings.Contains(written, "|") {
-		r.report(r.source.At(n), diagnostic.CodeShortType, "a field of a schema is a type, and this is an expression").
-			WithHint("the expressions of the status stand in spec.status, and Kanon takes the types from there")
+		r.reportExpression(n)
 		return nil
 	}
 	return r.written(n, written, path)
+}
+
+func (r *Reader) reportExpression(n *yamltree.Node) {
+	r.report(r.source.At(n), diagnostic.CodeShortType, "a field of a schema is a type, and this is an expression").
+		WithHint("the expressions of the status stand in spec.status, and Kanon takes the types from there")
+}
+
+// expressionIn is the first scalar with an expression in a part of a schema; nil: there is none. An expression of a marker is none.
+func expressionIn(n *yamltree.Node) *yamltree.Node {
+	if text, ok := n.Text(); ok && strings.Contains(text, "${") && !strings.Contains(text, "|") {
+		return n
+	}
+	for _, f := range n.Fields {
+		if found := expressionIn(f.Value); found != nil {
+			return found
+		}
+	}
+	for _, item := range n.Items {
+		if found := expressionIn(item); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // openAPI is a schema that is written as it is.

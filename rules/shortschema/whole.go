@@ -48,10 +48,11 @@ func (r *Reader) checkBounds(f *made, least, most string) {
 	if first := f.marked[least]; first.Line > at.Line || first.Line == at.Line && first.Column > at.Column {
 		at = first
 	}
-	found := r.reportOnce(at, "%s is %v, and %s is %v: no value is within both", least, low, most, high)
-	if found.WithHint("write a %s of %v or less", least, high); isExclusive {
-		found.WithHint("write a %s that is less than %v", least, high)
+	hint := "write a %s of %v or less"
+	if isExclusive {
+		hint = "write a %s that is less than %v"
 	}
+	r.reportOnce(at, "%s is %v, and %s is %v: no value is within both", least, low, most, high).WithHint(hint, least, high)
 }
 
 // checkValues reports values of markers that the API server would refuse in an object.
