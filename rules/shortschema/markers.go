@@ -87,7 +87,7 @@ func Markers() []Marker {
 		{"minProperties", "1", "The least number of entries.", []base{mapping, object}, whole("minProperties")},
 		{"maxProperties", "10", "The greatest number of entries.", []base{mapping, object}, whole("maxProperties")},
 		{"nullable", "", "`null` is a value of its own.", nil, flag("nullable")},
-		{"immutable", "", "The value never changes once it is set.", nil, setImmutable},
+		{"immutable", "", "The value never changes once it is set, and is not removed.", nil, setImmutable},
 		{"validation", `"self.size() > 2"`, "An expression in CEL that must be true of `self`.", nil, addValidation},
 		{"message", `"too short"`, "What the API server says if the `validation` before it is not true.", nil, setMessage},
 		{"preserveUnknownFields", "", "Fields that the schema does not name are kept.", []base{object, anything}, flag("x-kubernetes-preserve-unknown-fields")},
