@@ -38,9 +38,10 @@ type LossKind int
 const (
 	// Pruned values are dropped by the API server when the object is read, and for good when it is written.
 	Pruned LossKind = iota
-	// WrongType is of a value that stays, and is not of the type that the schema gives it.
+	// WrongType is of a value that stays, and is not of the type that the schema gives it. Nobody can apply the object any more.
 	WrongType
-	// Blocking mistakes have the API server refuse changes of other fields until they are mended.
+	// Blocking mistakes have the API server refuse changes of other fields until they are mended, or, as two items with one key do, whoever
+	// applies the object as it is.
 	Blocking
 )
 

@@ -8,6 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // Kind is a kind with all of its versions, of which Definition makes a CustomResourceDefinition.
@@ -189,6 +192,50 @@ func withConditions(status map[string]any) map[string]any {
 		properties["conditions"] = conditions()
 	}
 	return status
+}
+
+// checkConditions refuses a type of status.conditions in which there is no room for those that Kanon writes.
+func (r *Reader) checkConditions(n *yamltree.Node, status *made) {
+	properties, _ := status.schema["properties"].(map[string]any)
+	given, ok := properties["conditions"].(map[string]any)
+	if !ok || hasRoom(given, conditions()) {
+		return
+	}
+	if root := openAPIOf(n); root != nil {
+		n = root.Get("properties")
+	}
+	at := n
+	for _, f := range n.Fields {
+		if name, _, _ := strings.Cut(f.Name, "|"); strings.TrimSpace(name) == "conditions" {
+			at = f.Key
+		}
+	}
+	r.report(r.source.At(at), diagnostic.CodeShortType, "status.conditions is the list in which Kanon reports on the object, and this has no room for that").
+		WithHint("leave it out: the definition has conditions, those of spec.conditions too")
+}
+
+// hasRoom reports whether a schema takes all that another one says.
+func hasRoom(schema, wanted map[string]any) bool {
+	if schema["x-kubernetes-preserve-unknown-fields"] == true && (schema["type"] == nil || schema["type"] == wanted["type"]) {
+		return true
+	}
+	if schema["type"] != wanted["type"] {
+		return false
+	}
+	if items, ok := wanted["items"].(map[string]any); ok {
+		of, _ := schema["items"].(map[string]any)
+		return hasRoom(of, items)
+	}
+	properties, _ := wanted["properties"].(map[string]any)
+	given, _ := schema["properties"].(map[string]any)
+	for name, of := range properties {
+		below, _ := of.(map[string]any)
+		field, _ := given[name].(map[string]any)
+		if !hasRoom(field, below) {
+			return false
+		}
+	}
+	return true
 }
 
 // conditions is the schema of a list of metav1.Condition

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,6 +54,11 @@ type made struct {
 	required, immutable bool
 	// column is the heading of the field's column; empty: it has none.
 	column string
+	// marked has where the rule has the markers, by their names.
+	marked map[string]diagnostic.Position
+	// fixed are the immutable fields in an object that go with it, and immutables is where the markers of all immutable fields are.
+	fixed      []fixedField
+	immutables []diagnostic.Position
 }
 
 // Markers lists all markers.
@@ -72,7 +78,7 @@ func Markers() []Marker {
 		{"maximum", "100", "The greatest value.", []base{number}, numeric("maximum")},
 		{"exclusiveMinimum", "", "The value is greater than `minimum`.", []base{number}, flag("exclusiveMinimum")},
 		{"exclusiveMaximum", "", "The value is less than `maximum`.", []base{number}, flag("exclusiveMaximum")},
-		{"multipleOf", "5", "The value is a multiple of this.", []base{number}, numeric("multipleOf")},
+		{"multipleOf", "5", "The value is a multiple of this.", []base{number}, setMultiple},
 		{"minItems", "1", "The least number of items.", []base{list}, whole("minItems")},
 		{"maxItems", "10", "The greatest number of items.", []base{list}, whole("maxItems")},
 		{"uniqueItems", "", "No two items are the same. The items are text, numbers or booleans, and a set.", []base{list}, setUnique},
@@ -81,11 +87,11 @@ func Markers() []Marker {
 		{"minProperties", "1", "The least number of entries.", []base{mapping, object}, whole("minProperties")},
 		{"maxProperties", "10", "The greatest number of entries.", []base{mapping, object}, whole("maxProperties")},
 		{"nullable", "", "`null` is a value of its own.", nil, flag("nullable")},
-		{"immutable", "", "The value never changes once it is set.", nil, setImmutable},
+		{"immutable", "", "The value never changes once it is set, and is not removed.", nil, setImmutable},
 		{"validation", `"self.size() > 2"`, "An expression in CEL that must be true of `self`.", nil, addValidation},
 		{"message", `"too short"`, "What the API server says if the `validation` before it is not true.", nil, setMessage},
 		{"preserveUnknownFields", "", "Fields that the schema does not name are kept.", []base{object, anything}, flag("x-kubernetes-preserve-unknown-fields")},
-		{"embeddedResource", "", "It is a whole object of Kubernetes, with `apiVersion` and `kind`.", []base{object}, flag("x-kubernetes-embedded-resource")},
+		{"embeddedResource", "", "It is a whole object of Kubernetes, with `apiVersion` and `kind`.", []base{object}, setEmbedded},
 		{"printColumn", `"IMAGE"`, "`kubectl get` shows the field in a column with this heading.", []base{text, number, boolean}, func(f *made, value string) error { f.column = value; return nil }},
 	}
 }
@@ -98,6 +104,27 @@ func markerOf(name string) (*Marker, bool) {
 		return nil, false
 	}
 	return &markers[i], true
+}
+
+// repeatable are the markers of which a field can have several.
+var repeatable = []string{"validation", "message"} //nolint:gochecknoglobals // a table
+
+// mark notes where the rule has a marker.
+func (f *made) mark(name string, at diagnostic.Position) {
+	if f.marked == nil {
+		f.marked = make(map[string]diagnostic.Position)
+	}
+	f.marked[name] = at
+}
+
+// unset takes back what the type of a field says of each field, and not of its values.
+func (f *made) unset(name string) {
+	switch name {
+	case "required":
+		f.required = false
+	case "immutable":
+		f.immutable = false
+	}
 }
 
 // foreignMarkers are the names that other languages have for a marker.
@@ -124,7 +151,15 @@ func setUnique(f *made, _ string) error {
 	if !isScalar || items["nullable"] == true {
 		return errors.New("uniqueItems is for a list of text, numbers or booleans: write uniqueBy=NAME for objects")
 	}
-	f.schema["x-kubernetes-list-type"] = "set"
+	return f.setListType("set")
+}
+
+// setListType says how the items of a list are told apart.
+func (f *made) setListType(typ string) error {
+	if is := f.schema["x-kubernetes-list-type"]; is != nil && is != typ {
+		return errors.New("a list has uniqueItems, uniqueBy or atomic, and only one of them")
+	}
+	f.schema["x-kubernetes-list-type"] = typ
 	return nil
 }
 
@@ -143,7 +178,7 @@ func (f *made) needType(marker string) error {
 		}
 		schema, _ = schema[below].(map[string]any)
 	}
-	if schema["type"] == nil && schema["x-kubernetes-int-or-string"] != true && f.base != raw {
+	if schema["type"] == nil && schema["x-kubernetes-int-or-string"] != true {
 		return fmt.Errorf("%s is not for any value, which the API server cannot compare", marker)
 	}
 	return nil
@@ -170,6 +205,13 @@ func numeric(name string) func(*made, string) error {
 		f.schema[name] = n
 		return nil
 	}
+}
+
+func setMultiple(f *made, value string) error {
+	if n, ok := numberOf(value); ok && asFloat(n) <= 0 {
+		return fmt.Errorf("multipleOf must be greater than 0, and is %s", value)
+	}
+	return numeric("multipleOf")(f, value)
 }
 
 // numberOf reads a number of JSON.
@@ -237,29 +279,61 @@ func valueOf(kind, text string) (any, error) {
 func setDefault(f *made, value string) error { return f.setValue("default", value) }
 
 func setEnum(f *made, value string) error {
-	var values []any
-	if strings.HasPrefix(value, "[") {
-		if err := yaml.Unmarshal([]byte(value), &values); err != nil {
-			return fmt.Errorf("enum must be values separated by commas, or a JSON list, and is %s", value)
+	values, err := f.enumValues(value)
+	if err != nil {
+		return err
+	}
+	for i, one := range values {
+		if slices.Contains(values[:i], one) {
+			return fmt.Errorf("enum has %v twice", one)
 		}
-		f.schema["enum"] = values
-		return nil
+	}
+	f.schema["enum"] = values
+	return nil
+}
+
+// enumValues reads values of the field's type: separated by commas, or a list in JSON.
+func (f *made) enumValues(value string) (values []any, err error) {
+	if strings.HasPrefix(value, "[") {
+		return f.enumList(value)
 	}
 	for one := range strings.SplitSeq(value, ",") {
 		one = strings.TrimSpace(one)
 		switch n, isNumber := numberOf(one); {
 		case one == "":
-			return fmt.Errorf("enum has an empty value: %s", value)
+			return nil, fmt.Errorf("enum has an empty value: %s", value)
 		case f.base == text:
 			values = append(values, one)
 		case !isNumber:
-			return fmt.Errorf("enum of a number has %s", one)
+			return nil, fmt.Errorf("enum of a number has %s", one)
 		default:
 			values = append(values, n)
 		}
 	}
-	f.schema["enum"] = values
-	return nil
+	return values, nil
+}
+
+func (f *made) enumList(value string) (values []any, err error) {
+	if err := json.Unmarshal([]byte(value), &values); err != nil {
+		return nil, fmt.Errorf("enum must be values separated by commas, or a JSON list, and is %s", value)
+	}
+	if len(values) == 0 {
+		return nil, errors.New("enum has no value: no object could have the field")
+	}
+	for i, one := range values {
+		_, isText := one.(string)
+		n, isNumber := one.(float64)
+		switch mayBeNumber := f.base == number || f.schema["x-kubernetes-int-or-string"] == true; {
+		case isNumber && mayBeNumber && n == float64(int64(n)):
+			values[i] = int64(n)
+		case isNumber && mayBeNumber, isText && f.base == text:
+		case f.base == text:
+			return nil, fmt.Errorf(`enum of a string has %v, which is none: write ["%v"]`, one, one)
+		default:
+			return nil, fmt.Errorf("enum of a number has %v", one)
+		}
+	}
+	return values, nil
 }
 
 func setPattern(f *made, value string) error {
@@ -289,7 +363,7 @@ func setFormat(f *made, value string) error {
 	if near, ok := diagnostic.Nearest(value, known); ok {
 		return fmt.Errorf("the API server has no format %q for %s; did you mean %q?", value, f.base, near)
 	}
-	return fmt.Errorf("the API server has no format %q for %s", value, f.base)
+	return fmt.Errorf("the API server has no format %q for %s; it has %s", value, f.base, strings.Join(known, ", "))
 }
 
 // formats are those of the types, and others of the API server
@@ -315,24 +389,47 @@ func setKeys(f *made, value string) error {
 	for key := range strings.SplitSeq(value, ",") {
 		key = strings.TrimSpace(key)
 		of, ok := fields[key].(map[string]any)
-		if !ok {
+		switch {
+		case !ok:
+			if near, ok := diagnostic.Nearest(key, slices.Sorted(maps.Keys(fields))); ok {
+				return fmt.Errorf("uniqueBy names %q, and the items have no field of that name; did you mean %q?", key, near)
+			}
 			return fmt.Errorf("uniqueBy names %q, and the items have no field of that name", key)
-		}
-		if !slices.Contains(required, any(key)) && of["default"] == nil {
+		case slices.Contains(keys, any(key)):
+			return fmt.Errorf("uniqueBy names %s twice", key)
+		case of["type"] == nil && of["x-kubernetes-int-or-string"] != true, of["type"] == "object", of["type"] == "array":
+			return fmt.Errorf("the field %s of the items is a key: it must be text, a number or a boolean", key)
+		case !slices.Contains(required, any(key)) && of["default"] == nil:
 			return fmt.Errorf("the field %s of the items is a key: it must be required, or have a default", key)
+		case of["nullable"] == true:
+			return fmt.Errorf("the field %s of the items is a key: it cannot be nullable", key)
 		}
 		keys = append(keys, key)
 	}
-	f.schema["x-kubernetes-list-type"], f.schema["x-kubernetes-list-map-keys"] = "map", keys
-	return nil
+	f.schema["x-kubernetes-list-map-keys"] = keys
+	return f.setListType("map")
 }
 
 func setAtomic(f *made, _ string) error {
 	if f.base == list {
-		f.schema["x-kubernetes-list-type"] = "atomic"
-	} else {
-		f.schema["x-kubernetes-map-type"] = "atomic"
+		return f.setListType("atomic")
 	}
+	f.schema["x-kubernetes-map-type"] = "atomic"
+	return nil
+}
+
+// setEmbedded refuses fields that the API server knows of every object, if they are something else there.
+func setEmbedded(f *made, _ string) error {
+	fields, _ := f.schema["properties"].(map[string]any)
+	for _, name := range []string{"apiVersion", "kind"} {
+		if of, ok := fields[name].(map[string]any); ok && of["type"] != "string" {
+			return fmt.Errorf("the %s of a whole object is text: write %s: string, or leave it out", name, name)
+		}
+	}
+	if fields["metadata"] != nil {
+		return errors.New("a whole object has metadata: leave it out, or write the field with openAPI to restrict its name")
+	}
+	f.schema["x-kubernetes-embedded-resource"] = true
 	return nil
 }
 
@@ -351,6 +448,10 @@ func setMessage(f *made, value string) error {
 	if len(rules) == 0 {
 		return fmt.Errorf("message belongs behind the validation that it is about")
 	}
-	rules[len(rules)-1].(map[string]any)["message"] = value //nolint:forcetypeassert // validate made it
+	last, _ := rules[len(rules)-1].(map[string]any)
+	if last["message"] != nil {
+		return errors.New("the validation has a message already")
+	}
+	last["message"] = value
 	return nil
 }

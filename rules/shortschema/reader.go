@@ -1,13 +1,10 @@
 package shortschema
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	celescape "k8s.io/apiserver/pkg/cel"
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/yamltree"
@@ -30,6 +27,10 @@ type Reader struct {
 	// columns are the fields that have one, and repeated counts the lists and maps around what is read, whose fields have none.
 	columns  []Column
 	repeated int
+	// whole stands for the object that has spec and status.
+	whole *made
+	// reported are the markers with which something was found to be wrong.
+	reported map[diagnostic.Position]bool
 	// schemas counts them, and tooMany is true once that was reported.
 	schemas int
 	tooMany bool
@@ -46,7 +47,10 @@ type Column struct {
 
 // NewReader makes a Reader. types is the mapping of the kind's own types, and may be nil. report takes in each finding.
 func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) *Reader {
-	r := &Reader{source: source, report: report, types: map[string]named{}, cyclic: map[string]bool{}, places: map[string]place{}}
+	r := &Reader{
+		source: source, report: report, types: map[string]named{}, cyclic: map[string]bool{}, places: map[string]place{},
+		whole: &made{schema: map[string]any{}}, reported: map[diagnostic.Position]bool{},
+	}
 	if types == nil {
 		return r
 	}
@@ -114,15 +118,33 @@ func (r *Reader) MarkText(n *yamltree.Node, offset int, path ...string) {
 
 // Root makes the schema of spec or of status.
 func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
-	asIs := openAPIOf(n)
-	if asIs == nil {
-		return r.Object(n, path...)
+	name := path[len(path)-1]
+	if at := expressionIn(n); name == "status" && at != nil {
+		r.reportExpression(at)
+		return map[string]any{"type": "object"}
 	}
-	schema := r.openAPI(asIs, path).schema
-	if schema["type"] != "object" {
-		r.report(r.source.At(asIs), diagnostic.CodeShortType, "%s is an object: its openAPI needs type: object", path[len(path)-1])
+	var root *made
+	if asIs := openAPIOf(n); asIs != nil {
+		root = r.openAPI(asIs, path)
+		if root.schema["type"] != "object" {
+			r.report(r.source.At(asIs), diagnostic.CodeShortType, "%s is an object: its openAPI needs type: object", name)
+		}
+	} else {
+		root = r.object(n, path)
 	}
-	return schema
+	if name == "status" {
+		r.checkConditions(n, root)
+	}
+	// As the definition requires spec if that has required fields.
+	root.required = name == "spec" && root.schema["required"] != nil
+	r.addImmutable(r.whole, name, root)
+	return root.schema
+}
+
+// Validations are those of whole objects: that spec and status stay while they have immutable fields.
+func (r *Reader) Validations() []any {
+	rules, _ := r.whole.schema["x-kubernetes-validations"].([]any)
+	return rules
 }
 
 // openAPIOf is the schema that is written as it is; nil if the node is something else.
@@ -138,57 +160,46 @@ func openAPIOf(n *yamltree.Node) *yamltree.Node {
 
 // Object makes the schema of an object with the fields of a mapping. path is where it will be in the definition.
 func (r *Reader) Object(n *yamltree.Node, path ...string) map[string]any {
-	schema := map[string]any{"type": "object"}
+	return r.object(n, path).schema
+}
+
+// object is Object, with what is to be known of its fields.
+func (r *Reader) object(n *yamltree.Node, path []string) *made {
+	f := &made{schema: map[string]any{"type": "object"}, base: object}
 	r.Mark(r.source.At(n), path...)
 	if n.Kind != yamltree.Mapping {
 		r.report(r.source.At(n), diagnostic.CodeShortType, "an object is a mapping of its fields, and this is %s", n.What())
-		return schema
+		return f
 	}
 	properties, required := map[string]any{}, []any{}
-	var immutable []string
 	// By name, so that the schema of a Rule object, whose fields have no order, is that of the text that it was made of.
 	fields := slices.SortedFunc(slices.Values(r.named(n)), func(a, b named) int { return strings.Compare(a.name, b.name) })
-	for _, f := range fields {
-		at := append(slices.Clone(path), "properties", f.name)
-		field := r.namedField(f, at)
+	for _, named := range fields {
+		at := append(slices.Clone(path), "properties", named.name)
+		field := r.namedField(named, at)
 		if field == nil {
 			continue
 		}
-		if text := f.Comment(); text != "" && field.schema["description"] == nil {
+		if text := named.Comment(); text != "" && field.schema["description"] == nil {
 			field.schema["description"] = text
 		}
-		properties[f.name] = field.schema
+		r.checkWhole(field, r.source.At(named.Value))
+		r.addImmutable(f, named.name, field)
+		properties[named.name] = field.schema
 		if field.required {
-			required = append(required, f.name)
-		}
-		if field.immutable {
-			field.validate(map[string]any{"rule": "self == oldSelf", "message": f.name + " is immutable"})
-			if !field.required && field.schema["default"] == nil {
-				immutable = append(immutable, f.name)
-			}
+			required = append(required, named.name)
 		}
 		if field.column != "" && r.repeated == 0 {
 			r.columns = append(r.columns, Column{Title: field.column, Type: columnType(field.schema), Path: at})
 		}
 	}
 	if len(properties) > 0 {
-		schema["properties"] = properties
+		f.schema["properties"] = properties
 	}
 	if len(required) > 0 {
-		schema["required"] = required
+		f.schema["required"] = required
 	}
-	var rules []any
-	for _, name := range immutable { // self == oldSelf is not evaluated if the field is removed
-		if escaped, ok := celescape.Escape(name); ok {
-			rules = append(rules, map[string]any{
-				"rule": fmt.Sprintf("!has(oldSelf.%s) || has(self.%s)", escaped, escaped), "message": name + " is immutable, and cannot be removed",
-			})
-		}
-	}
-	if len(rules) > 0 {
-		schema["x-kubernetes-validations"] = rules
-	}
-	return schema
+	return f
 }
 
 // columnType is the type of a column for a field.
@@ -288,9 +299,7 @@ func (r *Reader) namedField(n named, path []string) *made {
 			WithHint("write %s: %s", n.name, strings.TrimSpace(text)+strings.TrimPrefix(n.Name, n.name))
 		return f
 	}
-	for _, m := range n.markers {
-		r.apply(n.Key, f, m, path)
-	}
+	r.applyAll(n.Key, f, n.markers, path)
 	return f
 }
 
@@ -308,7 +317,7 @@ func (r *Reader) field(n *yamltree.Node, path []string) *made {
 		return r.openAPI(asIs, path)
 	}
 	if n.Kind == yamltree.Mapping {
-		return &made{schema: r.Object(n, path...), base: object}
+		return r.object(n, path)
 	}
 	written, ok := n.Text()
 	if !ok {
@@ -319,11 +328,33 @@ func (r *Reader) field(n *yamltree.Node, path []string) *made {
 		return nil
 	}
 	if strings.Contains(written, "${") && !strings.Contains(written, "|") {
-		r.report(r.source.At(n), diagnostic.CodeShortType, "a field of a schema is a type, and this is an expression").
-			WithHint("the expressions of the status stand in spec.status, and Kanon takes the types from there")
+		r.reportExpression(n)
 		return nil
 	}
 	return r.written(n, written, path)
+}
+
+func (r *Reader) reportExpression(n *yamltree.Node) {
+	r.report(r.source.At(n), diagnostic.CodeShortType, "a field of a schema is a type, and this is an expression").
+		WithHint("the expressions of the status stand in spec.status, and Kanon takes the types from there")
+}
+
+// expressionIn is the first scalar with an expression in a part of a schema; nil: there is none. An expression of a marker is none.
+func expressionIn(n *yamltree.Node) *yamltree.Node {
+	if text, ok := n.Text(); ok && strings.Contains(text, "${") && !strings.Contains(text, "|") {
+		return n
+	}
+	for _, f := range n.Fields {
+		if found := expressionIn(f.Value); found != nil {
+			return found
+		}
+	}
+	for _, item := range n.Items {
+		if found := expressionIn(item); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // openAPI is a schema that is written as it is.
@@ -354,9 +385,7 @@ func (r *Reader) written(n *yamltree.Node, text string, path []string) *made {
 	if f == nil {
 		return nil
 	}
-	for _, m := range parts.markers {
-		r.apply(n, f, m, path)
-	}
+	r.applyAll(n, f, parts.markers, path)
 	return f
 }
 
@@ -368,7 +397,9 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 		if of == nil {
 			return nil
 		}
-		return &made{schema: map[string]any{"type": "array", "items": of.schema}, base: list}
+		f := &made{schema: map[string]any{"type": "array", "items": of.schema}, base: list}
+		f.addImmutableItems(of)
+		return f
 	}
 	if key, value, ok := cutMap(typ); ok {
 		if key != "string" {
@@ -379,7 +410,9 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 		if of == nil {
 			return nil
 		}
-		return &made{schema: map[string]any{"type": "object", "additionalProperties": of.schema}, base: mapping}
+		f := &made{schema: map[string]any{"type": "object", "additionalProperties": of.schema}, base: mapping}
+		f.addImmutableItems(of)
+		return f
 	}
 	if t, ok := typeOf(typ); ok {
 		return &made{schema: maps.Clone(t.schema), base: t.base}
@@ -399,18 +432,18 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 func (r *Reader) repeatedType(n *yamltree.Node, typ string, offset int, path []string) *made {
 	r.repeated++
 	defer func() { r.repeated-- }()
-	return r.typ(n, typ, offset, path)
+	of := r.typ(n, typ, offset, path)
+	if of != nil {
+		r.checkWhole(of, r.source.Within(n, offset))
+	}
+	return of
 }
 
 // resolve makes the schema of one of the kind's own types.
 func (r *Reader) resolve(own named, path []string) *made {
 	r.open = append(r.open, own.name)
 	defer func() { r.open = r.open[:len(r.open)-1] }()
-	f := r.namedField(own, path)
-	if f != nil {
-		f.required, f.column = false, "" // they are about a field
-	}
-	return f
+	return r.namedField(own, path)
 }
 
 // reportCycle reports that a type contains itself by way of others, once for these types.
@@ -441,6 +474,20 @@ func (r *Reader) unknownType(at diagnostic.Position, typ string) {
 		r.report(at, diagnostic.CodeShortType, "unknown type %q", typ).WithHint("write | between the type and its markers")
 	default:
 		r.report(at, diagnostic.CodeShortType, "unknown type %q", typ).Suggest(typ, names)
+	}
+}
+
+// applyAll applies the markers of a field, each of which counts once. Those of the field count more than those of its type.
+func (r *Reader) applyAll(n *yamltree.Node, f *made, markers []marker, path []string) {
+	for i, m := range markers {
+		isSame := func(other marker) bool { return other.name == m.name }
+		if !slices.Contains(repeatable, m.name) && slices.ContainsFunc(markers[:i], isSame) {
+			found := r.report(r.source.Within(n, m.at), diagnostic.CodeShortMarker, "%s is given twice", m.name)
+			found.Length = r.source.Span(n, m.at, len(m.name))
+			found.WithHint("remove one of them")
+			continue
+		}
+		r.apply(n, f, m, path)
 	}
 }
 
@@ -482,12 +529,20 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 			found.Length = r.source.Span(n, m.valueAt, len(m.value))
 		}
 		if !is {
+			f.unset(m.name)
 			return
 		}
-	case !known.isFlag() && !m.hasValue:
+	case !known.isFlag() && (!m.hasValue || m.value == "" && !m.quoted):
 		r.report(at, diagnostic.CodeShortMarker, "%s has no value", m.name).WithHint("write %s=%s", m.name, known.Value)
 		return
+	case m.inSingleQuotes():
+		bare := m.value[1 : len(m.value)-1]
+		found := r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "single quotes would be a part of the value %s", m.value)
+		found.Length = r.source.Span(n, m.valueAt, len(m.value))
+		found.WithHint("write %s=%q", m.name, bare)
+		return
 	}
+	f.mark(m.name, r.source.Within(n, m.at))
 	if err := known.set(f, m.value); err != nil {
 		found := r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "%s", err.Error())
 		found.Length = r.source.Span(n, m.valueAt, len(m.value))

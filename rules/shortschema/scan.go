@@ -69,8 +69,34 @@ func (s *scanner) marker() marker {
 		m.quoted, m.value = true, s.inQuotes()
 		return m
 	}
+	if end := s.singleQuoted(); end > 0 {
+		m.value = s.text[s.at:end]
+		s.at = end
+		return m
+	}
 	m.value = s.plain()
 	return m
+}
+
+// inSingleQuotes reports whether a value stands in quotes that are none.
+func (m *marker) inSingleQuotes() bool {
+	return !m.quoted && len(m.value) > 1 && strings.HasPrefix(m.value, "'") && strings.HasSuffix(m.value, "'")
+}
+
+// singleQuoted is where a value in single quotes ends; 0 if it is none.
+func (s *scanner) singleQuoted() int {
+	if !strings.HasPrefix(s.text[s.at:], "'") {
+		return 0
+	}
+	length := strings.IndexByte(s.text[s.at+1:], '\'')
+	if length < 0 {
+		return 0
+	}
+	end := s.at + 1 + length + 1
+	if end < len(s.text) && s.text[end] != ' ' && s.text[end] != '|' {
+		return 0
+	}
+	return end
 }
 
 // inQuotes reads a value in double quotes.

@@ -40,6 +40,9 @@ func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message stri
 		message = shortPath(path) + ": " + reason
 	}
 	f := diagnostic.New(d.place(at), diagnostic.CodeRefusedCRD, "%s", message)
+	if d.readers != nil && strings.Contains(message, "cost limit") {
+		f.WithHint("give bounds to the lists, maps and strings that its expressions read, and to those around it: maxItems, maxProperties, maxLength")
+	}
 	return *f.WithLines(d.src)
 }
 

@@ -123,6 +123,8 @@ func foreignSchemaField(name string) (target, hint string) {
 	switch name {
 	case "apiVersion", "kind", "group":
 		return "", "spec.parent names the kind: write apiVersion and kind there"
+	case "metadata":
+		return "", "Kanon sets no labels and no annotations on the definition, and keeps those that others set, as with kubectl label"
 	case "additionalPrinterColumns":
 		return "", "write columns, a list of {name: …, value: .spec.…}"
 	case "jsonPath":

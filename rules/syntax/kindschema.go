@@ -274,6 +274,7 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	if v.status != nil {
 		v.made.Status = reader.Root(v.status, shortschema.Path(index, "properties", "status")...)
 	}
+	v.made.Validations = reader.Validations()
 	for name, of := range v.scale {
 		reader.MarkText(of, 0, scalePath(index, name)...)
 	}

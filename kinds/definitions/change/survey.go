@@ -44,7 +44,29 @@ type Survey struct {
 type pair struct{ before, after schema.GroupVersionKind }
 
 // group is what losses of several objects have in common.
-type group struct{ path, message string }
+type group struct{ path, message, instead string }
+
+// What to write so that objects lose nothing.
+const (
+	keepField   = "keep the field, and say in its description that nobody should set it"
+	otherField  = "keep the type of the field, and add another field for the new one"
+	sameFields  = "give a required field a default, or leave the version as it is, and ask more of the same fields in another one"
+	keepDefault = "keep the default"
+	keepVersion = "keep the version, with a text in deprecated, until nobody uses it"
+	keepServed  = "keep what is served"
+)
+
+// instead is what to write so that an object does not lose something.
+func instead(kind definitions.LossKind) string {
+	switch kind {
+	case definitions.Pruned:
+		return keepField
+	case definitions.WrongType:
+		return otherField
+	default:
+		return sameFields
+	}
+}
 
 // Loss is what objects would lose.
 type Loss struct {
@@ -53,6 +75,8 @@ type Loss struct {
 	// Names are those of the first objects, and Count how many there are.
 	Names []string
 	Count int
+	// Instead says what to write so that they do not; empty: nothing is known.
+	Instead string
 }
 
 // String names the objects.
@@ -127,22 +151,22 @@ func (s *Survey) Add(ctx context.Context, object *unstructured.Unstructured) err
 		}
 		for _, loss := range after {
 			if !slices.Contains(before, loss) {
-				found[group{path: withoutIndices(loss.Path), message: loss.Message}] = true
+				found[group{path: withoutIndices(loss.Path), message: loss.Message, instead: instead(loss.Kind)}] = true
 			}
 		}
 	}
 	for _, change := range s.defaults {
 		if hasValue(object.Object, strings.Split(strings.ReplaceAll(change.Path, "[*]", ".*"), "."), change.lostDefault) {
-			found[group{path: change.Path, message: "the value may be no more than the default, which goes"}] = true
+			found[group{path: change.Path, message: "the value may be no more than the default, which goes", instead: keepDefault}] = true
 		}
 	}
 	for _, change := range s.comparison.with(OfUsers) {
 		if change.Version == "" || change.Path != "" || !s.gone(change.Version) {
-			found[group{message: change.String()}] = true
+			found[group{message: change.String(), instead: keepServed}] = true
 		} else if uses(object, schema.GroupVersion{Group: s.comparison.before.Spec.Group, Version: change.Version}.String()) {
-			found[group{message: change.String() + ", and objects were written through it"}] = true
+			found[group{message: change.String() + ", and objects were written through it", instead: keepVersion}] = true
 		} else {
-			found[group{message: change.String() + ", and whoever reads through it fails"}] = true
+			found[group{message: change.String() + ", and whoever reads through it fails", instead: keepVersion}] = true
 		}
 	}
 	if len(found) > 0 {
@@ -168,7 +192,7 @@ func (s *Survey) count(g group, object *unstructured.Unstructured) {
 			s.others++
 			return
 		}
-		loss = &Loss{Text: g.message}
+		loss = &Loss{Text: g.message, Instead: g.instead}
 		if g.path != "" {
 			loss.Text = g.path + ": " + g.message
 		}

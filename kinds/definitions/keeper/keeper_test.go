@@ -116,7 +116,7 @@ func TestPrepare(t *testing.T) {
 		"beside rules, in place":             {metadata: current, fields: both, wanted: color, change: beside, want: "nothing"},
 		"beside rules, a new field":          {metadata: ours, fields: color, wanted: both, change: beside, want: ""},
 		"beside rules, another text":         {metadata: ours, fields: color, wanted: "color: {type: string, description: what people see}", change: beside, want: ""},
-		"beside rules, a field less":         {metadata: ours, fields: both, wanted: color, change: func(w *keeper.Wanted, c *cluster) { beside(w, c); with("{size: 5}")(w, c) }, want: "spec.size: the value is dropped, in team/o\nto go on, change these objects, or undo the change of the document, or add a version there\nto lose that, annotate the definition, "},
+		"beside rules, a field less":         {metadata: ours, fields: both, wanted: color, change: func(w *keeper.Wanted, c *cluster) { beside(w, c); with("{size: 5}")(w, c) }, want: "spec.size: the value is dropped, in team/o\nto go on, change these objects, or undo the change of the document\ninstead, keep the field, and say in its description that nobody should set it\nto lose that, annotate the definition, "},
 		"beside rules, confirmed": {metadata: ours, fields: both, wanted: color, change: func(w *keeper.Wanted, c *cluster) {
 			beside(w, c)
 			with("{size: 5}")(w, c)

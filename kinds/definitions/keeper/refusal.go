@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,15 +103,20 @@ func held(w Wanted, survey *change.Survey, token string) *Refusal {
 	if w.isBeside() {
 		marked = "the definition"
 	}
+	losses := survey.Losses()
+	advice := []string{fmt.Sprintf("to go on, change these objects, or undo the change of %s", w.source())}
+	for _, loss := range losses {
+		if way := "instead, " + loss.Instead; loss.Instead != "" && !slices.Contains(advice, way) {
+			advice = append(advice, way)
+		}
+	}
 	return &Refusal{
 		Reason:  ReasonHeld,
 		Token:   token,
 		Summary: fmt.Sprintf("%s stays as it is, because %d of %d objects would lose something", w.name(), damaged, objects),
-		Items:   texts(survey.Losses()),
-		Advice: []string{
-			fmt.Sprintf("to go on, change these objects, or undo the change of %s, or add a version there", w.source()),
-			fmt.Sprintf("to lose that, annotate %s, or the ConfigMap that contains it, with %s: %q", marked, syntax.AnnotationConfirmDefinition, token),
-		},
+		Items:   texts(losses),
+		Advice: append(advice,
+			fmt.Sprintf("to lose that, annotate %s, or the ConfigMap that contains it, with %s: %q", marked, syntax.AnnotationConfirmDefinition, token)),
 	}
 }
 

@@ -1,0 +1,429 @@
+package change_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"kanon.dev/kanon/internal/controlplanetest"
+	"kanon.dev/kanon/kinds/definitions/change"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+
+// liveCase is a change of a definition whose objects are stored in an API server.
+type liveCase struct {
+	// before and after are the versions, in YAML; names are those of the kind before and after, if not walls.
+	before, after           string
+	namesBefore, namesAfter string
+	// objects are the specs of what is stored: o0, o1, …
+	objects []string
+	// touch is a patch of something that no change is about. Default: of spec.other.
+	touch string
+	// changes are those that Compare finds, and losses what Survey finds.
+	changes, losses string
+	// dropped names the objects that lose a value in the API server, and refused those of which it refuses to change another field, or that nobody
+	// can apply as they were.
+	dropped, refused string
+	// never is true if the API server refuses the change.
+	never bool
+	// unseen is true for losses that a write does not show: a default, or a version of which others make use.
+	unseen bool
+}
+
+// spec is a version v1 whose spec has these properties, and other.
+func specOf(properties string) string { return version("v1", stored, objectOf(properties, "")) }
+
+// objectOf is an object with these properties, and other.
+func objectOf(properties, more string) string {
+	return "{type: object" + more + ", properties: {other: {type: string}" + strings.TrimSuffix(", "+properties, ", ") + "}}"
+}
+
+func liveCases() map[string]liveCase {
+	inF := func(schema string) string { return specOf("f: " + schema) }
+	with := func(more string) string {
+		return strings.Replace(specOf("f: {type: string}"), "subresources: {status: {}}", more, 1)
+	}
+	const scale = "subresources: {status: {}, scale: {specReplicasPath: .spec.f, statusReplicasPath: .status.f}}"
+	const port = "type: object, required: [k], properties: {k: {type: string}, z: {type: string}}"
+	return map[string]liveCase{
+		"names": {
+			before: specOf(""), after: specOf(""), namesAfter: "scope: Namespaced, names: {kind: Wall, plural: walls, singular: mur, listKind: Murs, shortNames: [wa], categories: [kanons]}", objects: []string{"{other: x}"},
+			changes: "ok singular is mur, and was wall\nok listKind is Murs, and was WallList\nok shortNames are [wa], and were []\nok categories are [kanons], and were []",
+		},
+		"a scope":  {before: specOf(""), after: specOf(""), namesAfter: "scope: Cluster, names: {kind: Wall, plural: walls}", changes: "never scope is Cluster, and was Namespaced", never: true, objects: []string{"{}"}},
+		"a plural": {before: specOf(""), after: specOf(""), namesAfter: "scope: Namespaced, names: {kind: Wall, plural: murs}", changes: "never the resource is murs.GROUP, and was walls.GROUP", never: true, objects: []string{"{}"}},
+		"a kind": {
+			before: specOf(""), after: specOf(""), namesAfter: "scope: Namespaced, names: {kind: Mur, plural: walls}", objects: []string{"{}"}, never: true,
+			changes: "never the kind is Mur, and was Wall\nok singular is mur, and was wall\nok listKind is MurList, and was WallList",
+		},
+
+		"a version that objects are stored in goes": {
+			before: specOf(""), after: version("v2", stored, objectOf("", "")), objects: []string{"{}"}, never: true,
+			changes: "never v1: the version is removed, and objects may still be stored in it: status.storedVersions has it\nok v2: the version is new\nobjects v2: objects are stored in it, and were in v1",
+		},
+		"a version goes": {
+			before: specOf("") + ", " + version("v0", served, objectOf("", "")), after: specOf(""), objects: []string{"{}"}, unseen: true,
+			changes: "users v0: the version is removed", losses: "v0: the version is removed, and whoever reads through it fails, in team/o0",
+		},
+		"a version that is not served goes": {
+			before: specOf("") + ", " + version("v0", "served: false, storage: false", objectOf("", "")), after: specOf(""), objects: []string{"{}"},
+			changes: "ok v0: the version is removed, and was not served",
+		},
+		"a version is not served": {
+			before: specOf("") + ", " + version("v0", served, objectOf("", "")), after: specOf("") + ", " + version("v0", "served: false, storage: false", objectOf("", "")), objects: []string{"{}"}, unseen: true,
+			changes: "users v0: the version is no longer served", losses: "v0: the version is no longer served, and whoever reads through it fails, in team/o0",
+		},
+		"a version is served": {
+			before: specOf("") + ", " + version("v0", "served: false, storage: false", objectOf("", "")), after: specOf("") + ", " + version("v0", served, objectOf("", "")), objects: []string{"{}"},
+			changes: "ok v0: the version is served",
+		},
+		"a version that asks more of the same fields": {
+			before: specOf("f: {type: string}"), after: specOf("f: {type: string}") + ", " + version("v2", served, objectOf("f: {type: string, maxLength: 3}", ", required: [f]")), objects: []string{"{}", "{f: long}"},
+			changes: "ok v2: the version is new",
+		},
+		"another version is stored": {
+			before: specOf("f: {type: string}"), after: version("v1", served, objectOf("f: {type: string}", "")) + ", " + version("v2", stored, objectOf("", "")), objects: []string{"{other: x}", "{f: x}"}, dropped: "", unseen: true,
+			changes: "ok v2: the version is new\nobjects v2: objects are stored in it, and were in v1", losses: "spec.f: the value is dropped, in team/o1",
+		},
+		"deprecated": {before: specOf(""), after: version("v1", stored+", deprecated: true, deprecationWarning: use another", objectOf("", "")), objects: []string{"{}"}, changes: "ok v1: deprecated is true"},
+		"columns":    {before: with("subresources: {status: {}}"), after: with("subresources: {status: {}}, additionalPrinterColumns: [{name: F, type: string, jsonPath: .spec.f}]"), objects: []string{"{}"}, changes: "ok v1: the columns of kubectl change"},
+		"selectable fields": {
+			before: with("subresources: {status: {}}, selectableFields: [{jsonPath: .spec.f}]"), after: with("subresources: {status: {}}"), objects: []string{"{}"}, unseen: true,
+			changes: "users v1: the selectable fields change", losses: "v1: the selectable fields change, in team/o0",
+		},
+		"a status": {before: with("subresources: {}"), after: with("subresources: {status: {}}"), objects: []string{"{}"}, unseen: true, changes: "users v1: status is a subresource: other writes of it are ignored", losses: "v1: status is a subresource: other writes of it are ignored, in team/o0"},
+		"no status": {
+			before: with("subresources: {status: {}}"), after: with("subresources: {}"), objects: []string{"{}"}, unseen: true,
+			changes: "users v1: the subresource status is removed", losses: "v1: the subresource status is removed, in team/o0",
+		},
+		"a scale":  {before: with("subresources: {status: {}}"), after: with(scale), objects: []string{"{}"}, changes: "ok v1: the subresource scale changes"},
+		"no scale": {before: with(scale), after: with("subresources: {status: {}}"), objects: []string{"{}"}, unseen: true, changes: "users v1: the subresource scale is removed", losses: "v1: the subresource scale is removed, in team/o0"},
+
+		"a new field": {before: specOf(""), after: inF("{type: string, default: x}"), objects: []string{"{other: x}"}, changes: "ok spec.f of v1: the field is new"},
+		"a field goes": {
+			before: inF("{type: string}"), after: specOf(""), objects: []string{"{other: x}", "{f: x}"}, dropped: "o1",
+			changes: "objects spec.f of v1: the field is removed", losses: "spec.f: the value is dropped, in team/o1",
+		},
+		"unknown fields are not kept": {
+			before: inF("{type: object, x-kubernetes-preserve-unknown-fields: true}"), after: inF("{type: object, properties: {a: {type: string}}}"), objects: []string{"{f: {a: x}}", "{f: {b: x}}"}, dropped: "o1",
+			changes: "objects spec.f of v1: unknown fields are no longer kept\nobjects spec.f.a of v1: the field has a schema, and could be anything", losses: "spec.f.b: the value is dropped, in team/o1",
+		},
+		"unknown fields are kept": {
+			before: inF("{type: object, properties: {a: {type: string}}}"), after: inF("{type: object, x-kubernetes-preserve-unknown-fields: true}"), objects: []string{"{f: {a: x}}"},
+			changes: "ok spec.f of v1: unknown fields are kept\nok spec.f.a of v1: the field has no schema any more, and is kept",
+		},
+		"entries get a schema": {
+			before: inF("{type: object, x-kubernetes-preserve-unknown-fields: true}"), after: inF("{type: object, x-kubernetes-preserve-unknown-fields: true, additionalProperties: {type: string}}"), objects: []string{"{f: {a: x}}", "{f: {a: 1}}"}, refused: "o1",
+			changes: "objects spec.f[*] of v1: entries have a schema, and could be anything", losses: "spec.f.a: it must be of type string, and is of type integer, in team/o1",
+		},
+		"anything becomes a list": {
+			before: inF("{x-kubernetes-preserve-unknown-fields: true}"), after: inF("{type: array, items: {type: string}}"), objects: []string{"{f: [a]}", "{f: [1]}"}, refused: "o1",
+			changes: "objects spec.f of v1: its type is array, and was any\nobjects spec.f of v1: unknown fields are no longer kept\nobjects spec.f[*] of v1: items have a schema",
+			losses:  "spec.f[*]: it must be of type string, and is of type integer, in team/o1",
+		},
+		"a map becomes an object": {
+			before: inF("{type: object, additionalProperties: {type: string}}"), after: inF("{type: object, properties: {a: {type: string}}}"), objects: []string{"{f: {a: x}}", "{f: {b: x}}"}, dropped: "o1",
+			changes: "objects spec.f[*] of v1: entries of any name are no longer allowed", losses: "spec.f.b: the value is dropped, in team/o1",
+		},
+		"an object becomes a map": {
+			before: inF("{type: object, properties: {a: {type: string}}}"), after: inF("{type: object, additionalProperties: {type: integer}}"), objects: []string{"{f: {a: x}}", "{f: {}}"}, refused: "o0",
+			changes: "objects spec.f.a of v1: its type is integer, and was string", losses: "spec.f.a: it must be of type integer, and is of type string, in team/o0",
+		},
+		"another type": {
+			before: inF("{type: integer}"), after: inF("{type: string}"), objects: []string{"{}", "{f: 5}"}, refused: "o1",
+			changes: "objects spec.f of v1: its type is string, and was integer", losses: "spec.f: it must be of type string, and is of type integer, in team/o1",
+		},
+		"a wider type":             {before: inF("{type: integer}"), after: inF("{type: number}"), objects: []string{"{f: 5}"}, changes: "ok spec.f of v1: its type is number, and was integer"},
+		"another type, beside it":  {before: inF("{type: integer}"), after: specOf("f: {type: integer}, g: {type: string}"), objects: []string{"{f: 5}"}, changes: "ok spec.g of v1: the field is new"},
+		"null":                     {before: inF("{type: string}"), after: inF("{type: string, nullable: true}"), objects: []string{"{f: x}"}, changes: "ok spec.f of v1: null is allowed"},
+		"no null":                  {before: inF("{type: string, nullable: true}"), after: inF("{type: string}"), objects: []string{"{f: x}", "{f: null}"}, dropped: "o1", changes: "objects spec.f of v1: null is no longer allowed", losses: "spec.f: the value is dropped, in team/o1"},
+		"a whole object":           {before: inF("{type: object, x-kubernetes-preserve-unknown-fields: true}"), after: inF("{type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-embedded-resource: true}"), objects: []string{"{f: {apiVersion: v1, kind: Pod}}", "{f: {a: b}}"}, refused: "o1", changes: "objects spec.f of v1: whether it is a whole object of Kubernetes changes", losses: "spec.f.apiVersion: it is required, and missing, in team/o1\nspec.f.kind: it is required, and missing, in team/o1"},
+		"an atomic map":            {before: inF("{type: object, additionalProperties: {type: string}}"), after: inF("{type: object, additionalProperties: {type: string}, x-kubernetes-map-type: atomic}"), objects: []string{"{f: {a: x}}"}, changes: "ok spec.f of v1: it is applied as atomic, and was as granular"},
+		"keys":                     {before: inF("{type: array, items: {" + port + "}}"), after: inF("{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {" + port + "}}"), objects: []string{"{f: [{k: a}, {k: b}]}", "{f: [{k: a}, {k: a}]}"}, refused: "o1", changes: "objects spec.f of v1: its items must differ in k", losses: "spec.f[*]: it has the same item twice, in team/o1"},
+		"a set":                    {before: inF("{type: array, items: {type: string}}"), after: inF("{type: array, x-kubernetes-list-type: set, items: {type: string}}"), objects: []string{"{f: [a, b]}", "{f: [a, a]}"}, refused: "o1", changes: "objects spec.f of v1: its items must differ", losses: "spec.f[*]: it has the same item twice, in team/o1"},
+		"no set":                   {before: inF("{type: array, x-kubernetes-list-type: set, items: {type: string}}"), after: inF("{type: array, items: {type: string}}"), objects: []string{"{f: [a]}"}, changes: "ok spec.f of v1: its items need not differ"},
+		"required":                 {before: inF("{type: string}"), after: version("v1", stored, objectOf("f: {type: string}", ", required: [f]")), objects: []string{"{f: x}", "{other: x}"}, refused: "o1", changes: "objects spec.f of v1: the field is required, and has no default", losses: "spec.f: it is required, and missing, in team/o1"},
+		"required, with a default": {before: inF("{type: string, default: x}"), after: version("v1", stored, objectOf("f: {type: string, default: x}", ", required: [f]")), objects: []string{"{}"}, changes: "ok spec.f of v1: the field is required, and has a default"},
+		"not required":             {before: version("v1", stored, objectOf("f: {type: string}", ", required: [f]")), after: inF("{type: string}"), objects: []string{"{f: x}"}, changes: "ok spec.f of v1: the field is no longer required"},
+		"no default":               {before: inF("{type: integer, default: 1}"), after: inF("{type: integer}"), objects: []string{"{}", "{f: 2}"}, unseen: true, changes: "objects spec.f of v1: it has no default, and had 1", losses: "spec.f: the value may be no more than the default, which goes, in team/o0"},
+		"a default":                {before: inF("{type: integer}"), after: inF("{type: integer, default: 1}"), objects: []string{"{}"}, changes: "ok spec.f of v1: its default is 1"},
+		"another default":          {before: inF("{type: integer, default: 1}"), after: inF("{type: integer, default: 2}"), objects: []string{"{}"}, changes: "ok spec.f of v1: its default is 2, and was 1"},
+
+		// What only a new value must obey.
+		"bounds of values": {
+			before:  specOf("a: {type: integer}, b: {type: integer, maximum: 9}, c: {type: string}, d: {type: string, maxLength: 9}, e: {type: array, items: {type: string}}, g: {type: array, maxItems: 9, items: {type: string}}, h: {type: integer}, i: {type: integer, minimum: 1}, j: {type: integer, maximum: 5}"),
+			after:   specOf("a: {type: integer, minimum: 5}, b: {type: integer, maximum: 8}, c: {type: string, minLength: 5}, d: {type: string, maxLength: 1}, e: {type: array, minItems: 5, items: {type: string}}, g: {type: array, maxItems: 1, items: {type: string}}, h: {type: integer, multipleOf: 2}, i: {type: integer, minimum: 1, exclusiveMinimum: true}, j: {type: integer, maximum: 5, exclusiveMaximum: true}"),
+			objects: []string{"{a: 1, b: 9, c: x, d: xx, e: [x], g: [x, x], h: 3, i: 1, j: 5}"},
+			changes: "objects spec.a of v1: its minimum is 5\nobjects spec.b of v1: its maximum is 8, and was 9\nobjects spec.c of v1: its minLength is 5\nobjects spec.d of v1: its maxLength is 1, and was 9\n" +
+				"objects spec.e of v1: its minItems is 5\nobjects spec.g of v1: its maxItems is 1, and was 9\nobjects spec.h of v1: it must be a multiple of 2\nobjects spec.i of v1: exclusiveMinimum is true\nobjects spec.j of v1: exclusiveMaximum is true",
+		},
+		"wider bounds": {
+			before: specOf("a: {type: integer, minimum: 5}, b: {type: integer, maximum: 8}, c: {type: string, minLength: 1}, d: {type: string, maxLength: 1}, e: {type: array, minItems: 1, items: {type: string}}, g: {type: array, maxItems: 1, items: {type: string}}, h: {type: integer, multipleOf: 2}, i: {type: integer, minimum: 1, exclusiveMinimum: true}, j: {type: integer, maximum: 5, exclusiveMaximum: true}, m: {type: object, minProperties: 1, maxProperties: 2, additionalProperties: {type: string}}"),
+			after:  specOf("a: {type: integer}, b: {type: integer, maximum: 9}, c: {type: string, minLength: 0}, d: {type: string}, e: {type: array, items: {type: string}}, g: {type: array, maxItems: 2, items: {type: string}}, h: {type: integer}, i: {type: integer, minimum: 1}, j: {type: integer, maximum: 5}, m: {type: object, maxProperties: 3, additionalProperties: {type: string}}"), objects: []string{"{a: 5, b: 8, c: x, d: x, e: [x], g: [x], h: 2, i: 2, j: 4, m: {a: x}}"},
+			changes: "ok spec.a of v1: it has no minimum, and had 5\nok spec.b of v1: its maximum is 9, and was 8\nok spec.c of v1: its minLength is 0, and was 1\nok spec.d of v1: it has no maxLength, and had 1\nok spec.e of v1: it has no minItems, and had 1\n" +
+				"ok spec.g of v1: its maxItems is 2, and was 1\nok spec.h of v1: it need not be a multiple of 2\nok spec.i of v1: exclusiveMinimum is false\nok spec.j of v1: exclusiveMaximum is false\nok spec.m of v1: it has no minProperties, and had 1\nok spec.m of v1: its maxProperties is 3, and was 2",
+		},
+		"fewer entries": {
+			before: specOf("f: {type: object, properties: {a: {type: string}, b: {type: string}}}"), after: specOf("f: {type: object, maxProperties: 1, properties: {a: {type: string}, b: {type: string}}}"), objects: []string{"{f: {a: x}}", "{f: {a: x, b: x}}"},
+			touch: `{"spec":{"f":{"a":"new"}}}`, refused: "o1", changes: "objects spec.f of v1: its maxProperties is 1", losses: "spec.f: it has too many entries, in team/o1",
+		},
+		"more entries": {
+			before: specOf("f: {type: object, properties: {a: {type: string}, b: {type: string}}}"), after: specOf("f: {type: object, minProperties: 2, properties: {a: {type: string}, b: {type: string}}}"), objects: []string{"{f: {a: x, b: x}}", "{f: {a: x}}"},
+			touch: `{"spec":{"f":{"a":"new"}}}`, refused: "o1", changes: "objects spec.f of v1: its minProperties is 2", losses: "spec.f: it should have at least 2 properties, in team/o1",
+		},
+		"texts": {
+			before:  specOf("a: {type: string}, b: {type: string, pattern: a}, c: {type: string}, d: {type: string, format: ipv4}, e: {type: string}, g: {type: string, enum: [a, b]}, h: {type: integer, x-kubernetes-validations: [{rule: self < 9}]}, i: {type: integer}"),
+			after:   specOf("a: {type: string, pattern: x}, b: {type: string, pattern: b}, c: {type: string, format: date}, d: {type: string, format: ipv6}, e: {type: string, enum: [a]}, g: {type: string, enum: [b]}, h: {type: integer, x-kubernetes-validations: [{rule: self < 5}]}, i: {type: integer, x-kubernetes-validations: [{rule: self == oldSelf}]}"),
+			objects: []string{"{a: b, b: a, c: soon, d: 10.0.0.1, e: c, g: a, h: 7, i: 1}"},
+			changes: "objects spec.a of v1: its pattern is x\nobjects spec.b of v1: its pattern is b, and was a\nobjects spec.c of v1: its format is date\nobjects spec.d of v1: its format is ipv6, and was ipv4\nobjects spec.e of v1: only these values are allowed: \"a\"\n" +
+				"objects spec.g of v1: these values are no longer allowed: \"a\"\nobjects spec.h of v1: it must be true: self < 5\nok spec.h of v1: it need not be true: self < 9\nobjects spec.i of v1: it must be true: self == oldSelf",
+		},
+		"any text": {
+			before: specOf("a: {type: string, pattern: x}, c: {type: string, format: date}, e: {type: string, enum: [a]}, g: {type: string, enum: [b]}"), after: specOf("a: {type: string}, c: {type: string}, e: {type: string}, g: {type: string, enum: [a, b]}"),
+			objects: []string{"{a: x, c: \"2026-01-02\", e: a, g: b}"},
+			changes: "ok spec.a of v1: it has no pattern, and had x\nok spec.c of v1: it has no format, and had date\nok spec.e of v1: all values are allowed\nok spec.g of v1: these values are allowed: \"a\"",
+		},
+		"immutable": {
+			before: specOf("f: {type: object, properties: {a: {type: string}}}"), after: version("v1", stored, objectOf("f: {type: object, properties: {a: {type: string, x-kubernetes-validations: [{rule: self == oldSelf}]}}}", ", x-kubernetes-validations: [{rule: '!has(oldSelf.f) || has(self.f)'}]")),
+			objects: []string{"{f: {a: x}}", "{}"},
+			changes: "objects spec of v1: it must be true: !has(oldSelf.f) || has(self.f)\nobjects spec.f.a of v1: it must be true: self == oldSelf",
+		},
+		"a validation of an object": {
+			before: specOf("f: {type: integer}"), after: version("v1", stored, objectOf("f: {type: integer}", ", x-kubernetes-validations: [{rule: '!has(self.f) || self.f > 3'}]")), objects: []string{"{f: 5}", "{f: 1}"}, refused: "o1",
+			changes: "objects spec of v1: it must be true: !has(self.f) || self.f > 3", losses: "spec: a validation is not true, in team/o1",
+		},
+		"one of several": {
+			before: specOf("a: {type: string}, b: {type: string}"), after: version("v1", stored, objectOf("a: {type: string}, b: {type: string}", ", oneOf: [{required: [a]}, {required: [b]}]")), objects: []string{"{a: x}", "{a: x, b: x}"}, refused: "o1",
+			changes: "objects spec of v1: the schema changes", losses: "spec: it must validate one and only one schema (oneOf). Found 2 valid alternatives, in team/o1",
+		},
+	}
+}
+
+// TestOnAPIServer: each kind of change that Compare knows is made with objects that are stored in an API server. It refuses those that Compare
+// says it does, and objects lose what Survey says, and nothing else.
+func TestOnAPIServer(t *testing.T) {
+	t.Parallel()
+	config := rest.CopyConfig(controlplanetest.Config(t))
+	config.QPS = -1
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var seen []string
+	t.Run("cases", func(t *testing.T) {
+		for name, c := range liveCases() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				found := c.run(t, client, controlplanetest.Namespace(t, config))
+				mu.Lock()
+				defer mu.Unlock()
+				seen = append(seen, found...)
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	for _, format := range formats(t) {
+		if !anyMatch(format, seen) {
+			t.Errorf("no case has the change %q", format)
+		}
+	}
+}
+
+func anyMatch(format string, texts []string) bool {
+	pattern := regexp.QuoteMeta(format)
+	for _, verb := range []string{"%s", "%v", "%t", "%d"} {
+		pattern = strings.ReplaceAll(pattern, verb, ".+")
+	}
+	whole := regexp.MustCompile("^" + pattern + "$")
+	for _, text := range texts {
+		if whole.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// formats are the texts of all changes that the package knows, as its source has them.
+func formats(t *testing.T) (all []string) {
+	t.Helper()
+	for _, name := range []string{"compare.go", "schema.go", "limits.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if method, ok := call.Fun.(*ast.SelectorExpr); !ok || method.Sel.Name != "add" {
+				return true
+			}
+			for _, argument := range call.Args {
+				if text, ok := argument.(*ast.BasicLit); ok && text.Kind == token.STRING && text.Value != `""` {
+					format, err := strconv.Unquote(text.Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					all = append(all, format)
+					break
+				}
+			}
+			return true
+		})
+	}
+	if len(all) < 50 {
+		t.Fatalf("only %d kinds of changes were found", len(all))
+	}
+	return all
+}
+
+// run makes the change, and returns the texts of what Compare finds.
+func (c liveCase) run(t *testing.T, client dynamic.Interface, namespace string) (texts []string) {
+	t.Helper()
+	group := namespace + ".example.com"
+	define := func(names, versions string) *unstructured.Unstructured {
+		if names == "" {
+			names = walls
+		}
+		made := definition(t, names, versions)
+		for _, field := range [][]string{{"metadata", "uid"}, {"metadata", "generation"}} {
+			unstructured.RemoveNestedField(made.Object, field...)
+		}
+		made.SetName("walls." + group)
+		if err := unstructured.SetNestedField(made.Object, group, "spec", "group"); err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	before, after := define(c.namesBefore, c.before), define(c.namesAfter, c.after)
+	if err := controlplanetest.Define(t, client, namespace, before); err != nil {
+		t.Fatal(err)
+	}
+	objects := client.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "walls"}).Namespace(namespace)
+	live := make([]*unstructured.Unstructured, len(c.objects))
+	for i, spec := range c.objects {
+		var err error
+		object := parse(t, "{apiVersion: "+group+"/v1, kind: Wall, metadata: {name: o"+strconv.Itoa(i)+"}, spec: "+spec+"}")
+		if live[i], err = objects.Create(t.Context(), object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compared, err := change.Compare(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	survey, err := compared.Survey(func(string) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range live {
+		if err := survey.Add(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var changes, losses []string
+	for _, found := range compared.Changes {
+		texts = append(texts, found.Text)
+		changes = append(changes, [...]string{"ok", "objects", "users", "never"}[found.Risk]+" "+found.String())
+	}
+	for _, loss := range survey.Losses() {
+		losses = append(losses, strings.ReplaceAll(loss.String(), namespace+"/", "team/"))
+	}
+	if got, want := strings.Join(changes, "\n"), strings.ReplaceAll(c.changes, "GROUP", group); got != want {
+		t.Errorf("the changes are\n%s\nwant\n%s", got, want)
+	}
+	if got := strings.Join(losses, "\n"); !c.never && got != c.losses {
+		t.Errorf("the losses are\n%s\nwant\n%s", got, c.losses)
+	}
+	if err := controlplanetest.Define(t, client, namespace, after); (err != nil) != c.never {
+		t.Fatalf("the API server says %v to the change, and it is never allowed: %t", err, c.never)
+	}
+	if !c.never {
+		c.compare(t, objects, live)
+	}
+	return texts
+}
+
+// compare compares what became of the objects with what the case says.
+func (c liveCase) compare(t *testing.T, objects dynamic.ResourceInterface, live []*unstructured.Unstructured) {
+	t.Helper()
+	touch := c.touch
+	if touch == "" {
+		touch = `{"spec":{"other":"new"}}`
+	}
+	for _, was := range live {
+		name := was.GetName()
+		now, err := objects.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dropped := lacks(was.Object["spec"], now.Object["spec"])
+		_, refused := objects.Patch(t.Context(), name, types.MergePatchType, []byte(touch), metav1.PatchOptions{})
+		if refused == nil && !dropped {
+			refused = applied(t, objects, was)
+		}
+		if dropped != strings.Contains(c.dropped, name) || (refused != nil) != strings.Contains(c.refused, name) {
+			t.Errorf("%s has a value dropped: %t; another change of it gives %v; the spec is %v and was %v", name, dropped, refused, now.Object["spec"], was.Object["spec"])
+		}
+		if named := strings.Contains(c.losses, "team/"+name); named != (dropped || refused != nil) && !c.unseen {
+			t.Errorf("%s is named: %t; it has a value dropped: %t; another change gives %v", name, named, dropped, refused)
+		}
+	}
+}
+
+// applied is why the API server refuses whoever applies an object as it was, with another field changed; nil if it does not.
+func applied(t *testing.T, objects dynamic.ResourceInterface, was *unstructured.Unstructured) error {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": was.DeepCopy().Object["spec"]}}
+	object.SetGroupVersionKind(was.GroupVersionKind())
+	object.SetName(was.GetName())
+	if err := unstructured.SetNestedField(object.Object, "newer", "spec", "other"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := objects.Apply(t.Context(), was.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
+	return err
+}
+
+// lacks reports whether a value that was there is gone.
+func lacks(was, now any) bool {
+	switch was := was.(type) {
+	case map[string]any:
+		now, ok := now.(map[string]any)
+		for name, value := range was {
+			below, has := now[name]
+			ok = ok && has && !lacks(value, below)
+		}
+		return !ok
+	case []any:
+		now, ok := now.([]any)
+		if !ok || len(now) != len(was) {
+			return true
+		}
+		for i := range was {
+			if lacks(was[i], now[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	return fmt.Sprint(was) != fmt.Sprint(now)
+}
