@@ -3,6 +3,7 @@ package authorization
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +23,8 @@ const Lifetime = 10 * time.Second
 // reviewTimeout is how long one question may take.
 const reviewTimeout = 10 * time.Second
 
-// maxAnswers bounds what is kept: beyond it, all answers are asked for again.
+// maxAnswers bounds what is kept of the ServiceAccounts of one namespace: beyond it, all of these answers are asked for again. So a
+// tenant with many questions does not have those of others asked again.
 const maxAnswers = 10_000
 
 // Reviewer asks the API server whether somebody may do something. The SubjectAccessReviews of client-go are one.
@@ -69,8 +71,9 @@ type Reads struct {
 	flights  singleflight.Group
 
 	mu sync.Mutex
-	// answers is what was asked, and when. Guarded by mu.
-	answers map[question]answer
+	// answers is what was asked, by the namespace of the ServiceAccount, and swept when old answers were dropped last. Guarded by mu.
+	answers map[string]map[question]answer
+	swept   time.Time
 }
 
 type question struct {
@@ -85,7 +88,7 @@ type answer struct {
 
 // New makes Reads that know nothing yet.
 func New(reviewer Reviewer, now func() time.Time) *Reads {
-	return &Reads{reviewer: reviewer, now: now, answers: make(map[question]answer)}
+	return &Reads{reviewer: reviewer, now: now, answers: make(map[string]map[question]answer)}
 }
 
 // Check tells whether somebody may read something: nil, a *DeniedError, or an error of a request. Who may get one object by its name
@@ -150,12 +153,12 @@ func (r *Reads) lacks(ctx context.Context, who impersonation.Identity, read Read
 // allowed asks one question, unless the answer is known.
 func (r *Reads) allowed(ctx context.Context, who impersonation.Identity, verb string, read Read) (bool, error) {
 	q := question{user: who.User(), verb: verb, read: read}
-	if known, ok := r.known(q); ok {
+	if known, ok := r.known(who, q); ok {
 		return known, nil
 	}
 	key := fmt.Sprintf("%q", []any{q.user, verb, read.Resource.String(), read.Namespace, read.Name})
 	allowed, err, _ := r.flights.Do(key, func() (any, error) {
-		if known, ok := r.known(q); ok {
+		if known, ok := r.known(who, q); ok {
 			return known, nil
 		}
 		at := r.now() // a right that changes while it is asked for counts after Lifetime, too
@@ -165,27 +168,45 @@ func (r *Reads) allowed(ctx context.Context, who impersonation.Identity, verb st
 		if err != nil {
 			return false, fmt.Errorf("ask the API server what ServiceAccount %s may do: %w", who.ServiceAccount, err)
 		}
-		r.remember(q, answer{allowed: review.Status.Allowed, at: at})
+		r.remember(who, q, answer{allowed: review.Status.Allowed, at: at})
 		return review.Status.Allowed, nil
 	})
 	yes, _ := allowed.(bool)
 	return yes && err == nil, err
 }
 
-func (r *Reads) known(q question) (allowed, ok bool) {
+func (r *Reads) known(who impersonation.Identity, q question) (allowed, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a, ok := r.answers[q]
+	a, ok := r.answers[who.ServiceAccount.Namespace][q]
 	return a.allowed, ok && r.now().Sub(a.at) < Lifetime
 }
 
-func (r *Reads) remember(q question, a answer) {
+func (r *Reads) remember(who impersonation.Identity, q question, a answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.answers) >= maxAnswers {
-		clear(r.answers)
+	r.sweepLocked()
+	of := r.answers[who.ServiceAccount.Namespace]
+	if len(of) == 0 || len(of) >= maxAnswers {
+		of = make(map[question]answer)
+		r.answers[who.ServiceAccount.Namespace] = of
 	}
-	r.answers[q] = a
+	of[q] = a
+}
+
+// sweepLocked drops, now and then, what is too old to count.
+func (r *Reads) sweepLocked() {
+	now := r.now()
+	if now.Sub(r.swept) < Lifetime {
+		return
+	}
+	r.swept = now
+	for namespace, of := range r.answers {
+		maps.DeleteFunc(of, func(_ question, a answer) bool { return now.Sub(a.at) >= Lifetime })
+		if len(of) == 0 {
+			delete(r.answers, namespace)
+		}
+	}
 }
 
 // review is the question as the API server takes it.

@@ -3,6 +3,7 @@ package authorization_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -106,4 +107,38 @@ func TestAnswersAreKept(t *testing.T) {
 	cluster.granted = []string{"get team-a/", "list team-a/", "watch team-a/"}
 	now = now.Add(authorization.Lifetime)
 	check(false, 6)
+}
+
+// A tenant with very many questions has only its own answers asked for again.
+func TestAnswersOfOthersStay(t *testing.T) {
+	t.Parallel()
+	identity := func(namespace, name string) impersonation.Identity {
+		return impersonation.Identity{ServiceAccount: types.NamespacedName{Namespace: namespace, Name: name}, Confined: true}
+	}
+	now := time.Unix(1000, 0)
+	cluster := &rights{granted: []string{"get team-a/", "list team-a/", "watch team-a/"}}
+	reads := authorization.New(cluster, func() time.Time { return now })
+	read := func(who impersonation.Identity, name string) {
+		t.Helper()
+		configMap := authorization.Read{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Namespace: who.ServiceAccount.Namespace, Name: name}
+		var denied *authorization.DeniedError
+		if err := reads.Check(t.Context(), who, configMap); err != nil && !errors.As(err, &denied) {
+			t.Fatal(err)
+		}
+	}
+	web := identity("team-a", "web")
+	read(web, "")
+	for i := range 12_000 {
+		read(identity("flood", fmt.Sprint("sa-", i%7)), fmt.Sprint(i))
+	}
+	cluster.asked = 0
+	read(web, "")
+	if cluster.asked != 0 {
+		t.Errorf("after another tenant's questions, %d are asked again", cluster.asked)
+	}
+	now = now.Add(authorization.Lifetime)
+	read(web, "")
+	if cluster.asked != 3 {
+		t.Errorf("after the answers' lifetime, %d are asked, want 3", cluster.asked)
+	}
 }

@@ -82,6 +82,14 @@ func (r *Running) NameOf(id string) string {
 	return id
 }
 
+// NamespaceOf is the namespace of a rule; empty if it does not run any more.
+func (r *Running) NamespaceOf(id string) string {
+	if op := r.Get(id); op != nil {
+		return op.Name.Namespace
+	}
+	return ""
+}
+
 // hidden is what a tenant's rule is told of a rule beyond its namespace.
 const hidden = "a rule outside of this namespace"
 

@@ -1,19 +1,21 @@
 package queue
 
-// fairQueue hands out keys rule by rule in turn, so that a rule with thousands of
-// parents in churn does not hold up the one parent of another. The work queue calls it
-// under its own lock.
+// fairQueue hands out keys in turns: first between the namespaces of rules, so that a tenant with many rules does not hold up another
+// with one; then between the rules of a namespace, so that a rule with thousands of parents in churn does not hold up the one
+// parent of another. The work queue calls it under its own lock.
 type fairQueue struct {
 	lanes map[string]*lane
-	// turns are the rules that have keys waiting, the next one first.
-	turns   []string
+	// turns has the namespaces and their rules that have keys waiting.
+	turns   turns
 	size    int
 	waiting *waiting // is told of every key that comes or goes
 	urgent  *urgent  // says of a key that comes whether it is urgent
+	// namespaceOf is the namespace of a rule.
+	namespaceOf func(rule string) string
 }
 
-func newFairQueue(waiting *waiting, urgent *urgent) *fairQueue {
-	return &fairQueue{lanes: make(map[string]*lane), waiting: waiting, urgent: urgent}
+func newFairQueue(waiting *waiting, urgent *urgent, namespaceOf func(rule string) string) *fairQueue {
+	return &fairQueue{lanes: make(map[string]*lane), waiting: waiting, urgent: urgent, namespaceOf: namespaceOf}
 }
 
 // Touch is called for a key that waits already, and is added again.
@@ -29,7 +31,7 @@ func (q *fairQueue) Push(k Key) {
 	if !waiting {
 		l = &lane{}
 		q.lanes[k.Rule] = l
-		q.turns = append(q.turns, k.Rule)
+		q.turns.add(q.namespaceOf(k.Rule), k.Rule)
 	}
 	l.push(k, q.urgent.take(k))
 	q.size++
@@ -42,8 +44,7 @@ func (q *fairQueue) Len() int { return q.size }
 // Pop takes the next key of the rule whose turn it is; the rule then goes to
 // the end of the line if it has more. It must not be called on an empty queue.
 func (q *fairQueue) Pop() Key {
-	rule := q.turns[0]
-	q.turns = q.turns[1:]
+	namespace, rule := q.turns.next()
 	l := q.lanes[rule]
 	k := l.pop()
 	q.size--
@@ -51,7 +52,7 @@ func (q *fairQueue) Pop() Key {
 	if l.isEmpty() {
 		delete(q.lanes, rule)
 	} else {
-		q.turns = append(q.turns, rule)
+		q.turns.add(namespace, rule)
 	}
 	return k
 }

@@ -11,7 +11,10 @@ import (
 	"kanon.dev/kanon/engine/activity"
 )
 
-func emptyQueue() *fairQueue { return newFairQueue(newWaiting(), newUrgent()) }
+// inOneNamespace has all rules in one namespace.
+func inOneNamespace(string) string { return "team-a" }
+
+func emptyQueue() *fairQueue { return newFairQueue(newWaiting(), newUrgent(), inOneNamespace) }
 
 func TestFairQueueTakesTurns(t *testing.T) {
 	q := emptyQueue()
@@ -36,6 +39,35 @@ func TestFairQueueTakesTurns(t *testing.T) {
 	}
 	if len(q.lanes) != 0 {
 		t.Errorf("an empty queue keeps %d lanes", len(q.lanes))
+	}
+}
+
+// A tenant with many rules has no more turns than one with a single rule, and a rule of its no more than another one.
+func TestNamespacesTakeTurns(t *testing.T) {
+	namespaceOf := func(rule string) string { return rule[:1] }
+	q := newFairQueue(newWaiting(), newUrgent(), namespaceOf)
+	push := func(rule string, keys int) {
+		for i := range keys {
+			q.Push(Key{Rule: rule, Parent: types.NamespacedName{Name: fmt.Sprint(i)}})
+		}
+	}
+	push("a1", 3)
+	push("a2", 1)
+	push("a3", 1)
+	push("b1", 2)
+	var got []string
+	for q.Len() > 0 {
+		got = append(got, q.Pop().Rule)
+		if len(got) == 5 {
+			push("b2", 1) // a namespace that ran empty is next but one
+		}
+	}
+	want := []string{"a1", "b1", "a2", "b1", "a3", "a1", "b2", "a1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("order of rules (-want +got):\n%s", diff)
+	}
+	if len(q.turns.namespaces) != 0 || len(q.turns.rules) != 0 {
+		t.Errorf("an empty queue keeps the turns %v", q.turns)
 	}
 }
 
@@ -169,7 +201,7 @@ func TestPatientKeysLetOthersBy(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := New(time.Millisecond, time.Second, &activity.Counter{})
+			q := New(time.Millisecond, time.Second, &activity.Counter{}, inOneNamespace)
 			defer q.ShutDown()
 			test.add(q)
 			if diff := cmp.Diff(test.want, drain(q)); diff != "" {
@@ -183,7 +215,7 @@ func TestPatientKeysLetOthersBy(t *testing.T) {
 }
 
 func TestQueueHoldsEachKeyOnce(t *testing.T) {
-	q := New(time.Millisecond, time.Second, &activity.Counter{})
+	q := New(time.Millisecond, time.Second, &activity.Counter{}, inOneNamespace)
 	defer q.ShutDown()
 	k := Key{Rule: "r", Parent: types.NamespacedName{Name: "p"}}
 	for range 3 {
