@@ -52,18 +52,21 @@ func (v Values) add(text string) {
 	}
 }
 
-// Text is text without the values in it.
-func (v Values) Text(text string) string { return v.text(text, v.longestFirst()) }
+// Text is text without the values in it. Who has many texts asks Masker once.
+func (v Values) Text(text string) string { return v.Masker()(text) }
 
-// text is Text with the values that are looked for inside of it.
-func (v Values) text(text string, parts []string) string {
-	if v[text] {
-		return Hidden
+// Masker gives texts without the values in them.
+func (v Values) Masker() func(text string) string {
+	parts := v.longestFirst()
+	return func(text string) string {
+		if v[text] {
+			return Hidden
+		}
+		for _, value := range parts {
+			text = strings.ReplaceAll(text, value, Hidden)
+		}
+		return text
 	}
-	for _, value := range parts {
-		text = strings.ReplaceAll(text, value, Hidden)
-	}
-	return text
 }
 
 // longestFirst are the values that are looked for inside of text. A value that has another one in it comes before that.
@@ -83,8 +86,7 @@ func (v Values) JSON(value any) any {
 	if len(v) == 0 {
 		return value
 	}
-	parts := v.longestFirst()
-	return mapped(value, func(text string) string { return v.text(text, parts) })
+	return mapped(value, v.Masker())
 }
 
 // mapped is a value of JSON with other texts.
@@ -127,8 +129,7 @@ func (v Values) Object(content map[string]any) map[string]any {
 func (v Values) Replaced(before, after map[string]any) map[string]any {
 	text := func(string) string { return Hidden }
 	if v != nil {
-		parts := v.longestFirst()
-		text = func(old string) string { return v.text(old, parts) }
+		text = v.Masker()
 	}
 	out, _ := replaced(before, after, text).(map[string]any)
 	keep(out, before, "apiVersion", "kind")

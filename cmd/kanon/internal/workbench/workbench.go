@@ -220,7 +220,7 @@ func (o *Options) live(cmd *cobra.Command) (*console.Session, error) {
 	}
 	options.Kinds, options.Schemas = kinds, kinds
 	session, err := console.New(console.Options{
-		Rule: rule, Compile: options, Child: o.Child, Item: o.Item, HideSecrets: true,
+		Rule: rule, Compile: options, Child: o.Child, Item: o.Item,
 		Evaluate: func(p *program.Program) (*preview.Preview, error) {
 			made, err := livepreview.New(livepreview.Options{Client: client, Kinds: kinds, Program: p, Namespace: o.KanonNamespace, Now: o.Now}).Preview(ctx, parent)
 			if err != nil {
