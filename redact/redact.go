@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/syntax"
@@ -51,15 +52,21 @@ func (v Values) add(text string) {
 	}
 }
 
-// Text is text without the values in it.
-func (v Values) Text(text string) string {
-	if v[text] {
-		return Hidden
+// Text is text without the values in it. Who has many texts asks Masker once.
+func (v Values) Text(text string) string { return v.Masker()(text) }
+
+// Masker gives texts without the values in them.
+func (v Values) Masker() func(text string) string {
+	parts := v.longestFirst()
+	return func(text string) string {
+		if v[text] {
+			return Hidden
+		}
+		for _, value := range parts {
+			text = strings.ReplaceAll(text, value, Hidden)
+		}
+		return text
 	}
-	for _, value := range v.longestFirst() {
-		text = strings.ReplaceAll(text, value, Hidden)
-	}
-	return text
 }
 
 // longestFirst are the values that are looked for inside of text. A value that has another one in it comes before that.
@@ -79,19 +86,24 @@ func (v Values) JSON(value any) any {
 	if len(v) == 0 {
 		return value
 	}
+	return mapped(value, v.Masker())
+}
+
+// mapped is a value of JSON with other texts.
+func mapped(value any, text func(string) string) any {
 	switch value := value.(type) {
 	case string:
-		return v.Text(value)
+		return text(value)
 	case []any:
 		out := make([]any, len(value))
 		for i, item := range value {
-			out[i] = v.JSON(item)
+			out[i] = mapped(item, text)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(value))
 		for name, field := range value {
-			out[name] = v.JSON(field)
+			out[name] = mapped(field, text)
 		}
 		return out
 	default:
@@ -110,6 +122,60 @@ func (v Values) Object(content map[string]any) map[string]any {
 	given, _ := content["metadata"].(map[string]any)
 	keep(metadata, given, "name", "namespace")
 	return out
+}
+
+// Replaced is the content of an object before a change, without the values in the texts that the change removes or replaces. A nil v
+// stands for values that nobody knows: such texts are hidden as a whole. Either content may be nil.
+func (v Values) Replaced(before, after map[string]any) map[string]any {
+	text := func(string) string { return Hidden }
+	if v != nil {
+		text = v.Masker()
+	}
+	out, _ := replaced(before, after, text).(map[string]any)
+	keep(out, before, "apiVersion", "kind")
+	metadata, _ := out["metadata"].(map[string]any)
+	given, _ := before["metadata"].(map[string]any)
+	keep(metadata, given, "name", "namespace")
+	return out
+}
+
+func replaced(before, after any, text func(string) string) any {
+	switch old := before.(type) {
+	case map[string]any:
+		updated, ok := after.(map[string]any)
+		if !ok {
+			return mapped(before, text)
+		}
+		out := make(map[string]any, len(old))
+		for name, value := range old {
+			out[name] = replaced(value, updated[name], text)
+		}
+		return out
+	case []any:
+		updated, _ := after.([]any)
+		out := make([]any, len(old))
+		for i, item := range old {
+			if slices.ContainsFunc(updated, func(other any) bool { return equality.Semantic.DeepEqual(other, item) }) {
+				out[i] = item
+				continue
+			}
+			out[i] = replaced(item, itemAt(updated, i), text)
+		}
+		return out
+	case string:
+		if after != any(old) {
+			return text(old)
+		}
+	}
+	return before
+}
+
+// itemAt is an item of a list; nil beyond its end.
+func itemAt(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
 }
 
 func keep(out, given map[string]any, names ...string) {

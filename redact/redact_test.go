@@ -120,3 +120,31 @@ func TestForms(t *testing.T) {
 		}
 	}
 }
+
+// In what a change removes or replaces, a value is hidden; what stays is shown.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	before := map[string]any{
+		"kind": "topsecret", "metadata": map[string]any{"name": "topsecret"},
+		"same": "topsecret", "changed": "x:topsecret", "removed": "1234", "other": "old", "number": int64(1234),
+		"list": []any{"topsecret", "1234", "shown"}, "below": map[string]any{"same": "1234", "gone": "topsecret"},
+	}
+	after := map[string]any{
+		"same": "topsecret", "changed": "x:other", "other": "new", "list": []any{"shown", "topsecret"}, "below": map[string]any{"same": "1234"},
+	}
+	want := map[string]any{
+		"kind": "topsecret", "metadata": map[string]any{"name": "topsecret"},
+		"same": "topsecret", "changed": "x:(hidden)", "removed": "(hidden)", "other": "old", "number": int64(1234),
+		"list": []any{"topsecret", "(hidden)", "shown"}, "below": map[string]any{"same": "1234", "gone": "(hidden)"},
+	}
+	if diff := cmp.Diff(want, values().Replaced(before, after)); diff != "" {
+		t.Error(diff)
+	}
+	want["changed"], want["other"] = "(hidden)", "(hidden)"
+	if diff := cmp.Diff(want, redact.Values(nil).Replaced(before, after)); diff != "" {
+		t.Error(diff)
+	}
+	if got := values().Replaced(before, nil); got["same"] != "(hidden)" || got["other"] != "old" {
+		t.Error(got)
+	}
+}

@@ -141,6 +141,9 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, us
 		code, text = diagnostic.CodeUncheckedKind, kind+" is not known here, so the rule cannot be checked completely"
 	}
 	s := suggestKind(gvk, known)
+	if s.hint == "" && code == diagnostic.CodeUnknownKind && place == "the cluster" && use.node == "" {
+		s.hint = "apply its CustomResourceDefinition first"
+	}
 	f := c.Report(c.FieldAt(n, s.field), code, "%s", text)
 	f.Hint, f.Missing = s.hint, &gvk
 	if value := n.Get(s.field); s.meant != "" && value != nil && code == diagnostic.CodeUnknownKind {

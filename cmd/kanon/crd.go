@@ -94,7 +94,7 @@ func (o *crdOptions) print(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if len(made) == 0 {
-		return fmt.Errorf("no rule in %s has spec.parent.schema, of which a definition is made", strings.Join(args, ", "))
+		return fmt.Errorf("no rule in %s has spec.parent.schema, of which a definition is made; 'kanon init' makes a rule that has one", strings.Join(args, ", "))
 	}
 	return printObjects(cmd.OutOrStdout(), made, o.output)
 }

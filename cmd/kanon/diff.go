@@ -200,7 +200,7 @@ func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule 
 	}
 	parents, err := differ.Written(ctx, namespace, objects)
 	if err == nil && len(parents) == 0 {
-		err = fmt.Errorf("there is no %s of %s in %s", rule.Parent.GVK.Kind, rule.Parent.GVK.GroupVersion(), names[0])
+		err = fmt.Errorf("there is no parent for the rule in %s: name a file with an object of kind %s in %s", names[0], rule.Parent.GVK.Kind, rule.Parent.GVK.GroupVersion())
 	}
 	return parents, err
 }

@@ -49,11 +49,10 @@ For a parent in a file no cluster is asked: what the rule looks up, and children
 are, come from --with, as for kanon render. For a parent in the cluster they are read from
 there, and nothing is changed.
 
-What is read from Secrets of a cluster is hidden, and so is what is computed from it.
-Values of Secrets in files are shown: whoever can name the file can read it.
+What is read from Secrets is hidden, and so is what is computed from it.
 
-The exit code is 0, 1 when an expression has mistakes, waits or fails, and 2 when the
-command is called wrongly.`,
+The exit code is 0, 1 when an expression has mistakes, waits or fails, 2 when the command
+is called wrongly, and 3 when the cluster does not answer.`,
 		Example: `  # An expression that needs nothing
   kanon eval '"a,b".split(",")'
 

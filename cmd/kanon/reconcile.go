@@ -99,7 +99,10 @@ func (o *reconcileOptions) parentsOf(cmd *cobra.Command, there *inventory.Live, 
 		return nil, err
 	}
 	if len(parents) == 0 {
-		return nil, fmt.Errorf("rule %s has no parents", rule.Name)
+		if namespace := o.targets.Namespace; namespace != "" {
+			return nil, fmt.Errorf("rule %[1]s has no parents in namespace %[2]s; 'kanon get parents %[1]s -A' lists those in all namespaces", rule.Name, namespace)
+		}
+		return nil, fmt.Errorf("rule %s has no parents: no object of kind %s is as its spec.parent selects", rule.Name, rule.ParentKind().Kind)
 	}
 	var found []inventory.Target
 	for _, parent := range parents {

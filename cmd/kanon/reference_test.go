@@ -53,6 +53,25 @@ func TestCommandReference(t *testing.T) {
 	}
 }
 
+// The help of each command that asks a cluster says how it ends if there is no answer. kanon run tries again, and kanon diff ends as
+// kubectl diff does.
+func TestExitCodesInHelp(t *testing.T) {
+	t.Parallel()
+	asking := 0
+	for _, cmd := range newRoot("kanon").Commands() {
+		if cmd.Flags().Lookup("server") == nil || cmd.Name() == "run" || cmd.Name() == "diff" {
+			continue
+		}
+		asking++
+		if text := strings.Join(strings.Fields(cmd.Long), " "); !strings.Contains(text, "3 when the cluster does not answer") {
+			t.Errorf("kanon %s does not tell of exit code 3", cmd.Name())
+		}
+	}
+	if asking < 12 {
+		t.Errorf("only %d commands ask a cluster", asking)
+	}
+}
+
 // held holds that a page has these texts between the comments that name them.
 func held(t *testing.T, name, empty string, parts map[string]string) {
 	t.Helper()

@@ -204,7 +204,7 @@ func previewAll(ctx context.Context, programs []*program.Program, parents []*uns
 		wanted = append(wanted, fmt.Sprintf("%s in %s", gvk.Kind, gvk.GroupVersion()))
 	}
 	slices.Sort(wanted)
-	return nil, fmt.Errorf("there is no parent for the rule: it is for %s", strings.Join(slices.Compact(wanted), ", "))
+	return nil, fmt.Errorf("there is no parent for the rule: name a file with an object of kind %s", strings.Join(slices.Compact(wanted), " or "))
 }
 
 func writePreviews(out io.Writer, previews []*preview.Preview) error {

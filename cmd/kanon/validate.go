@@ -98,6 +98,8 @@ the cluster does not answer.`,
 			switch {
 			case cmd.Flags().Changed("explain") && len(args) > 0:
 				return exit.Usagef(cmd, "--explain checks nothing: leave out %q", args[0])
+			case cmd.Flags().Changed("explain") && o.files.Given():
+				return exit.Usagef(cmd, "--explain checks nothing: leave out --filename")
 			case !cmd.Flags().Changed("explain") && len(args) == 0 && !o.files.Given():
 				return exit.Usagef(cmd, "name a file or a directory with rules, or - for standard input")
 			}

@@ -59,8 +59,8 @@ change by the manager to any of its fields: Kubernetes records no time for each 
 are read from the cluster, and from -f those that are in files. Values of Secrets are not
 shown, and neither is what is computed from them.
 
-The exit code is 0, 1 if there is no such object or field, and 2 when the command is called
-wrongly.`,
+The exit code is 0, 1 if there is no such object or field, 2 when the command is called
+wrongly, and 3 when the cluster does not answer.`,
 		Example: `  # Every line of a Deployment with its source
   kanon why deployment storefront -n shop
 
@@ -158,7 +158,7 @@ func (o *whyOptions) why(cmd *cobra.Command, args []string) error {
 	if field != nil {
 		part, ok := explanation.Below(field)
 		if !ok {
-			return fmt.Errorf("%s %s has no field %s, and no rule renders one", explanation.Object.Kind, explanation.Object.Name, field)
+			return fmt.Errorf("%[1]s %[2]s has no field %[3]s, and no rule renders one; 'kanon why %[1]s %[2]s' lists its fields", explanation.Object.Kind, explanation.Object.Name, field)
 		}
 		explanation = part
 	}

@@ -77,7 +77,7 @@ func (q *Inquirer) resource(compiled *program.Program, namespace string) (dynami
 	gvk := compiled.Parent.GVK
 	gvr, ok := q.Kinds.Resource(gvk)
 	if !ok {
-		return nil, fmt.Errorf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion())
+		return nil, installed.NoKind(gvk)
 	}
 	if !compiled.Parent.Namespaced || namespace == "" {
 		return q.Client.Resource(gvr), nil

@@ -67,11 +67,16 @@ type Child struct {
 	Status, Message string
 }
 
+// NoKind says that the cluster does not have a kind.
+func NoKind(gvk schema.GroupVersionKind) error {
+	return fmt.Errorf("the cluster has no kind %s in %s: apply its CustomResourceDefinition; 'kubectl api-resources' lists the kinds that it has", gvk.Kind, gvk.GroupVersion())
+}
+
 // Resource is for the objects of a kind in a namespace. The error says that the cluster does not have the kind.
 func (r *Reader) Resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
 	gvr, ok := r.Kinds.Resource(gvk)
 	if !ok {
-		return nil, fmt.Errorf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion())
+		return nil, NoKind(gvk)
 	}
 	if kind, _ := r.Kinds.Lookup(gvk); !kind.Namespaced || namespace == "" {
 		return r.Client.Resource(gvr), nil

@@ -213,6 +213,9 @@ func (rule *Rule) ParentKind() schema.GroupVersionKind {
 	}
 }
 
+// MayHaveSecrets reports whether the rule may have to do with Secrets: it has, or the cluster has no text of it.
+func (rule *Rule) MayHaveSecrets() bool { return rule.Decoded == nil || rule.Decoded.HasSecrets() }
+
 // Labels are those of the rule: of the Rule object, or in the document.
 func (rule *Rule) Labels() map[string]string {
 	switch {

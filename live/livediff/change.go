@@ -44,6 +44,8 @@ type Change struct {
 	before, after *unstructured.Unstructured
 	// secrets are values that are not shown.
 	secrets redact.Values
+	// lost is before without values in what the change removes or replaces; nil if nothing of it can be of a Secret.
+	lost func(before, after map[string]any) map[string]any
 	// passes is true for what is refused now and not for ever: the object with the name of a child is being deleted.
 	passes bool
 	// recreates is true if the object is deleted first where the change is refused.

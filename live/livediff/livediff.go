@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/live/livepreview"
 	"kanon.dev/kanon/offline/preview"
+	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -25,11 +26,17 @@ type Differ struct {
 	// contributors are the parents that were evaluated, and evaluatedAll is true if these are all.
 	contributors map[types.NamespacedName]contributor
 	evaluatedAll bool
+	// secrets are the values of Secrets that the rule has to do with for these parents, and lost hides those of what it was before.
+	secrets redact.Values
+	lost    *lost
 }
 
 // New makes a Differ. It sends no request.
 func New(o livepreview.Options) *Differ {
-	return &Differ{options: o, previewer: livepreview.New(o), shapes: fieldset.Shapes{Seed: maphash.MakeSeed()}, contributors: map[types.NamespacedName]contributor{}}
+	return &Differ{
+		options: o, previewer: livepreview.New(o), shapes: fieldset.Shapes{Seed: maphash.MakeSeed()},
+		contributors: map[types.NamespacedName]contributor{}, secrets: redact.Values{},
+	}
 }
 
 // Changes are what the rule would change for one parent.
@@ -86,10 +93,7 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 	}
 	d.ended(p, out)
 	d.parentEnded(p, out)
-	for i := range out.All {
-		p.Secrets.Note(out.All[i].before) // as it is before a change, too
-		out.All[i].secrets = p.Secrets
-	}
+	d.hide(ctx, out.All, p.Secrets)
 	return out, nil
 }
 

@@ -18,7 +18,7 @@ func (d *Differ) parents() (dynamic.NamespaceableResourceInterface, error) {
 	gvk := d.options.Program.Parent.GVK
 	gvr, ok := d.options.Kinds.Resource(gvk)
 	if !ok {
-		return nil, fmt.Errorf("the cluster has no kind %s in %s", gvk.Kind, gvk.GroupVersion())
+		return nil, installed.NoKind(gvk)
 	}
 	return d.options.Client.Resource(gvr), nil
 }

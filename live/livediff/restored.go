@@ -46,6 +46,7 @@ func (d *Differ) note(parent *unstructured.Unstructured, idle Idle, p *preview.P
 	if idle == Terminating {
 		c.patches = nil
 	}
+	maps.Copy(d.secrets, p.Secrets)
 	d.contributors[identity.Of(parent).NamespacedName] = c
 }
 
@@ -82,6 +83,7 @@ func (d *Differ) Restored(ctx context.Context) (changes []Change, notes []string
 			return nil, nil, err
 		}
 	}
+	d.hide(ctx, changes, d.secrets)
 	return changes, notes, nil
 }
 

@@ -4,6 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/patchset"
 )
@@ -130,5 +135,46 @@ func TestRestoredItems(t *testing.T) {
 	text := restored[0].Unified()
 	if !strings.Contains(text, "-- name: old\n") || strings.Contains(text, "-- name: theirs") || strings.Contains(text, "+- name: ours") {
 		t.Error(text)
+	}
+}
+
+// What a patch has set from a Secret that the rule no longer reads is not shown when it is removed, and nor is anything of it to those who
+// may not list Secrets.
+func TestRestoredSecret(t *testing.T) {
+	t.Parallel()
+	id := mark.RuleID(kanon, kanon, "r")
+	objects := []string{
+		`{apiVersion: v1, kind: Secret, metadata: {name: login, namespace: shop}, data: {token: dG9wc2VjcmV0}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: note, namespace: shop, uid: n1, managedFields: [
+{manager: ` + patchset.Manager(id, "note") + `, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:url": {}, "f:kept": {}}}}]},
+data: {url: "https://topsecret@db", kept: topsecret}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: kanon-state-` + id + `, namespace: ` + kanon + `, labels: {kanon.dev/state: "true"}},
+data: {record: '{"rule": "kanon-system/r", "patches":[{"id":"note","version":"v1","kind":"ConfigMap"}]}'}}`,
+	}
+	for name, forbidden := range map[string]bool{"who may list Secrets": false, "who may not": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, client := differ(t, oneChild, objects...)
+			if forbidden {
+				client.PrependReactor("list", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", nil)
+				})
+			}
+			if _, err := d.Diff(t.Context(), parse(t, parentText)); err != nil {
+				t.Fatal(err)
+			}
+			restored, _, err := d.Restored(t.Context())
+			if err != nil || len(restored) != 1 {
+				t.Fatal(restored, err)
+			}
+			text := restored[0].Unified()
+			want := "-  url: https://(hidden)@db"
+			if forbidden {
+				want = "-  url: (hidden)"
+			}
+			if !strings.Contains(text, want) || strings.Contains(text, "topsecret") {
+				t.Error(text)
+			}
+		})
 	}
 }

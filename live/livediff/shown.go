@@ -17,7 +17,11 @@ import (
 func (c Change) shown() (before, after []byte) {
 	a, b := withoutNoise(c.before), withoutNoise(c.after)
 	preview.HideSecrets(a, b)
-	was, is := c.secrets.Objects(contentOf(a), contentOf(b))
+	old, updated := contentOf(a), contentOf(b)
+	if c.lost != nil && old != nil {
+		old = c.lost(old, updated)
+	}
+	was, is := c.secrets.Objects(old, updated)
 	return textOf(was), textOf(is)
 }
 

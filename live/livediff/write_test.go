@@ -80,6 +80,8 @@ func differOf(t *testing.T, rule string, objects ...string) (*Differ, *fake.Fake
 	for _, text := range objects {
 		given = append(given, parse(t, text))
 	}
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "kanon.dev", Version: "v1alpha1", Kind: "Rule"}, &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "kanon.dev", Version: "v1alpha1", Kind: "RuleList"}, &unstructured.UnstructuredList{})
 	client := fake.NewSimpleDynamicClient(scheme, given...)
 	checked, err := manifests.Check(t.Context(), []manifests.File{{Name: "rule.yaml", Data: []byte(rule)}}, nil, kinds, rules.Options{Namespace: kanon})
 	if err != nil || len(checked.Programs) != 1 {

@@ -16,5 +16,6 @@
 //
 // Which rules there are, it is given. What one of them makes of a parent is decided in rule.go, and how the parent fares in parent.go:
 // both are pure functions over what package livepreview has read. object.go judges an object by its status, and owned.go finds what it
-// owns. It writes nothing to the cluster, and shows no contents of objects.
+// owns. It writes nothing to the cluster, and shows no contents of objects. Values of Secrets
+// that a condition or an Event quotes are hidden (secrets.go).
 package trace

@@ -15,38 +15,45 @@ const (
 	shown      = 3
 )
 
-// folded is a tree in which one line stands for many objects that are ready and of which there is nothing to say.
+// folded is a tree in which one line stands for many objects that are ready and of which there is nothing to say. Those of one kind count
+// together, whatever is between them.
 func (n *Node) folded() *Node {
 	out := *n
 	out.Children = nil
-	for i := 0; i < len(n.Children); {
-		first := n.Children[i]
-		end := i + 1
-		for end < len(n.Children) && n.Children[end].isLike(first) {
-			end++
+	alike, seen := map[likeness]int{}, map[likeness]int{}
+	for _, child := range n.Children {
+		if child.isDull() {
+			alike[child.likeness()]++
 		}
-		alike := n.Children[i:end]
-		i = end
-		if len(alike) <= foldedFrom {
-			for _, child := range alike {
-				out.Children = append(out.Children, child.folded())
-			}
+	}
+	for _, child := range n.Children {
+		kind := child.likeness()
+		if !child.isDull() || alike[kind] <= foldedFrom {
+			out.Children = append(out.Children, child.folded())
 			continue
 		}
-		for _, child := range alike[:shown] {
+		switch seen[kind]++; {
+		case seen[kind] <= shown:
 			out.Children = append(out.Children, child.folded())
+		case seen[kind] == shown+1:
+			plural := listing.Plural(schema.FromAPIVersionAndKind(child.APIVersion, child.Kind))
+			out.Children = append(out.Children, &Node{ // without a kind, as it is several objects
+				Role: child.Role, State: child.State, Rule: child.Rule, ID: child.ID, Name: fmt.Sprintf("… and %d more ready %s", alike[kind]-shown, plural),
+			})
 		}
-		kind := listing.Plural(schema.FromAPIVersionAndKind(first.APIVersion, first.Kind))
-		out.Children = append(out.Children, &Node{ // without a kind, as it is several objects
-			Role: first.Role, State: first.State, Rule: first.Rule, ID: first.ID, Name: fmt.Sprintf("… and %d more ready %s", len(alike)-shown, kind),
-		})
 	}
 	return &out
 }
 
-// isLike reports whether two objects stand for each other: all is well with both, and with all below them.
-func (n *Node) isLike(other *Node) bool {
-	return n.Role == other.Role && n.groupKind() == other.groupKind() && n.Rule == other.Rule && n.ID == other.ID && n.isDull() && other.isDull()
+// likeness is the same for two objects that stand for each other if all is well with both, and with all below them.
+type likeness struct {
+	role     Role
+	kind     schema.GroupKind
+	rule, id string
+}
+
+func (n *Node) likeness() likeness {
+	return likeness{role: n.Role, kind: n.groupKind(), rule: n.Rule, id: n.ID}
 }
 
 // isDull reports whether an object and all below it are ready, and there is nothing to say about them.

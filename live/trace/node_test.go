@@ -254,13 +254,13 @@ func TestFolded(t *testing.T) {
 		pod(name, trace.Ready)
 	}
 	pod("h", trace.NotReady)
-	for name := range strings.FieldsSeq("i j k l m") { // not more than are shown
+	for name := range strings.FieldsSeq("i j k l m") { // those after it count, too
 		pod(name, trace.Ready)
 	}
 	set.Children[3].Notes = []trace.Note{{Source: trace.FromEvent, Text: "is pulled"}} // d, of which there is something to say
 	for all, want := range map[bool]string{
 		true:  "a b c d e f g h i j k l m",
-		false: "a b c d e f g h i j k l m",
+		false: "a b c d (and 8 more ready Pods) h",
 	} {
 		var out strings.Builder
 		if err := root.Write(&out, trace.Tree, trace.Style{All: all}); err != nil {
@@ -273,7 +273,7 @@ func TestFolded(t *testing.T) {
 	set.Children[3].Notes = nil
 	for all, want := range map[bool]string{
 		true:  "a b c d e f g h i j k l m",
-		false: "a b c (and 4 more ready Pods) h i j k l m",
+		false: "a b c (and 9 more ready Pods) h",
 	} {
 		var out strings.Builder
 		if err := root.Write(&out, trace.Wide, trace.Style{All: all}); err != nil {

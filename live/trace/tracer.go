@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/live/livepreview"
+	"kanon.dev/kanon/redact"
 )
 
 // Options are what a Tracer works with. All fields are needed.
@@ -44,7 +45,7 @@ func (e *NoRuleError) Error() string { return "no rule is for " + e.Object.Strin
 // Trace reads the tree of an object. The error is a *NoRuleError if no rule is for it and none created it, or says that the API server could
 // not be asked.
 func (t *Tracer) Trace(ctx context.Context, object *unstructured.Unstructured) (*Node, error) {
-	w := &walk{Tracer: t, now: t.options.Now(), visited: map[types.UID]bool{}, owned: newOwnership(t.options)}
+	w := &walk{Tracer: t, now: t.options.Now(), visited: map[types.UID]bool{}, owned: newOwnership(t.options), secrets: secrets{values: redact.Values{}}}
 	root := nodeOf(Parent, object)
 	if err := w.grow(ctx, root, object, true); err != nil {
 		return nil, err
@@ -55,6 +56,7 @@ func (t *Tracer) Trace(ctx context.Context, object *unstructured.Unstructured) (
 	if err := w.addEvents(ctx, root); err != nil {
 		return nil, err
 	}
+	w.hide(ctx, root)
 	return root, nil
 }
 
@@ -79,11 +81,13 @@ type walk struct {
 	now     time.Time
 	visited map[types.UID]bool
 	owned   *ownership
+	secrets secrets
 }
 
 // grow adds to a node what its object has below it, and gives it a state if a rule is for it.
 func (w *walk) grow(ctx context.Context, n *Node, object *unstructured.Unstructured, isRoot bool) error {
 	w.visited[object.GetUID()] = true
+	w.secrets.see(object)
 	rules, err := w.options.Rules(ctx, object)
 	if err != nil {
 		return err
@@ -169,12 +173,14 @@ func (w *walk) gather(ctx context.Context, rule Rule, parent *unstructured.Unstr
 	if rule.Program == nil {
 		children, err := o.Children(ctx, rule.ID, rule.Kinds, parent)
 		f.children = children
+		w.secrets.learn(nil)
 		return f, err
 	}
 	p, err := livepreview.New(o).Preview(ctx, parent)
 	if err != nil {
 		return f, fmt.Errorf("rule %s: %w", rule.Name, err)
 	}
+	w.secrets.learn(p)
 	if parent.GetDeletionTimestamp() != nil && rule.Program.Finalize == nil {
 		for id := range p.Owned { // nothing is rendered any more
 			f.children = append(f.children, p.Objects[id])

@@ -10,5 +10,5 @@
 // of the rule, or of an item of a child (session.go). complete.go finds what can follow at a place of a line, by the values that there
 // are, help.go what the documentation says of a function, and prompt.go reads lines from a terminal or from a file.
 //
-// What is read from Secrets of a cluster is not shown; Options.HideSecrets says so.
+// What is read from Secrets is not shown, and neither is what is computed from it.
 package console

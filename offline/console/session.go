@@ -37,8 +37,6 @@ type Options struct {
 	Item  int
 	// NoParent is true if the parent is only there because a rule needs one: it cannot be read.
 	NoParent bool
-	// HideSecrets keeps back what is read from Secrets.
-	HideSecrets bool
 }
 
 // Session evaluates expressions.
@@ -74,9 +72,7 @@ func New(o Options) (*Session, error) {
 	}
 	s := &Session{Options: o, beside: beside, ev: made.Evaluation, about: "The parent is " + made.Parent.GetKind() + " " + made.Parent.GetName()}
 	s.tracer = provenance.New(o.Rule, beside.Program, s.ev)
-	if o.HideSecrets {
-		s.secrets = made.Secrets
-	}
+	s.secrets = made.Secrets
 	if o.Child == "" {
 		s.scope = s.ev.StatusScope(made.Outcome.Status)
 		return s, nil
@@ -145,7 +141,7 @@ func (s *Session) Eval(text string) (*Result, diagnostic.Findings) {
 	}
 	findings = nil // warnings are for those who write a rule
 	result := s.evaluate(asked)
-	if result.Hidden = s.HideSecrets && s.tracer.ReadsSecrets(asked.Template, s.scope, s.Child); result.Hidden {
+	if result.Hidden = s.tracer.ReadsSecrets(asked.Template, s.scope, s.Child); result.Hidden {
 		result.Value = nil
 		if result.Fails != "" {
 			result.Fails, result.Hint = "it fails; why is not shown, because it reads a Secret", ""

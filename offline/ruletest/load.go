@@ -115,7 +115,7 @@ func choose(programs []*program.Program, name, file string) (*program.Program, e
 	}
 	switch {
 	case len(programs) == 0:
-		return nil, fmt.Errorf("there is no rule in %s", file)
+		return nil, fmt.Errorf("there is no rule in %s: name the file of the rule with rule", file)
 	case name == "":
 		return nil, fmt.Errorf("%s has the rules %s: write ruleName to choose one", file, strings.Join(names, ", "))
 	}
@@ -138,7 +138,7 @@ func (s *subject) readParent(o object) (*unstructured.Unstructured, error) {
 	want := s.program.Parent.GVK
 	i := slices.IndexFunc(objects, func(u *unstructured.Unstructured) bool { return u.GroupVersionKind() == want })
 	if i < 0 {
-		return nil, fmt.Errorf("%s: there is no %s of %s in %s", o.at, want.Kind, want.GroupVersion(), o.file)
+		return nil, fmt.Errorf("%s: there is no parent for the rule in %s: name a file with an object of kind %s in %s", o.at, o.file, want.Kind, want.GroupVersion())
 	}
 	return objects[i], nil
 }

@@ -81,6 +81,8 @@ func (c *Flags) Config() (*rest.Config, error) {
 			strings.Join(loading.GetLoadingPrecedence(), " or "))
 	case errors.Is(err, fs.ErrNotExist):
 		err = fmt.Errorf("--kubeconfig %s: %w", c.kubeconfig, manifests.Reason(err))
+	case err != nil:
+		err = fmt.Errorf("%w; 'kubectl config view' shows what the kubeconfig has", err)
 	}
 	if err != nil {
 		return nil, exit.AsUsage(fmt.Errorf("find the cluster: %w", err))

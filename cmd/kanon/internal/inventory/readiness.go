@@ -86,7 +86,7 @@ func (g *Listing) judgeOf(ctx context.Context, previewer *livepreview.Previewer,
 	}
 	for _, child := range children {
 		if problem, known := made.NotReady(identity.Of(child.Object)); known {
-			child.Judge(strings.TrimPrefix(problem.Path+": "+problem.Text(), ": "))
+			child.Judge(made.Secrets.Text(strings.TrimPrefix(problem.Path+": "+problem.Text(), ": ")))
 		}
 	}
 	return nil

@@ -140,7 +140,7 @@ func (o *Options) choose(checked *manifests.Checked, parents []*unstructured.Uns
 	case 1:
 		return pairs[0].rule, pairs[0].parent, nil
 	case 0:
-		return nil, nil, fmt.Errorf("there is no parent for the rule in %s: it is for %s", o.Parent, strings.Join(kinds, ", "))
+		return nil, nil, fmt.Errorf("there is no parent for the rule in %s: name one of kind %s", o.Parent, strings.Join(kinds, " or "))
 	}
 	return nil, nil, fmt.Errorf("%s and %s have %d pairs of a rule and a parent: name files with one", o.Rule, o.Parent, len(pairs))
 }
@@ -220,7 +220,7 @@ func (o *Options) live(cmd *cobra.Command) (*console.Session, error) {
 	}
 	options.Kinds, options.Schemas = kinds, kinds
 	session, err := console.New(console.Options{
-		Rule: rule, Compile: options, Child: o.Child, Item: o.Item, HideSecrets: true,
+		Rule: rule, Compile: options, Child: o.Child, Item: o.Item,
 		Evaluate: func(p *program.Program) (*preview.Preview, error) {
 			made, err := livepreview.New(livepreview.Options{Client: client, Kinds: kinds, Program: p, Namespace: o.KanonNamespace, Now: o.Now}).Preview(ctx, parent)
 			if err != nil {

@@ -1,0 +1,46 @@
+package trace
+
+import (
+	"context"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/live/livepreview"
+	"kanon.dev/kanon/redact"
+	"kanon.dev/kanon/redact/clustersecrets"
+)
+
+// secrets are the values that a tree does not show: a condition or an Event may quote one.
+type secrets struct {
+	values redact.Values
+	// isUnsure is true if the tree has a rule of which it is not known which Secrets it reads.
+	isUnsure bool
+}
+
+// see takes in a Secret of the tree.
+func (s *secrets) see(object *unstructured.Unstructured) { s.values.Note(object) }
+
+// learn takes in the Secrets with which a rule has to do; nil if that is not known.
+func (s *secrets) learn(p *livepreview.Preview) {
+	if p == nil {
+		s.isUnsure = true
+		return
+	}
+	maps.Copy(s.values, p.Secrets)
+}
+
+// hide removes the values from the texts of a tree.
+func (w *walk) hide(ctx context.Context, root *Node) {
+	if w.secrets.isUnsure {
+		all, _ := clustersecrets.Values(ctx, w.options.Client, root.Namespace) // what may be read is hidden
+		maps.Copy(w.secrets.values, all)
+	}
+	masked := w.secrets.values.Masker()
+	for _, n := range root.All() {
+		n.Selector = masked(n.Selector)
+		for i := range n.Notes {
+			n.Notes[i].Text = masked(n.Notes[i].Text)
+		}
+	}
+}
