@@ -89,6 +89,8 @@ func TestTenants(t *testing.T) {
 	if output, err := kubectlWith(t, plane, "", "create", "configmap", "harmless", "--as", "alice", "-n", namespace); err != nil {
 		t.Errorf("a ConfigMap that is neither was refused: %s", output)
 	}
+	mustKubectl(t, plane, "-n", "team-a", "create", "configmap", "later")
+	denied("alice may not update rules.kanon.dev in namespace team-a", "label", "configmap", "later", "kanon.dev/rules=true", "--as", "alice", "-n", "team-a")
 
 	kanon := kanontest.Start(t, append(installedArguments(t, client), "--kubeconfig", kubeconfigOf(t, client, plane.Config))...)
 	for _, name := range []string{"team-a", "team-b"} {
@@ -98,6 +100,11 @@ func TestTenants(t *testing.T) {
 		}
 		mustKubectl(t, plane, "-n", name, "create", "configmap", "settings", "--from-literal=a=b")
 		mustKubectl(t, plane, "-n", name, "label", "configmap", "settings", "copy=yes")
+	}
+	for _, label := range []string{"kanon.dev/rules=true", "kanon.dev/rules-"} {
+		if output, err := kubectlWith(t, plane, "", "label", "configmap", "later", label, "--as", "alice", "-n", "team-a"); err != nil {
+			t.Errorf("who may write rules could not label a ConfigMap %s: %s", label, output)
+		}
 	}
 	cluster.AwaitVerdict("team-a", "copies", true, "")
 	copied := kanontest.Ref("v1", "ConfigMap", "settings-copy")

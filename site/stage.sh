@@ -49,4 +49,6 @@ grep -roE '\]\([^)#: ]+' ./*.md docs examples --include='*.md' | while IFS=: rea
 		cp "$target" "$to/static/$target"
 	fi
 done
+# Go code among them belongs to no module that is built.
+echo 'module site' >"$to/static/go.mod"
 cp -r site/layouts site/assets site/hugo.yaml "$to/"

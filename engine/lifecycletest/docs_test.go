@@ -8,13 +8,9 @@ import (
 	"testing"
 )
 
-// TestLifecycleNamesTests holds that the tests which docs/lifecycle.md names are
-// there.
+// TestLifecycleNamesTests holds that the tests exist which the pages on the
+// lifecycle name.
 func TestLifecycleNamesTests(t *testing.T) {
-	page, err := os.ReadFile("../../docs/lifecycle.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var code strings.Builder
 	for _, pattern := range []string{"../*_test.go", "../*/*_test.go"} {
 		files, err := filepath.Glob(pattern)
@@ -29,13 +25,19 @@ func TestLifecycleNamesTests(t *testing.T) {
 			code.Write(text)
 		}
 	}
-	named := regexp.MustCompile("`(Test[A-Za-z]+)`").FindAllStringSubmatch(string(page), -1)
-	if len(named) == 0 {
-		t.Error("no test is named")
-	}
-	for _, name := range named {
-		if !strings.Contains(code.String(), "func "+name[1]+"(t ") {
-			t.Errorf("docs/lifecycle.md names %s, which is not there", name[1])
+	for _, path := range []string{"reference/lifecycle.md", "reference/lifecycle-rules.md", "prune-guard.md"} {
+		page, err := os.ReadFile(filepath.Join("../../docs", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := regexp.MustCompile("`(Test[A-Za-z]+)`").FindAllStringSubmatch(string(page), -1)
+		if len(named) == 0 {
+			t.Errorf("docs/%s names no test", path)
+		}
+		for _, name := range named {
+			if !strings.Contains(code.String(), "func "+name[1]+"(t ") {
+				t.Errorf("docs/%s names %s, which does not exist", path, name[1])
+			}
 		}
 	}
 }

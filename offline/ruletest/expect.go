@@ -298,7 +298,7 @@ func (r *runner) compareNodes(e *Expect) {
 		case !ok:
 			r.fail(wanted.at, "the rule has no child or patch %s%s", id, orNearest(id, slices.Sorted(maps.Keys(all))))
 		case got.state != state:
-			r.fail(wanted.at, "%s: want that it %s, and it %s", got.what, verb, stateText(got))
+			r.fail(wanted.at, "%s: want that it %s, and it %s%s", got.what, verb, stateText(got), adviceOn(state, got.state))
 		case state != program.StateSkipped && !strings.Contains(got.text, wanted.want):
 			r.fail(wanted.at, "%s: want %q, got %q", got.what, wanted.want, got.text)
 		}
@@ -340,6 +340,14 @@ func (r *runner) compareStatusFailures(e *Expect) {
 	case !known && text != "":
 		r.fail(r.step.at, "%s", text)
 	}
+}
+
+// adviceOn is what to write instead, for a message. A child whose object has failed was applied.
+func adviceOn(want, got program.State) string {
+	if want == program.StateFailed && got == program.StateApplied {
+		return "; that its object has failed is in the conditions: Stalled, with the reason ChildFailed"
+	}
+	return ""
 }
 
 func stateText(o outcome) string {

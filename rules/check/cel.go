@@ -84,7 +84,7 @@ func syntaxText(message string) (text, hint string) {
 		{`^token recognition error at: '['"].*\\.*$`, "the string is never closed, or has an escape that CEL does not know", "write two backslashes for one"},
 		{`^token recognition error at: '['"].*$`, stringNotClosed, ""},
 		{`^token recognition error at: '(.+)'$`, "$1 is no character of CEL", ""},
-		{`^reserved identifier: (.+)$`, "\"$1\" is a word of CEL and cannot be a name", "write it in backquotes after a dot, as in parent.spec.`$1`"},
+		{`^reserved identifier: (.+)$`, "\"$1\" is a word of CEL and cannot be a name", "give it another name; a field of an object is read in backquotes after a dot, as in parent.spec.`$1`"},
 		{`^invalid argument to has\(\) macro$`, "has() asks for a field, as in has(parent.spec.x)", "ask for a key in brackets as in \"a/b\" in parent.metadata.?labels.orValue({})"},
 		{`^invalid int literal$`, "this number does not fit an integer of 64 bits", ""},
 		{`^argument (?:must be a simple name|is not an identifier)$`, "the first argument must be a name, as in list.map(x, x + 1)", ""},

@@ -1,11 +1,12 @@
-// Command check follows the links of a site in a folder: each leads to a file of the site, and to a place in it that exists. It names
-// what does not, page by page. Links to other sites are not followed.
+// Command check follows the links of a site in a folder, and those of its search: each leads to a file of the site, and to a place in it
+// that exists. It names what does not, page by page. Links to other sites are not followed.
 //
 //	go run ./site/check bin/site
 package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,12 +80,16 @@ func load(site fs.FS) (pages map[string]page, files map[string]bool, err error) 
 			return err
 		}
 		files[name] = true
-		if path.Ext(name) != ".html" {
+		if path.Ext(name) != ".html" && name != searchIndex {
 			return nil
 		}
 		text, err := fs.ReadFile(site, name)
 		if err != nil {
 			return err //nolint:wrapcheck // with the path
+		}
+		if name == searchIndex {
+			pages[name], err = readIndex(text)
+			return err
 		}
 		pages[name] = read(text)
 		return nil
@@ -93,6 +98,25 @@ func load(site fs.FS) (pages map[string]page, files map[string]bool, err error) 
 		err = errors.New("there are no pages")
 	}
 	return pages, files, err
+}
+
+// searchIndex is the script with the sections that the search of the site finds.
+const searchIndex = "search-index.js"
+
+// readIndex collects the addresses of the sections.
+func readIndex(text []byte) (page, error) {
+	var sections []struct {
+		To string `json:"to"`
+	}
+	_, list, _ := bytes.Cut(text, []byte("="))
+	if err := json.Unmarshal(bytes.TrimRight(list, "; \n"), &sections); err != nil {
+		return page{}, fmt.Errorf("%s: %w", searchIndex, err)
+	}
+	var p page
+	for _, section := range sections {
+		p.links = append(p.links, section.To)
+	}
+	return p, nil
 }
 
 // target is the file that a path leads to from a page.

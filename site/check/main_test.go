@@ -15,20 +15,25 @@ func TestCheck(t *testing.T) {
 		"style.css":   {Data: []byte(`a{}`)},
 		"LICENSE":     {Data: []byte(`<a href="x">`)},
 		"a/empty.txt": {},
+		searchIndex:   {Data: []byte(`window.kanonSections = [{"page":"B","to":"a/b.html#here"},{"page":"B","to":"a/b.html#gone"}];` + "\n")},
 	}
 	links, broken, err := check(site)
-	if err != nil || links != 6 {
+	if err != nil || links != 8 {
 		t.Errorf("%d links, %v", links, err)
 	}
 	want := []string{
 		"a/b.html: index.html has no place for the link ../index.html#nowhere",
 		"a/b.html: there is no file for the link c.html",
 		"index.html: there is no file for the link gone.svg",
+		"search-index.js: a/b.html has no place for the link a/b.html#gone",
 	}
 	if diff := cmp.Diff(want, broken); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, _, err := check(fstest.MapFS{}); err == nil {
 		t.Error("an empty folder is a site")
+	}
+	if _, _, err := check(fstest.MapFS{searchIndex: {Data: []byte(`window.kanonSections = [`)}}); err == nil {
+		t.Error("half of an index is one")
 	}
 }
