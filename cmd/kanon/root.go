@@ -3,7 +3,10 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"kanon.dev/kanon/cmd/kanon/internal/authoring"
 	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+	"kanon.dev/kanon/cmd/kanon/internal/inspecting"
+	"kanon.dev/kanon/cmd/kanon/internal/operating"
 )
 
 // newRoot makes the command as users call it: kanon, or kubectl kanon.
@@ -44,34 +47,9 @@ templates, which children each parent has and what its status says.`,
 	commandline.AddCommands(root, "Run rules",
 		newRunCommand(),
 	)
-	commandline.AddCommands(root, "Write rules, without a cluster",
-		newCRDCommand(),
-		newEvalCommand(),
-		newExplainCommand(),
-		newFmtCommand(),
-		newInitCommand(),
-		newLSPCommand(),
-		newRBACCommand(),
-		newRenderCommand(),
-		newSchemaCommand(),
-		newTestCommand(),
-		newValidateCommand(),
-	)
-	commandline.AddCommands(root, "Look at a cluster",
-		newDiffCommand(),
-		newEventsCommand(),
-		newGetCommand(),
-		newSupportBundleCommand(),
-		newTraceCommand(),
-		newWhyCommand(),
-	)
-	commandline.AddCommands(root, "Act on a cluster",
-		newConfirmDefinitionCommand(),
-		newConfirmPruneCommand(),
-		newReconcileCommand(),
-		newResumeCommand(),
-		newSuspendCommand(),
-	)
+	commandline.AddCommands(root, "Write rules, without a cluster", authoring.Commands()...)
+	commandline.AddCommands(root, "Look at a cluster", inspecting.Commands()...)
+	commandline.AddCommands(root, "Act on a cluster", operating.Commands()...)
 	root.AddCommand(newCompletionCommand(), newVersionCommand())
 	root.SetHelpCommand(commandline.HelpCommand())
 	root.InitDefaultHelpCmd()

@@ -1,7 +1,6 @@
-package main
+package authoring
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 	"kanon.dev/kanon/cmd/kanon/internal/connection"
@@ -19,8 +16,6 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/rulefiles"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/cmd/kanon/internal/version"
-	"kanon.dev/kanon/engine/plan"
-	"kanon.dev/kanon/kinds/definitions/keeper"
 	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/offline/report"
 	"kanon.dev/kanon/offline/textdiff"
@@ -298,18 +293,9 @@ func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.
 	if err != nil {
 		return nil, exit.OfCluster(config.Host, err)
 	}
-	held, err := heldDefinitions(cmd.Context(), config, checked, o.namespace)
+	held, err := rulefiles.HeldDefinitions(cmd.Context(), config, checked, o.namespace)
 	checked.Findings = append(checked.Findings, held...).Sorted().Shortened()
 	return checked, exit.OfCluster(config.Host, err)
-}
-
-// heldDefinitions says which of the definitions in files Kanon would not apply to a cluster.
-func heldDefinitions(ctx context.Context, config *rest.Config, checked *manifests.Checked, namespace string) (diagnostic.Findings, error) {
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
-	}
-	return checked.Held(ctx, keeper.Client{Interface: client}, namespace, plan.IsStatusManager)
 }
 
 func completeFormats() []cobra.Completion {
