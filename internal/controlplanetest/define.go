@@ -20,6 +20,18 @@ import (
 // an object with a wrong one tells which definition it uses.
 const probe = "definitionProbe"
 
+// Client is a client of the shared control plane that nothing holds back.
+func Client(tb testing.TB) dynamic.Interface {
+	tb.Helper()
+	config := Config(tb)
+	config.QPS = -1
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		tb.Fatalf("make client: %v", err)
+	}
+	return client
+}
+
 // Define creates a CustomResourceDefinition, or changes it to that, and returns once the API server uses it in every version that it
 // serves. The error is that of the API server if it refuses the definition. namespace is for objects that are never created.
 func Define(tb testing.TB, client dynamic.Interface, namespace string, definition *unstructured.Unstructured) error {

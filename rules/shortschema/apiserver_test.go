@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/kinds/definitions"
@@ -23,23 +21,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
 
-// client is one that nobody holds back.
-func client(t *testing.T) (c dynamic.Interface, namespace string) {
-	t.Helper()
-	config := rest.CopyConfig(controlplanetest.Config(t))
-	config.QPS = -1
-	c, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c, controlplanetest.Namespace(t, config)
-}
-
 // TestFormsOnAPIServer: an API server takes the definition of each type and each marker with its good object, of which it makes what it should,
 // and refuses the bad one.
 func TestFormsOnAPIServer(t *testing.T) {
 	t.Parallel()
-	c, namespace := client(t)
+	c, namespace := controlplanetest.Client(t), controlplanetest.Namespace(t, controlplanetest.Config(t))
 	all := forms()
 	properties := map[string]any{}
 	names := slices.Sorted(maps.Keys(all))
@@ -172,7 +158,7 @@ func TestImmutable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, namespace := client(t)
+			c, namespace := controlplanetest.Client(t), controlplanetest.Namespace(t, controlplanetest.Config(t))
 			group := namespace + ".example.com"
 			docs, findings := syntax.Decode("rule.yaml", []byte("apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: a}\nspec:\n  parent:\n    apiVersion: "+group+"/v1\n    kind: Thing\n    schema:\n      "+
 				strings.ReplaceAll(test.schema, "\n", "\n      ")+"\n"))

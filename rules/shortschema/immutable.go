@@ -49,17 +49,11 @@ func (r *Reader) staysRule(name string, fields []fixedField) map[string]any {
 	var set []string
 	for _, fixed := range fields {
 		steps := append([]string{name}, fixed.path...)
-		terms := make([]string, len(steps))
-		path := "oldSelf"
-		for i, step := range steps {
-			escaped, ok := celescape.Escape(step)
-			if !ok {
-				r.reportOnce(fixed.at, "immutable: the API server has no expression for %q, and so cannot see that it is removed", step).
-					WithHint("give it a name of letters, digits, - and _ that does not begin with a digit, or make it required")
-				return nil
-			}
-			path += "." + escaped
-			terms[i] = "has(" + path + ")"
+		terms, wrong := hasTerms(steps)
+		if wrong != "" {
+			r.reportOnce(fixed.at, "immutable: the API server has no expression for %q, and so cannot see that it is removed", wrong).
+				WithHint("give it a name of letters, digits, - and _ that does not begin with a digit, or make it required")
+			return nil
 		}
 		whole = whole || len(fixed.path) == 0
 		if len(fields) == 1 {
@@ -79,6 +73,20 @@ func (r *Reader) staysRule(name string, fields []fixedField) map[string]any {
 		message = name + " has immutable fields, and cannot be removed"
 	}
 	return map[string]any{"rule": rule + " || !(" + strings.Join(set, " || ") + ")", "message": message}
+}
+
+// hasTerms are the expressions that each field on a path had a value. wrong is a name that no expression can have.
+func hasTerms(steps []string) (terms []string, wrong string) {
+	path := []string{"oldSelf"}
+	for _, step := range steps {
+		escaped, ok := celescape.Escape(step)
+		if !ok {
+			return nil, step
+		}
+		path = append(path, escaped)
+		terms = append(terms, "has("+strings.Join(path, ".")+")")
+	}
+	return terms, ""
 }
 
 // addImmutableItems takes the immutable fields of items, or of entries of a map, into the list or the map. What is removed with its item

@@ -129,6 +129,8 @@ func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 		if root.schema["type"] != "object" {
 			r.report(r.source.At(asIs), diagnostic.CodeShortType, "%s is an object: its openAPI needs type: object", name)
 		}
+	} else if r.isMisnamed(n) {
+		return map[string]any{"type": "object"}
 	} else {
 		root = r.object(n, path)
 	}
@@ -156,6 +158,21 @@ func openAPIOf(n *yamltree.Node) *yamltree.Node {
 		return asIs
 	}
 	return nil
+}
+
+// isMisnamed reports a mapping that means OpenAPI and calls it another name, as it would be an object with one field.
+func (r *Reader) isMisnamed(n *yamltree.Node) bool {
+	if n.Kind != yamltree.Mapping || len(n.Fields) != 1 || n.Fields[0].Name == "openAPI" || n.Fields[0].Value.Kind != yamltree.Mapping {
+		return false
+	}
+	f := n.Fields[0]
+	if !strings.EqualFold(f.Name, "openAPI") && f.Name != "openAPIV3Schema" {
+		return false
+	}
+	found := r.report(r.source.At(f.Key), diagnostic.CodeShortType, "%s is no field that a schema is written below", f.Name)
+	found.WithHint("write openAPI")
+	found.WithEdit(r.source.At(f.Key), f.Name, "openAPI")
+	return true
 }
 
 // Object makes the schema of an object with the fields of a mapping. path is where it will be in the definition.
@@ -317,6 +334,9 @@ func (r *Reader) field(n *yamltree.Node, path []string) *made {
 		return r.openAPI(asIs, path)
 	}
 	if n.Kind == yamltree.Mapping {
+		if r.isMisnamed(n) {
+			return nil
+		}
 		return r.object(n, path)
 	}
 	written, ok := n.Text()
@@ -491,22 +511,27 @@ func (r *Reader) applyAll(n *yamltree.Node, f *made, markers []marker, path []st
 	}
 }
 
+// reportUnknown reports a marker that nobody knows.
+func (r *Reader) reportUnknown(n *yamltree.Node, m marker) {
+	found := r.report(r.source.Within(n, m.at), diagnostic.CodeShortMarker, "unknown marker %q", m.name)
+	found.Length = r.source.Span(n, m.at, len(m.name))
+	var names []string
+	for _, each := range Markers() {
+		names = append(names, each.Name)
+	}
+	if other := foreignMarkers[m.name]; other != "" {
+		found.WithHint("write %s", other)
+	} else {
+		found.Suggest(m.name, names)
+	}
+}
+
 // apply applies a marker to a field.
 func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 	at := r.source.Within(n, m.at)
 	known, ok := markerOf(m.name)
 	if !ok {
-		found := r.report(at, diagnostic.CodeShortMarker, "unknown marker %q", m.name)
-		found.Length = r.source.Span(n, m.at, len(m.name))
-		var names []string
-		for _, each := range Markers() {
-			names = append(names, each.Name)
-		}
-		if other := foreignMarkers[m.name]; other != "" {
-			found.WithHint("write %s", other)
-		} else {
-			found.Suggest(m.name, names)
-		}
+		r.reportUnknown(n, m)
 		return
 	}
 	if len(known.of) > 0 && !slices.Contains(known.of, f.base) {

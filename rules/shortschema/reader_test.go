@@ -170,7 +170,9 @@ func forms() map[string]form {
 		"a type's markers":          {"f: \"[]P\"\ntypes: {P | minProperties=1: {a: string}}", "{type: array, items: {type: object, minProperties: 1, properties: {a: {type: string}}}}", "[{a: b}]", "[{}]", ""},
 		"pipes between":             {"f: string | required=true | minLength=1", "{type: string, minLength: 1}", "a", `""`, ""},
 	}
-} // TestForms: each type and each marker gives the schema that it stands for, which the API server takes; and it takes a good object,
+}
+
+// TestForms: each type and each marker gives the schema that it stands for, which the API server takes; and it takes a good object,
 // and refuses a bad one.
 func TestForms(t *testing.T) {
 	t.Parallel()
@@ -301,6 +303,8 @@ func TestMistakes(t *testing.T) {
 		"two of a name":        {"f | required: {a: string}\n  f: string", `3:3: error: there are two fields f; remove one of them [KN0801]`},
 		"markers of a type":    {"f | required: string", `2:7: error: the markers of f stand behind its type; write f: string | required [KN0802]`},
 		"two types of a name":  {"f: P\ntypes: {P: {a: string}, P | atomic: {a: string}}", `there are two fields P`},
+		"another openAPI":      {"f: {openapi: {type: string}}", `2:7: error: openapi is no field that a schema is written below; write openAPI [KN0801]`},
+		"its other name":       {"f: {openAPIV3Schema: {type: string}}", `openAPIV3Schema is no field that a schema is written below; write openAPI`},
 		"immutable items":      {"f: \"[]P\"\ntypes: {P: {a: string | immutable}}", `3:25: error: immutable is in the items of a list without uniqueBy: the API server does not know which item was which; write uniqueBy=NAME behind the list, or immutable there and not here [KN0802]`},
 		"an immutable type":    {"f: '[]P'\ntypes: {P: string | immutable}", `3:21: error: immutable is in the items of a list without uniqueBy`},
 		"immutable in a set":   {"f: '[]P | uniqueItems'\ntypes: {P: string | immutable}", `3:21: error: immutable is in the items of a list without uniqueBy`},

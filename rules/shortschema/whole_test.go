@@ -100,3 +100,19 @@ spec:
 		t.Errorf("what is no quantity is taken: %s", text)
 	}
 }
+
+// TestConditionsInStatus: spec.status cannot give the conditions another type, in which Kanon could not report.
+func TestConditionsInStatus(t *testing.T) {
+	t.Parallel()
+	_, findings := syntax.Decode("rule.yaml", []byte(`apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: example}
+spec:
+  parent: {apiVersion: example.com/v1, kind: Thing, schema: {spec: {a: string}}}
+  status: {conditions: x}
+`))
+	const want = "rule.yaml:6:24: error: status.conditions is the list in which Kanon reports on the object; write spec.conditions, which Kanon adds to it [KN0803]"
+	if len(findings) != 1 || findings[0].String() != want {
+		t.Errorf("the findings are %v, want %s", findings, want)
+	}
+}

@@ -60,6 +60,12 @@ func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
 		readers = append(readers, d.readVersion(&versions[i], i))
 		kind.Versions = append(kind.Versions, versions[i].made)
 	}
+	if r.Status != nil && r.Status.Kind == yamltree.Mapping {
+		if conditions := r.Status.Get("conditions"); conditions != nil {
+			d.report(conditions, diagnostic.CodeKindSchema, "status.conditions is the list in which Kanon reports on the object").
+				WithHint("write spec.conditions, which Kanon adds to it")
+		}
+	}
 	if len(d.findings) > before || n.Partial {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/kinds/definitions/change"
@@ -218,19 +218,14 @@ func liveCases() map[string]liveCase {
 // says it does, and objects lose what Survey says, and nothing else.
 func TestOnAPIServer(t *testing.T) {
 	t.Parallel()
-	config := rest.CopyConfig(controlplanetest.Config(t))
-	config.QPS = -1
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := controlplanetest.Client(t)
 	var mu sync.Mutex
 	var seen []string
 	t.Run("cases", func(t *testing.T) {
 		for name, c := range liveCases() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				found := c.run(t, client, controlplanetest.Namespace(t, config))
+				found := c.run(t, client, controlplanetest.Namespace(t, controlplanetest.Config(t)))
 				mu.Lock()
 				defer mu.Unlock()
 				seen = append(seen, found...)
@@ -253,12 +248,7 @@ func anyMatch(format string, texts []string) bool {
 		pattern = strings.ReplaceAll(pattern, verb, ".+")
 	}
 	whole := regexp.MustCompile("^" + pattern + "$")
-	for _, text := range texts {
-		if whole.MatchString(text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, whole.MatchString)
 }
 
 // formats are the texts of all changes that the package knows, as its source has them.
