@@ -27,14 +27,16 @@ func TestUnchanged(t *testing.T) {
 	glance := func(rendered *unstructured.Unstructured, live *unstructured.Unstructured) bool {
 		return w.writer.UnchangedIn(ctx, rendered, w.owner, controller, fieldset.Policy{}, live.GetUID(), live.GetResourceVersion())
 	}
-	tiered := with(rendered, func(u *unstructured.Unstructured) { _ = unstructured.SetNestedField(u.Object, "1", "metadata", "labels", "tier") })
+	tiered := with(rendered, func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "1", "metadata", "labels", "tier")
+	})
 	if !glance(rendered, status) || glance(rendered, live) || glance(tiered, status) || glance(rendered, &unstructured.Unstructured{}) {
 		t.Error("UnchangedIn counts for another version or another object")
 	}
 	node := w.owner
 	node.Node = "other"
 	tests := map[string]bool{
-		"nothing live": w.writer.Unchanged(ctx, rendered, w.owner, controller, fieldset.Policy{}, nil),
+		"nothing live":         w.writer.Unchanged(ctx, rendered, w.owner, controller, fieldset.Policy{}, nil),
 		"another object":       w.writer.Unchanged(ctx, tiered, w.owner, controller, fieldset.Policy{}, status),
 		"another owner":        w.writer.Unchanged(ctx, rendered, node, controller, fieldset.Policy{}, status),
 		"no controller":        w.writer.Unchanged(ctx, rendered, w.owner, nil, fieldset.Policy{}, status),

@@ -18,6 +18,7 @@ import (
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/parents"
@@ -163,8 +164,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 		return nil, err
 	}
 	known := c.Monitors.Known(c.op.ChildKey(kind.GVR), object.GetNamespace(), object.GetName())
-	mayChange := w.renewal.IsDue() || c.memory.Conflicts.IsKnown(identity.Of(object))
-	if !mayChange && c.Writer.UnchangedIn(ctx, object, w.owner, w.controller, w.policy, known.UID(), known.ResourceVersion()) {
+	if c.needsNoRead(ctx, w, known) {
 		w.before = c.childAsRead(kind.GVR, known)
 		return w.before, nil
 	}
@@ -185,7 +185,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	}
 	w.before = live
 	c.carryRecreation(object, live)
-	if !mayChange && c.Writer.Unchanged(ctx, object, w.owner, w.controller, w.policy, live) {
+	if c.isUnchanged(ctx, w, live) {
 		return live, nil
 	}
 	child, err := c.prepareChild(ctx, w)
@@ -218,6 +218,22 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 		c.Observe(c.op.ChildKey(kind.GVR), result.Live)
 	}
 	return result.Live, c.noteConflict(child, result)
+}
+
+// needsNoRead tells whether nobody has to read a child to know that it is as it should be: it is rendered as it was when it was last in
+// sync, and is in that version.
+func (c *childWriter) needsNoRead(ctx context.Context, w *write, known monitor.Known) bool {
+	return !c.mayChange(w) && c.Writer.UnchangedIn(ctx, w.object, w.owner, w.controller, w.policy, known.UID(), known.ResourceVersion())
+}
+
+// isUnchanged tells what needsNoRead does of a child that was read, in any version.
+func (c *childWriter) isUnchanged(ctx context.Context, w *write, live *unstructured.Unstructured) bool {
+	return !c.mayChange(w) && c.Writer.Unchanged(ctx, w.object, w.owner, w.controller, w.policy, live)
+}
+
+// mayChange tells whether something is to be done about a child that is rendered as before.
+func (c *childWriter) mayChange(w *write) bool {
+	return w.renewal.IsDue() || c.memory.Conflicts.IsKnown(identity.Of(w.object))
 }
 
 // writeInPlace makes a child, or changes the one that is there.
