@@ -26,7 +26,8 @@ var unobeyed = []diagnostic.Code{
 }
 
 // Obeying what a finding says gives a rule without it and without errors. Where the way out is mechanical, the finding has a fix,
-// which package rules tests. For every other code, rules/testdata/obeyed has what an obedient author writes:
+// which package rules tests. For every other code, and each of which rules/testdata has a hint without a fix, rules/testdata/obeyed has
+// what an obedient author writes:
 //
 //	rule.yaml         a rule with the finding
 //	confined          the namespace to which the rule is confined, if it is
@@ -35,7 +36,8 @@ var unobeyed = []diagnostic.Code{
 //	crds.yaml, obeyed-crds.yaml   definitions, where they are not those of the other examples or the hint is about them
 func TestHintsAreObeyed(t *testing.T) {
 	t.Parallel()
-	covered := fixedCodes(t)
+	fixed, hinted := codesOfTestdata(t)
+	covered := maps.Clone(fixed)
 	paths, err := filepath.Glob(filepath.Join(testdata, "obeyed", "*.txtar"))
 	if err != nil {
 		t.Fatal(err)
@@ -43,10 +45,14 @@ func TestHintsAreObeyed(t *testing.T) {
 	for _, path := range paths {
 		code := diagnostic.Code(strings.TrimSuffix(filepath.Base(path), ".txtar")[:len("KN0000")])
 		covered[code] = true
+		delete(hinted, code)
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			checkObeyed(t, path, code)
 		})
+	}
+	for code, example := range hinted {
+		t.Errorf("rules/testdata/obeyed does not say what an author makes of a hint of %s that has no fix, such as %s", code, example)
 	}
 	for _, code := range unobeyed {
 		if covered[code] {
@@ -64,10 +70,10 @@ func TestHintsAreObeyed(t *testing.T) {
 	}
 }
 
-// fixedCodes are those of findings in rules/testdata that have a fix.
-func fixedCodes(t *testing.T) map[diagnostic.Code]bool {
+// codesOfTestdata are those of findings in rules/testdata that have a fix, and of those that have no more than a hint, with an example.
+func codesOfTestdata(t *testing.T) (fixed map[diagnostic.Code]bool, hinted map[diagnostic.Code]string) {
 	t.Helper()
-	codes := map[diagnostic.Code]bool{}
+	fixed, hinted = map[diagnostic.Code]bool{}, map[diagnostic.Code]string{}
 	paths, err := filepath.Glob(filepath.Join(testdata, "*.txtar"))
 	if err != nil {
 		t.Fatal(err)
@@ -75,12 +81,15 @@ func fixedCodes(t *testing.T) map[diagnostic.Code]bool {
 	for _, path := range paths {
 		files := archive(t, path)
 		for _, f := range found(t, files["rule.yaml"], files["crds.yaml"], files["confined"]) {
-			if f.Fix != nil {
-				codes[f.Code] = true
+			switch {
+			case f.Fix != nil:
+				fixed[f.Code] = true
+			case f.Hint != "":
+				hinted[f.Code] = filepath.Base(path) + ": " + f.String()
 			}
 		}
 	}
-	return codes
+	return fixed, hinted
 }
 
 func archive(t *testing.T, path string) map[string]string {
