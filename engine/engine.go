@@ -140,7 +140,7 @@ func New(options Options) (*Engine, error) {
 // Run runs every rule of every source until ctx ends, then stops all that it started and waits for it. The error is nil when ctx
 // ended it. The logger of ctx is used throughout.
 func (e *Engine) Run(ctx context.Context) error {
-	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax, e.activity, e.running.NamespaceOf) // which starts goroutines, as all below does
+	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax, e.activity, e.running.TenantOf) // which starts goroutines, as all below does
 	e.patches = e.newPatches()
 	e.reconciler = e.newReconciler()
 	group, ctx := errgroup.WithContext(ctx)

@@ -82,12 +82,13 @@ func (r *Running) NameOf(id string) string {
 	return id
 }
 
-// NamespaceOf is the namespace of a rule; empty if it does not run any more.
-func (r *Running) NamespaceOf(id string) string {
-	if op := r.Get(id); op != nil {
+// TenantOf is the namespace of a tenant's rule. A rule of Kanon's own namespace, and one that does not run any more, is by itself: it is
+// its id.
+func (r *Running) TenantOf(id string) string {
+	if op := r.Get(id); op != nil && op.Program.Confined {
 		return op.Name.Namespace
 	}
-	return ""
+	return id
 }
 
 // hidden is what a tenant's rule is told of a rule beyond its namespace.

@@ -43,3 +43,20 @@ func TestTitleFor(t *testing.T) {
 		}
 	}
 }
+
+// A tenant's rules belong together, and each rule of Kanon's own namespace is by itself.
+func TestTenantOf(t *testing.T) {
+	t.Parallel()
+	rule := func(id, namespace string, confined bool) *operator.Operator {
+		return &operator.Operator{Plan: &plan.Plan{
+			ID: id, Name: types.NamespacedName{Namespace: namespace, Name: id}, Program: &program.Program{Confined: confined},
+		}}
+	}
+	var running operator.Running
+	running.Store(operator.NewSet([]*operator.Operator{rule("a", "team", true), rule("b", "team", true), rule("c", "kanon-system", false), rule("d", "kanon-system", false)}))
+	for id, want := range map[string]string{"a": "team", "b": "team", "c": "c", "d": "d", "gone": "gone"} {
+		if got := running.TenantOf(id); got != want {
+			t.Errorf("%s is of %q, want %q", id, got, want)
+		}
+	}
+}

@@ -1,21 +1,21 @@
 package queue
 
-// fairQueue hands out keys in turns: first between the namespaces of rules, so that a tenant with many rules does not hold up another
-// with one; then between the rules of a namespace, so that a rule with thousands of parents in churn does not hold up the one
+// fairQueue hands out keys in turns: first between tenants, so that one with many rules does not hold up another
+// with one; then between the rules of a tenant, so that a rule with thousands of parents in churn does not hold up the one
 // parent of another. The work queue calls it under its own lock.
 type fairQueue struct {
 	lanes map[string]*lane
-	// turns has the namespaces and their rules that have keys waiting.
+	// turns has the tenants and their rules that have keys waiting.
 	turns   turns
 	size    int
 	waiting *waiting // is told of every key that comes or goes
 	urgent  *urgent  // says of a key that comes whether it is urgent
-	// namespaceOf is the namespace of a rule.
-	namespaceOf func(rule string) string
+	// tenantOf says whose a rule is.
+	tenantOf func(rule string) string
 }
 
-func newFairQueue(waiting *waiting, urgent *urgent, namespaceOf func(rule string) string) *fairQueue {
-	return &fairQueue{lanes: make(map[string]*lane), waiting: waiting, urgent: urgent, namespaceOf: namespaceOf}
+func newFairQueue(waiting *waiting, urgent *urgent, tenantOf func(rule string) string) *fairQueue {
+	return &fairQueue{lanes: make(map[string]*lane), waiting: waiting, urgent: urgent, tenantOf: tenantOf}
 }
 
 // Touch is called for a key that waits already, and is added again.
@@ -31,7 +31,7 @@ func (q *fairQueue) Push(k Key) {
 	if !waiting {
 		l = &lane{}
 		q.lanes[k.Rule] = l
-		q.turns.add(q.namespaceOf(k.Rule), k.Rule)
+		q.turns.add(q.tenantOf(k.Rule), k.Rule)
 	}
 	l.push(k, q.urgent.take(k))
 	q.size++
@@ -44,7 +44,7 @@ func (q *fairQueue) Len() int { return q.size }
 // Pop takes the next key of the rule whose turn it is; the rule then goes to
 // the end of the line if it has more. It must not be called on an empty queue.
 func (q *fairQueue) Pop() Key {
-	namespace, rule := q.turns.next()
+	tenant, rule := q.turns.next()
 	l := q.lanes[rule]
 	k := l.pop()
 	q.size--
@@ -52,7 +52,7 @@ func (q *fairQueue) Pop() Key {
 	if l.isEmpty() {
 		delete(q.lanes, rule)
 	} else {
-		q.turns.add(namespace, rule)
+		q.turns.add(tenant, rule)
 	}
 	return k
 }

@@ -1,5 +1,5 @@
 // Package queue says what there is to do, piece by piece, and in which order: the
-// namespaces of rules take turns, and in each its rules.
+// tenants take turns, and of each its rules.
 package queue
 
 import (
@@ -56,7 +56,7 @@ func AddOf[V any](from map[Key]V, rule string, found Keys) {
 	}
 }
 
-// Queue is the work queue: deduplicating, backing off per key, and fair between namespaces and between the rules of each. Of
+// Queue is the work queue: deduplicating, backing off per key, and fair between tenants and between the rules of each. Of
 // the keys of a rule those come first to which something has happened.
 type Queue struct {
 	workqueue.TypedRateLimitingInterface[Key]
@@ -66,12 +66,12 @@ type Queue struct {
 	urgent  *urgent
 }
 
-// New makes a queue. The back-off of a key is from base to limit. A key counts as work until Done. namespaceOf is the namespace of a
-// rule; it must not call the queue.
-func New(base, limit time.Duration, counter *activity.Counter, namespaceOf func(rule string) string) *Queue {
+// New makes a queue. The back-off of a key is from base to limit. A key counts as work until Done. tenantOf says whose a rule is: rules
+// of one tenant share its turns. It must not call the queue.
+func New(base, limit time.Duration, counter *activity.Counter, tenantOf func(rule string) string) *Queue {
 	waiting, urgent := newWaiting(), newUrgent()
 	return &Queue{
-		TypedRateLimitingInterface: activity.NewQueue("reconcile", counter, newFairQueue(waiting, urgent, namespaceOf), base, limit),
+		TypedRateLimitingInterface: activity.NewQueue("reconcile", counter, newFairQueue(waiting, urgent, tenantOf), base, limit),
 		counter:                    counter,
 		waiting:                    waiting,
 		urgent:                     urgent,

@@ -43,7 +43,7 @@ func TestFairQueueTakesTurns(t *testing.T) {
 }
 
 // A tenant with many rules has no more turns than one with a single rule, and a rule of its no more than another one.
-func TestNamespacesTakeTurns(t *testing.T) {
+func TestTenantsTakeTurns(t *testing.T) {
 	namespaceOf := func(rule string) string { return rule[:1] }
 	q := newFairQueue(newWaiting(), newUrgent(), namespaceOf)
 	push := func(rule string, keys int) {
@@ -66,7 +66,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("order of rules (-want +got):\n%s", diff)
 	}
-	if len(q.turns.namespaces) != 0 || len(q.turns.rules) != 0 {
+	if len(q.turns.tenants) != 0 || len(q.turns.rules) != 0 {
 		t.Errorf("an empty queue keeps the turns %v", q.turns)
 	}
 }

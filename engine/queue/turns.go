@@ -1,32 +1,32 @@
 package queue
 
-// turns is whose turn it is: a line of namespaces, and in each a line of rules. The zero value is empty.
+// turns is whose turn it is: a line of tenants, and of each a line of rules. The zero value is empty.
 type turns struct {
-	namespaces []string
-	rules      map[string][]string // by namespace; none is empty
+	tenants []string
+	rules   map[string][]string // by tenant; none is empty
 }
 
-// add puts a rule, which is in no line, at the end of that of its namespace, and a namespace that is in no line at the end of theirs.
-func (t *turns) add(namespace, rule string) {
+// add puts a rule, which is in no line, at the end of that of its tenant, and a tenant that is in no line at the end of theirs.
+func (t *turns) add(tenant, rule string) {
 	if t.rules == nil {
 		t.rules = make(map[string][]string)
 	}
-	if len(t.rules[namespace]) == 0 {
-		t.namespaces = append(t.namespaces, namespace)
+	if len(t.rules[tenant]) == 0 {
+		t.tenants = append(t.tenants, tenant)
 	}
-	t.rules[namespace] = append(t.rules[namespace], rule)
+	t.rules[tenant] = append(t.rules[tenant], rule)
 }
 
-// next takes the rule whose turn it is. The namespace goes to the end of the line if it has other rules. There must be a rule.
-func (t *turns) next() (namespace, rule string) {
-	namespace = t.namespaces[0]
-	t.namespaces = t.namespaces[1:]
-	rule = t.rules[namespace][0]
-	t.rules[namespace] = t.rules[namespace][1:]
-	if len(t.rules[namespace]) == 0 {
-		delete(t.rules, namespace)
+// next takes the rule whose turn it is. The tenant goes to the end of the line if it has other rules. There must be a rule.
+func (t *turns) next() (tenant, rule string) {
+	tenant = t.tenants[0]
+	t.tenants = t.tenants[1:]
+	rule = t.rules[tenant][0]
+	t.rules[tenant] = t.rules[tenant][1:]
+	if len(t.rules[tenant]) == 0 {
+		delete(t.rules, tenant)
 	} else {
-		t.namespaces = append(t.namespaces, namespace)
+		t.tenants = append(t.tenants, tenant)
 	}
-	return namespace, rule
+	return tenant, rule
 }
