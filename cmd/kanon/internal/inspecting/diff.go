@@ -53,7 +53,9 @@ the cluster yet. Of several parents, a summary is printed as well.
 
 Left out are the labels and annotations by which Kanon knows its children, its own
 conditions, and the values of Secrets. Nothing is shown for a suspended rule or
-parent, and for a parent that is being deleted only what finalize does.
+parent, and for a parent that is being deleted only what finalize does. Of a rule that
+reads Secrets, all values of the cluster are hidden in what is removed or replaced; who
+may not list Secrets does not see what is removed or replaced.
 
 With --all and --selector, parents that the rule does not select are left out, unless
 something is undone for them.
