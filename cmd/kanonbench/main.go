@@ -27,6 +27,6 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRunCommand(), newTableCommand(), newPageCommand(), newOperatorCommand(), newLoopCommand())
+	root.AddCommand(newRunCommand(), newTableCommand(), newPageCommand(), newDashboardCommand(), newOperatorCommand(), newLoopCommand())
 	return root
 }

@@ -47,6 +47,9 @@ func (b *benchmark) round(ctx context.Context, l load, n int) (err error) {
 	}
 	for i, s := range all[0].steps { // the same phases for all
 		b.sayOf(n, l, "phase "+string(s.phase))
+		if b.began != nil {
+			b.began(s.phase)
+		}
 		if err := phase(ctx, inTurn(all, n+i), i); err != nil {
 			return err
 		}

@@ -58,6 +58,9 @@ type benchmark struct {
 	out      io.Writer // the table
 	progress io.Writer
 
+	// began is called when a phase begins; nil: nobody wants to know.
+	began func(report.Phase)
+
 	dir     string
 	results report.Run
 }
