@@ -21,6 +21,7 @@ var notPlayed = map[string]string{
 	"helm upgrade":     "TestProfiles installs the chart",
 	"prometheus-kanon": "its cluster has a Prometheus",
 	"port-forward":     "no kubelet runs here",
+	"verbosity=4":      "verbosity.txtar of cmd/kanon sets the annotations; no kubelet runs here",
 }
 
 // page plays the commands of a page.
