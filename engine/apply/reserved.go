@@ -81,6 +81,9 @@ func (r Reserved) checkPatch(p Patch) error {
 	return r.check(mark.RefOf(p.Object), p.Content.SetsLabel)
 }
 
+// MayPatch fails for an object that no rule may write, whatever the rule says.
+func (w *Writer) MayPatch(live *unstructured.Unstructured) error { return w.reserved.checkObject(live) }
+
 // MayContribute fails for what no rule may set in a target, whatever the target is now. part is nil where what it sets is not
 // known.
 func (w *Writer) MayContribute(kind schema.GroupKind, target types.NamespacedName, part *patchset.Part) error {

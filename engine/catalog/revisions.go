@@ -59,6 +59,8 @@ type revisions struct {
 	// good is the newest revision that compiled, as program; nil until one has.
 	good    *syntax.Rule
 	program *program.Program
+	// origin is where the text of good was when it was compiled.
+	origin source.Origin
 	// due and goodDue are true while newest, and good if that is another one, have to be
 	// compiled. waits is what newest waits for.
 	due, goodDue bool
@@ -115,7 +117,7 @@ func (c *Catalog) recompileGood(r *revisions) {
 }
 
 // compileNewest compiles the newest revision. If that succeeds, it is the last good one. A text with other comments, or with other
-// annotations that do not count, has the same revision: the program that runs goes on, which recompileGood has made of its kinds as
+// annotations that do not count, has the same revision: unless it moved to another origin, the program that runs goes on, which recompileGood has made of its kinds as
 // they are, and only the lines of the findings are new.
 func (c *Catalog) compileNewest(r *revisions) {
 	program, findings := rules.Compile(r.newest, c.optionsFor(r))
@@ -123,10 +125,14 @@ func (c *Catalog) compileNewest(r *revisions) {
 	if program == nil {
 		return
 	}
-	if r.good == nil || r.good == r.newest || r.good.Hash() != r.newest.Hash() {
+	var origin source.Origin
+	if t := c.texts[r.text]; t != nil {
+		origin = t.origin
+	}
+	if r.good == nil || r.good == r.newest || r.good.Hash() != r.newest.Hash() || r.origin != origin {
 		r.program = program
 	}
-	r.good = r.newest
+	r.good, r.origin = r.newest, origin
 }
 
 // runnable is the program of Rule.

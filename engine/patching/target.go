@@ -175,10 +175,13 @@ func (t *target) run(ctx context.Context) conditions.Problem {
 		return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonWaiting, Err: fmt.Errorf("%s does not exist yet", t.name())}
 	case live.GetDeletionTimestamp() != nil && merged == nil:
 		return conditions.Problem{}
-	case merged != nil && !t.op.Program.AllowPrivileged && privilege.OfObject(live) != "":
-		return t.problem(&privilege.Error{Object: t.name(), Because: privilege.OfObject(live)})
 	case t.saw.Doubt != "" && patchset.Shrinks(live, t.plan.Manager, merged):
 		return t.blocked(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent report why", t.name(), t.saw.Doubt))
+	}
+	if merged != nil {
+		if err := t.mayPatch(live); err != nil {
+			return t.problem(err)
+		}
 	}
 	err = t.sync(ctx, apply.Patch{
 		GVR: t.plan.Kind.GVR, Object: live, Manager: t.plan.Manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
@@ -190,6 +193,17 @@ func (t *target) run(ctx context.Context) conditions.Problem {
 		t.Writer.ForgetPatch(live.GetUID(), t.plan.Manager)
 	}
 	return conditions.Problem{}
+}
+
+// mayPatch fails for a target that the rule must not change, whatever it sets there.
+func (t *target) mayPatch(live *unstructured.Unstructured) error {
+	if err := t.Writer.MayPatch(live); err != nil {
+		return err //nolint:wrapcheck // it is about the object
+	}
+	if reason := privilege.OfObject(live); reason != "" && !t.op.Program.AllowPrivileged {
+		return &privilege.Error{Object: t.name(), Because: reason}
+	}
+	return nil
 }
 
 // sync brings the target of a patch up to date, unless others keep taking back what is set there.
