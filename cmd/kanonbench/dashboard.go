@@ -53,12 +53,11 @@ draw the panels of a Grafana dashboard with them, as SVG. Their queries are eval
 
 // drawDashboard runs a benchmark of Kanon, and draws a dashboard with what it served meanwhile.
 func drawDashboard(ctx context.Context, b *benchmark, path, out string) error {
-	text, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read dashboard: %w", err)
 	}
-	defer text.Close()
-	board, err := dashboard.Read(text)
+	board, err := dashboard.Read(bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("read dashboard %s: %w", path, err)
 	}
@@ -147,7 +146,7 @@ func scrapeOnce(ctx context.Context, address string, store *dashboard.Store) (er
 	at := time.Now()
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil //nolint:nilerr // it does not run now
+		return nil // it does not run now
 	}
 	defer func() { err = errors.Join(err, answer.Body.Close()) }()
 	if answer.StatusCode != http.StatusOK {
@@ -155,7 +154,7 @@ func scrapeOnce(ctx context.Context, address string, store *dashboard.Store) (er
 	}
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return nil //nolint:nilerr // it ended meanwhile
+		return nil // it ended meanwhile
 	}
 	return store.Add(at, bytes.NewReader(text))
 }

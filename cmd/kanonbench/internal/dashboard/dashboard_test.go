@@ -73,12 +73,11 @@ func TestDraw(t *testing.T) {
 
 // Every panel of the dashboard that is installed can be drawn, and its queries evaluated.
 func TestInstalledDashboard(t *testing.T) {
-	file, err := os.Open("../../../../deploy/dashboard.json")
+	text, err := os.ReadFile("../../../../deploy/dashboard.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	b, err := Read(file)
+	b, err := Read(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func (f frame) y(v float64) float64 { return f.top + f.height*(1-v/f.highest) }
 func (p *picture) panel(panel *Panel, lines []line) {
 	x, y := float64(gap+panel.Grid.X*unitWidth), float64(headHeight+panel.Grid.Y*unitHeight)
 	width, height := float64(panel.Grid.W*unitWidth-gap), float64(panel.Grid.H*unitHeight-gap)
-	fmt.Fprintf(p, "<rect class=\"card\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" rx=\"4\"/>\n", x, y, width, height)
+	fmt.Fprintf(&p.Builder, "<rect class=\"card\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" rx=\"4\"/>\n", x, y, width, height)
 	p.text(x+12, y+22, "start", "title", panel.Title)
 	shown, others := most(lines, colours)
 	below := marginBelow + legendLines*legendLine + 8
@@ -143,12 +143,12 @@ func (p *picture) panel(panel *Panel, lines []line) {
 		f.apart, f.highest = 1, math.Max(1, f.highest)
 	}
 	p.axes(f, formats[panel.unit()])
-	for i := len(shown) - 1; i >= 0; i-- {
+	for i, l := range slices.Backward(shown) {
 		below := []float64(nil)
 		if panel.stacked() && i > 0 {
 			below = shown[i-1].values
 		}
-		p.line(f, i, shown[i].values, below, panel.stacked())
+		p.line(f, i, l.values, below, panel.stacked())
 	}
 	if len(shown) == 0 {
 		p.text(f.left+f.width/2, f.top+f.height/2+4, "middle", "soft", "no data: there was nothing of this")
@@ -159,7 +159,7 @@ func (p *picture) panel(panel *Panel, lines []line) {
 // axes draws the grid with its units, the times, and the marks.
 func (p *picture) axes(f frame, format func(value, apart float64) string) {
 	for v := 0.0; v <= f.highest*(1+1e-9); v += f.apart {
-		fmt.Fprintf(p, "<path class=\"grid\" d=\"M%.1f %.1fh%.1f\"/>\n", f.left, f.y(v), f.width)
+		fmt.Fprintf(&p.Builder, "<path class=\"grid\" d=\"M%.1f %.1fh%.1f\"/>\n", f.left, f.y(v), f.width)
 		p.text(f.left-8, f.y(v)+4, "end", "soft", format(v, f.apart))
 	}
 	for _, at := range timesWithin(p.store.last.Sub(p.store.first)) {
@@ -167,7 +167,7 @@ func (p *picture) axes(f frame, format func(value, apart float64) string) {
 	}
 	for i, mark := range p.marks {
 		x := f.x(mark.At.Sub(p.store.first).Seconds() / step.Seconds())
-		fmt.Fprintf(p, "<path class=\"mark\" d=\"M%.1f %.1fv%.1f\"/>\n", x, f.top-4, f.height+4)
+		fmt.Fprintf(&p.Builder, "<path class=\"mark\" d=\"M%.1f %.1fv%.1f\"/>\n", x, f.top-4, f.height+4)
 		p.text(x, f.top-8, "middle", "soft", fmt.Sprint(i+1))
 	}
 }
@@ -189,20 +189,21 @@ func (p *picture) line(f frame, colour int, values, below []float64, filled bool
 			command = "L"
 		}
 		if filled {
-			area := path.String()
+			var area strings.Builder
+			area.WriteString(path.String())
 			for i := to - 1; i >= from; i-- {
 				bottom := 0.0
 				if below != nil && !math.IsNaN(below[i]) {
 					bottom = below[i]
 				}
-				area += fmt.Sprintf("L%.1f %.1f", f.x(float64(i)), f.y(bottom))
+				fmt.Fprintf(&area, "L%.1f %.1f", f.x(float64(i)), f.y(bottom))
 			}
-			fmt.Fprintf(p, "<path class=\"area\" style=\"fill: var(--c%d)\" d=\"%sZ\"/>\n", colour, area)
+			fmt.Fprintf(&p.Builder, "<path class=\"area\" style=\"fill: var(--c%d)\" d=\"%sZ\"/>\n", colour, area.String())
 		}
 		if to == from+1 {
 			path.WriteString("h0.1") // a point, which the round ends of the line show
 		}
-		fmt.Fprintf(p, "<path class=\"line\" style=\"stroke: var(--c%d)\" d=\"%s\"/>\n", colour, path.String())
+		fmt.Fprintf(&p.Builder, "<path class=\"line\" style=\"stroke: var(--c%d)\" d=\"%s\"/>\n", colour, path.String())
 		from = to
 	}
 }
@@ -219,7 +220,7 @@ func (p *picture) legend(left, top, width float64, shown []line, others int) {
 				return
 			}
 		}
-		fmt.Fprintf(p, "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"4\" rx=\"2\" style=\"fill: var(--c%d)\"/>\n", x, y-6, i)
+		fmt.Fprintf(&p.Builder, "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"4\" rx=\"2\" style=\"fill: var(--c%d)\"/>\n", x, y-6, i)
 		p.text(x+16, y, "start", "", l.title)
 		x += room
 	}
@@ -234,7 +235,7 @@ func (p *picture) text(x, y float64, anchor, class, content string) {
 	if class != "" {
 		class = fmt.Sprintf(" class=%q", class)
 	}
-	fmt.Fprintf(p, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s>%s</text>\n", x, y, anchor, class, escaped.String())
+	fmt.Fprintf(&p.Builder, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s>%s</text>\n", x, y, anchor, class, escaped.String())
 }
 
 // most are the lines with the highest values, in the order that they had, and how many others there are.

@@ -96,7 +96,7 @@ func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, match
 func (q querier) Close() error { return nil }
 
 // errNotStored is the answer to questions that the engine does not ask.
-var errNotStored = errors.New("only series are stored") //nolint:gochecknoglobals // a constant
+var errNotStored = errors.New("only series are stored")
 
 func (q querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	return nil, nil, errNotStored
