@@ -91,10 +91,10 @@ func (r *Running) TenantOf(id string) string {
 	return id
 }
 
-// hidden is what a tenant's rule is told of a rule beyond its namespace.
+// hidden stands for a rule in another namespace in messages about a tenant's rule.
 const hidden = "a rule outside of this namespace"
 
-// mayName tells whether messages about a rule may name another one. A tenant's rule learns nothing of those beyond its namespace.
+// mayName tells whether messages about a rule may name another one. Messages about a tenant's rule name only rules in its namespace.
 func (op *Operator) mayName(other *Operator) bool {
 	return !op.Program.Confined || other.Name.Namespace == op.Name.Namespace
 }

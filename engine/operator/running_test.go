@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// A tenant's rule is told of other rules in its namespace, and not of those beyond it. Rules of Kanon's own namespace are told of all.
+// Messages about a tenant's rule name other rules in its namespace, and no rules elsewhere. Messages about a rule in Kanon's own namespace name all.
 func TestTitleFor(t *testing.T) {
 	t.Parallel()
 	rule := func(name, namespace string) *operator.Operator {

@@ -59,7 +59,7 @@ func (p *Panel) lines(ctx context.Context, engine *promql.Engine, store *Store) 
 			}
 			lines = append(lines, l)
 		}
-		query.Close() // which gives back the memory of the matrix
+		query.Close() // frees the memory of the matrix
 	}
 	return lines, nil
 }
