@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// AnswerLimit is how long a person waits at most for an answer of an API server that does not respond.
+	// AnswerLimit is how long one answer of an API server may take before it counts as one that does not respond.
 	AnswerLimit = 5 * time.Second
 	// firstPause and longestPause bound the pauses between tries, each twice
 	// the one before.
@@ -22,7 +22,7 @@ const (
 	longestPause = 15 * time.Second
 )
 
-// ErrNoAnswer is the error of a Version that takes longer than AnswerLimit.
+// ErrNoAnswer is the error of a request whose answer takes longer than AnswerLimit.
 var ErrNoAnswer = errors.New("no answer")
 
 // Server is an API server that may not answer.
@@ -44,7 +44,7 @@ func New(client rest.Interface, host string) *Server {
 func (s *Server) Await(ctx context.Context) bool {
 	log := logr.FromContextOrDiscard(ctx)
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
-		version, err := s.Version(ctx)
+		version, err := s.versionInTime(ctx)
 		if err == nil {
 			log.Info("The API server answers", "kubernetes", version)
 			return true
@@ -61,19 +61,26 @@ func (s *Server) Await(ctx context.Context) bool {
 	return false
 }
 
-// Version is the version of Kubernetes, or "unknown" if the server answers and does not show it. The error says why there was no
-// answer within AnswerLimit, or why it cannot be used.
-func (s *Server) Version(ctx context.Context) (string, error) {
+// versionInTime is Version within the limit.
+func (s *Server) versionInTime(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("%w within %s", ErrNoAnswer, s.limit))
 	defer cancel()
+	version, err := s.Version(ctx)
+	if err != nil && ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	return version, err
+}
+
+// Version is the version of Kubernetes, or "unknown" if the server answers and does not show it. The error says why there was no
+// answer, or why it cannot be used. How long it may take is for ctx and the client to say.
+func (s *Server) Version(ctx context.Context) (string, error) {
 	body, err := s.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
 		return "unknown", nil
 	case apierrors.IsUnauthorized(err):
 		return "", fmt.Errorf("it does not accept the credentials: %w", err)
-	case ctx.Err() != nil:
-		return "", context.Cause(ctx)
 	case err != nil:
 		return "", err
 	}
