@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -191,6 +193,33 @@ func TestRuleThatIsRemovedWithItsChildren(t *testing.T) {
 	w.awaitGone(configMaps, w.home, "n-once")
 	w.await(w.resource("Note"), w.home, "n", "has no status", hasNoStatus)
 	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
+}
+
+// A parent beside a rule in a directory is no mistake, and does not keep what the rule made.
+func TestRuleThatIsRemovedBesideItsParent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	dir := t.TempDir()
+	file := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(w.expand(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file("rule.yaml", ending("note", "Delete"))
+	file("parent.yaml", "apiVersion: $GROUP/v1\nkind: Note\nmetadata: {name: n}\nspec: {}\n")
+	files, err := source.NewFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(func(o *engine.Options) { o.Sources = []engine.Source{files} })
+	w.parent("Note", "n", "{}")
+	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
+	if err := os.Remove(filepath.Join(dir, "rule.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitGone(configMaps, w.home, "n")
 }
 
 // A parent that is suspended keeps its children and its status until it is not, also

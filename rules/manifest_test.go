@@ -111,3 +111,40 @@ m.yaml:51:5: error: a document needs apiVersion and kind, here kanon.dev/v1alpha
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 }
+
+// In a file, documents that are certainly of other kinds are skipped; what may be meant for a rule is not.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	const rule = "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec: {parent: {apiVersion: v1, kind: Pod}}\n---\n"
+	for name, test := range map[string]struct {
+		document string
+		want     []diagnostic.Code
+	}{
+		"a parent":               {"apiVersion: shop.example.com/v1\nkind: WebApp\nmetadata: {name: a}\nspec: {replicas: 2}\n", nil},
+		"a ConfigMap":            {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", nil},
+		"a ConfigMap of rules":   {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {kanon.dev/rules: \"true\"}}\n", []diagnostic.Code{diagnostic.CodeForeignKind}},
+		"a rule of another kind": {strings.Replace(rule, "kind: Rule", "kind: Rool", 1), []diagnostic.Code{diagnostic.CodeForeignKind}},
+		"a rule of another apiVersion": {
+			"apiVersion: rules.example.com/v1\nkind: Policy\nmetadata: {name: a}\nspec: {parent: {apiVersion: v1, kind: Pod}, children: []}\n",
+			[]diagnostic.Code{diagnostic.CodeForeignKind},
+		},
+		"no kind":         {"metadata: {name: a}\n", []diagnostic.Code{diagnostic.CodeNoKind}},
+		"broken":          {"kind: [broken\n", []diagnostic.Code{diagnostic.CodeNotYAML}},
+		"broken in parts": {"apiVersion: v1\nkind: ConfigMap\nkind: Pod\n", []diagnostic.Code{diagnostic.CodeForeignKind, diagnostic.CodeDuplicateKey}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			docs, findings := syntax.DecodeFile("f.yaml", []byte(rule+test.document))
+			var codes []diagnostic.Code
+			for _, f := range findings.Sorted() {
+				codes = append(codes, f.Code)
+			}
+			if diff := cmp.Diff(test.want, codes); diff != "" {
+				t.Errorf("findings (-want +got):\n%s\n%v", diff, findings)
+			}
+			if len(docs.Rules) != 1 {
+				t.Errorf("%d rules without mistakes, want 1", len(docs.Rules))
+			}
+		})
+	}
+}

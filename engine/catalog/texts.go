@@ -105,8 +105,11 @@ func (t *text) isSame(before *text) bool {
 // again when they change; but for a rule whose status takes its types from them (inferAgain).
 func (c *Catalog) decode(from source.Text, in place) (syntax.Documents, diagnostic.Findings) {
 	decode := syntax.Decode
-	if from.Object {
+	switch {
+	case from.Object:
 		decode = syntax.DecodeObject
+	case from.File:
+		decode = syntax.DecodeFile
 	}
 	docs, findings := decode(from.Name, from.Data)
 	// Kubernetes' own kinds as this program knows them: so a definition is the same on a desk and in every cluster.

@@ -184,7 +184,7 @@ func readFile(path string) (Bundle, error) {
 	if err != nil {
 		return Bundle{}, err
 	}
-	return Bundle{Origin: Origin{Path: path}, Texts: []Text{{Name: path, Data: data}}}, nil
+	return Bundle{Origin: Origin{Path: path}, Texts: []Text{{Name: path, Data: data, File: true}}}, nil
 }
 
 // Covers tells whether a file with that path would be read.

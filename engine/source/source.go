@@ -48,6 +48,8 @@ type Text struct {
 	Data []byte
 	// Object is true where the text was made of an object: nobody can see its lines.
 	Object bool
+	// File is true where the text is a file, in which rules may be beside other documents.
+	File bool
 }
 
 // Bundle is one origin with its texts, in the order of their names.

@@ -27,6 +27,14 @@ func Decode(name string, data []byte) (Documents, diagnostic.Findings) {
 	return d.docs, d.findings.Findings(d.src)
 }
 
+// DecodeFile is Decode for a file, which may have other documents than rules beside them, such as parents: those are skipped. A
+// document that does not say its kind, does not parse or has the fields of a rule is not skipped, as it may be meant for one.
+func DecodeFile(name string, data []byte) (Documents, diagnostic.Findings) {
+	d := &decoder{src: yamltree.New(name, data), file: true}
+	d.decode()
+	return d.docs, d.findings.Findings(d.src)
+}
+
 // DecodeObject is Decode for a Rule object as JSON or YAML. Its findings have paths instead
 // of lines: an object has no lines, and those of the file that it came from are not known.
 func DecodeObject(name string, data []byte) (Documents, diagnostic.Findings) {
@@ -44,8 +52,10 @@ const (
 // decoder turns nodes into rules.
 type decoder struct {
 	src *yamltree.Source
-	// mixed is true if there may be other documents among the rules.
-	mixed    bool
+	// mixed is true if there may be other documents among the rules, and ConfigMaps and lists that have some.
+	mixed bool
+	// file is true if documents that are certainly of other kinds are skipped.
+	file     bool
 	docs     Documents
 	findings diagnostic.List
 }
@@ -85,6 +95,9 @@ func (d *decoder) document(root *yamltree.Node, before int) {
 	}
 	if d.mixed && !concernsRules(root) {
 		d.passOver(root, before)
+		return
+	}
+	if d.file && len(d.findings) == before && isOtherKind(root) {
 		return
 	}
 	if root.Kind != yamltree.Mapping {

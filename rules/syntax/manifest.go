@@ -32,6 +32,15 @@ func concernsRules(root *yamltree.Node) bool {
 		kind == RuleKind && apiVersion == "" || root.Get("apiVersion") == nil && looksLikeRule(root.Get("spec"))
 }
 
+// isOtherKind reports whether a document is certainly an object of another kind: it says which, and has nothing of a rule. A ConfigMap
+// of rules has some.
+func isOtherKind(root *yamltree.Node) bool {
+	apiVersion, _ := root.Get("apiVersion").Text()
+	kind, _ := root.Get("kind").Text()
+	return apiVersion != "" && kind != "" && !root.Partial && !concernsRules(root) && !looksLikeRule(root.Get("spec")) &&
+		root.Get("metadata").Get("labels").Get(labelRules) == nil
+}
+
 // looksLikeRule reports whether a mapping has fields that only the spec of a rule has.
 func looksLikeRule(spec *yamltree.Node) bool {
 	return spec.Get("parent").Get("kind") != nil && (spec.Get("children") != nil || spec.Get("status") != nil)
