@@ -134,7 +134,7 @@ func Ignore() Fields {
 func Rollout() Fields {
 	return Fields{
 		{Name: "maxUnavailable", Type: or(number(1), Type{Expressions: Allowed, Gives: "int or string", Pattern: `^[+]?0*([1-9][0-9]?|100)%$`}), Default: "1", Doc: "How many objects may be not ready at the same time: a number, or a percentage such as `25%`."},
-		{Name: "order", Type: words("Parallel", "OrderedReady"), Default: "Parallel", Doc: "`OrderedReady`: one item after the other, in the order of the list."},
+		{Name: "order", Type: words("Parallel", "OrderedReady"), Default: "Parallel", Doc: "`OrderedReady`: items are created in the order of the list, each once those before it are ready. Updates go from the last item to the first."},
 		{Name: "partition", Type: number(0), Default: "0", Doc: "Only items from this index on are updated, counted from 0."},
 	}
 }

@@ -67,7 +67,7 @@ func Types() []Type {
 		{"int-or-string", "A whole number or text, such as a port.", intOrString(nil), text},
 		{"date-time", "A time, such as `2026-03-05T06:07:08Z`.", formatted("date-time"), text},
 		{"date", "A day, such as `2026-03-05`.", formatted("date"), text},
-		{"duration", "A duration, such as `1h30m`.", formatted("duration"), text},
+		{"duration", "A duration, such as `1h30m`, `2d` or `1w`. In expressions, `duration(\"…\")` takes units up to `h` only.", formatted("duration"), text},
 		{"bytes", "Bytes, in base64.", formatted("byte"), text},
 		{"uri", "A URI.", formatted("uri"), text},
 		{"email", "An email address.", formatted("email"), text},
