@@ -252,6 +252,6 @@ func (w *Writer) applyPatch(ctx context.Context, p Patch, version string) (*unst
 	if err != nil {
 		return nil, targetError("patch", ref, err)
 	}
-	logr.FromContextOrDiscard(ctx).V(2).Info("patched", "target", ref.String(), "manager", p.Manager)
+	logr.FromContextOrDiscard(ctx).V(2).Info("patched", "object", ref.String(), "manager", p.Manager)
 	return answer, nil
 }

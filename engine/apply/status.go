@@ -109,7 +109,7 @@ func (w *Writer) SyncStatus(ctx context.Context, s Status) (Result, error) {
 	if answer.GetUID() != ref.UID {
 		return Result{}, w.withdraw(ctx, s, answer)
 	}
-	logr.FromContextOrDiscard(ctx).V(2).Info("applied the status", "parent", ref.String())
+	logr.FromContextOrDiscard(ctx).V(2).Info("applied the status")
 	return Result{Live: answer, Action: ActionApplied}, nil
 }
 

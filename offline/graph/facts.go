@@ -27,7 +27,7 @@ func (b *builder) watch(kind string, notes []string) {
 func (b *builder) parentNotes() []string {
 	parent := b.rule.Parent
 	var notes []string
-	if parent.Selector != nil {
+	if parent.Selector != nil && !parent.Selector.Empty() {
 		notes = append(notes, "with labels "+parent.Selector.String())
 	}
 	if len(parent.Namespaces) > 0 {
@@ -104,12 +104,14 @@ func whichObjects(l *syntax.Lookup) []string {
 	if name, ok := l.Name.Text(); ok {
 		notes = append(notes, "named "+name)
 	}
-	if l.Selector != nil {
-		if l.Labels != nil {
-			notes = append(notes, "with labels "+l.Labels.String())
-		} else {
-			notes = append(notes, "with labels that are computed")
-		}
+	switch {
+	case l.Selector == nil:
+	case l.Labels == nil:
+		notes = append(notes, "with labels that are computed")
+	case l.Labels.Empty():
+		notes = append(notes, "all objects")
+	default:
+		notes = append(notes, "with labels "+l.Labels.String())
 	}
 	switch namespace, ok := l.Namespace.Text(); {
 	case ok && namespace == "*":

@@ -119,6 +119,7 @@ func (c *Flags) Reach(ctx context.Context, notes io.Writer) (*rest.Config, error
 			return &patience{next: next, host: config.Host, notes: notes}
 		})
 	}
+	config.WarningHandlerWithContext = rest.NoWarnings{} // a kind that is deprecated is a matter of whoever writes it
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
