@@ -128,6 +128,11 @@ func (c *Child) ownedBy(obj *unstructured.Unstructured) string {
 	if controller := metav1.GetControllerOfNoCopy(obj); controller != nil {
 		return fmt.Sprintf("%s %s, its controller", controller.Kind, controller.Name)
 	}
+	return UnclaimedBy(obj)
+}
+
+// UnclaimedBy tells for a message who owns an object that neither a controller nor a mark claims: whoever has written it.
+func UnclaimedBy(obj *unstructured.Unstructured) string {
 	var managers []string
 	for _, e := range fieldset.EntriesOf(obj) {
 		if !slices.Contains(managers, e.Manager) {
@@ -135,7 +140,7 @@ func (c *Child) ownedBy(obj *unstructured.Unstructured) string {
 		}
 	}
 	if len(managers) == 0 {
-		return "nobody who is recorded"
+		return "nobody, as it has neither a controller nor a mark"
 	}
 	return "others (field managers: " + strings.Join(managers, ", ") + ")"
 }

@@ -85,7 +85,7 @@ func TestOwnedByTellsWhose(t *testing.T) {
 		"another rule":   {c.Object, "rule named-" + c.Owner.RuleID + " for App.shop ns/app"},
 		"a controller":   {controlled, "ReplicaSet rs, its controller"},
 		"field managers": {managed, "others (field managers: helm, kubectl)"},
-		"nobody":         {object(t, rendered), "nobody who is recorded"},
+		"nobody":         {object(t, rendered), "nobody, as it has neither a controller nor a mark"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := c.ownedBy(tt.obj); got != tt.want {

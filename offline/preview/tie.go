@@ -50,7 +50,7 @@ func (w *world) tieOf(object *unstructured.Unstructured) tie {
 		return tie{claimed: true, by: controller.Kind + " " + controller.Name + ", its controller"}
 	}
 	retained, ok := object.GetAnnotations()[mark.AnnotationRetained]
-	return tie{returns: ok && retained == w.retainedBy, by: "nobody, as it has neither a controller nor a mark"}
+	return tie{returns: ok && retained == w.retainedBy, by: apply.UnclaimedBy(object)}
 }
 
 // isParent says whether a mark is for the parent. The UID decides where the parent has one.

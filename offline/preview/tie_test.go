@@ -66,6 +66,7 @@ func TestWhoseChildrenAre(t *testing.T) {
 		"marked, no longer rendered, by another rule": {metadata: markText("other", "gone", packedMine, "hash"), name: "gone"},
 		"marked, by another rule":                     {metadata: markText("other", "config", packedMine, "hash"), refused: "belongs to rule " + mark.RuleID(kanon, kanon, "other")},
 		"nobody's":                                    {refused: "belongs to nobody, as it has neither a controller nor a mark; Kanon does not change it, unless the child has adopt: true"},
+		"nobody's, written by kubectl":                {metadata: "managedFields: [{manager: kubectl, operation: Update, apiVersion: v1}]", refused: "belongs to others (field managers: kubectl); Kanon does not change it"},
 		"nobody's, adopted":                           {config: "adopt: true"},
 		"somebody's, not adopted":                     {config: "adopt: true", metadata: "ownerReferences: [{apiVersion: v1, kind: Pod, name: p, controller: true}]", refused: "belongs to Pod p"},
 		"let go by the rule and the parent":           {metadata: "annotations: {kanon.dev/retained-by: kanon-system/r/team-a/corner}"},
