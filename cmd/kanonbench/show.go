@@ -78,7 +78,7 @@ func readFile(path string) (run *report.Run, err error) {
 	return report.Read(file, path)
 }
 
-// newPageCommand makes the command that writes docs/performance.md and the plot
+// newPageCommand makes the command that writes docs/performance.md, and all tables and the plot
 // beside it.
 func newPageCommand() *cobra.Command {
 	var out string
@@ -86,8 +86,8 @@ func newPageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "page [FILE...]",
 		Short: "Make the page about performance of results that were measured before",
-		Long: `Make the page about performance of results that were measured before, and the
-plot beside it. Several files count as one run, whose rounds are all of them; they
+		Long: `Make the page about performance of results that were measured before, and beside it
+the page with all tables (NAME-results.md) and the plot (NAME.svg). Several files count as one run, whose rounds are all of them; they
 must be of one machine and of the same programs. Without results the page says how
 to take some.`,
 		Example: `  kanonbench page bench.txt --out docs/performance.md
@@ -95,7 +95,7 @@ to take some.`,
   kanonbench page --force --out /tmp/look.md bench.txt`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return writeFile(out, func(w io.Writer) error { return report.WritePage(w, nil, "") })
+				return writeFile(out, func(w io.Writer) error { return report.WritePage(w, nil, "", "") })
 			}
 			run, differ, err := readResults(args)
 			if err != nil {
@@ -104,14 +104,16 @@ to take some.`,
 			if err := errors.Join(differ, report.CheckQuiet(run)); err != nil && !force {
 				return fmt.Errorf("not to be published: %w", err)
 			}
-			plot := strings.TrimSuffix(out, filepath.Ext(out)) + ".svg"
+			name := strings.TrimSuffix(out, filepath.Ext(out))
+			plot, results := name+".svg", name+"-results.md"
 			return errors.Join(
 				writeFile(plot, func(w io.Writer) error { return report.WritePlot(w, run) }),
-				writeFile(out, func(w io.Writer) error { return report.WritePage(w, run, filepath.Base(plot)) }),
+				writeFile(results, func(w io.Writer) error { return report.WriteResults(w, run) }),
+				writeFile(out, func(w io.Writer) error { return report.WritePage(w, run, filepath.Base(plot), filepath.Base(results)) }),
 			)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "docs/performance.md", "the page; the plot is written beside it")
+	cmd.Flags().StringVar(&out, "out", "docs/performance.md", "the page; all tables and the plot are written beside it")
 	cmd.Flags().BoolVar(&force, "force", false, "also of results of different programs, and of those that were taken while the machine had other work to do")
 	return cmd
 }

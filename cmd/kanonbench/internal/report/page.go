@@ -1,7 +1,7 @@
 package report
 
 import (
-	_ "embed" // the text of the page
+	_ "embed" // the texts of the pages
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +14,9 @@ const quietStrangers = 0.15
 
 //go:embed page.md
 var pageText string
+
+//go:embed glance.md
+var glanceText string
 
 //go:embed results.md
 var resultsText string
@@ -42,27 +45,32 @@ func strangersOf(run *Run) float64 {
 	return Quantile(all, 0.5)
 }
 
-// WritePage writes docs/performance.md. plot is where the plot is, as seen from
-// the page. Without a run, which is nil, the page says how to make one.
-func WritePage(w io.Writer, run *Run, plot string) error {
-	results := "## Results\n\nThere are no results yet of a machine that ran nothing else.\n"
+// WritePage writes docs/performance.md: what was found, and how it was measured. plot and results are where the plot and the page of
+// WriteResults are, as seen from the page. Without a run, which is nil, the page says how to make one.
+func WritePage(w io.Writer, run *Run, plot, results string) error {
+	glance := "## Results\n\nThere are no results yet of a machine that ran nothing else.\n"
 	if run != nil {
-		var err error
-		if results, err = resultsOf(run, plot); err != nil {
+		var table strings.Builder
+		if err := WriteGlance(&table, run); err != nil {
 			return err
 		}
+		glance = strings.NewReplacer(
+			"{{plot}}", plot,
+			"{{results}}", results,
+			"{{glance}}", strings.TrimSpace(table.String()),
+		).Replace(glanceText)
 	}
-	if _, err := fmt.Fprintf(w, "%s\n%s", pageText, results); err != nil {
+	if _, err := io.WriteString(w, strings.Replace(pageText, "{{glance}}\n", glance, 1)); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	return nil
 }
 
-func resultsOf(run *Run, plot string) (string, error) {
+// WriteResults writes docs/performance-results.md: all tables of a run.
+func WriteResults(w io.Writer, run *Run) error {
 	var table, growth, size, requests, facts strings.Builder
-	err := errors.Join(WriteTable(&table, run), WriteGrowth(&growth, run), WriteSize(&size, run), WriteRequests(&requests, run))
-	if err != nil {
-		return "", err
+	if err := errors.Join(WriteTable(&table, run), WriteGrowth(&growth, run), WriteSize(&size, run), WriteRequests(&requests, run)); err != nil {
+		return err
 	}
 	for _, fact := range []struct{ title, value string }{
 		{"Date", run.Circumstance(KeyDate)},
@@ -75,12 +83,15 @@ func resultsOf(run *Run, plot string) (string, error) {
 	} {
 		fmt.Fprintf(&facts, "| %s | %s |\n", fact.title, fact.value)
 	}
-	return strings.NewReplacer(
+	text := strings.NewReplacer(
 		"{{facts}}", strings.TrimSpace(facts.String()),
-		"{{plot}}", plot,
 		"{{table}}", strings.TrimSpace(table.String()),
 		"{{growth}}", growth.String(),
 		"{{size}}", size.String(),
 		"{{requests}}", strings.TrimSpace(requests.String()),
-	).Replace(resultsText), nil
+	).Replace(resultsText)
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("write results: %w", err)
+	}
+	return nil
 }

@@ -77,8 +77,10 @@ func TestGolden(t *testing.T) {
 		"growth.md":    func(w io.Writer, _ *Run) error { return WriteGrowth(w, loads()) },
 		"size.md":      func(w io.Writer, _ *Run) error { return WriteSize(w, loads()) },
 		"loads.md":     func(w io.Writer, _ *Run) error { return WriteTable(w, loads()) },
-		"empty.md":     func(w io.Writer, _ *Run) error { return WritePage(w, nil, "") },
-		"page.want.md": func(w io.Writer, run *Run) error { return WritePage(w, run, "plot.svg") },
+		"glance.md":    func(w io.Writer, _ *Run) error { return WriteGlance(w, loads()) },
+		"empty.md":     func(w io.Writer, _ *Run) error { return WritePage(w, nil, "", "") },
+		"page.want.md": func(w io.Writer, run *Run) error { return WritePage(w, run, "plot.svg", "results.md") },
+		"all.want.md":  WriteResults,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
