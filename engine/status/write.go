@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/kinds/schemas"
-	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
 // yieldStatus leaves to other rules that run what they say in the parent's status with other values.
@@ -161,7 +161,7 @@ func (s *Report) conditions(rendered []any, summary conditions.Summary, shape sc
 	}
 	rendered = slices.DeleteFunc(slices.Clone(rendered), func(item any) bool {
 		return conditions.IsKanons(prefix, conditions.TypeOf(item)) || isTheirs(item) ||
-			slices.ContainsFunc(s.outcome.Conditions, func(c program.Condition) bool { return c.Type == conditions.TypeOf(item) })
+			slices.ContainsFunc(s.outcome.Conditions, func(c parentstatus.Condition) bool { return c.Type == conditions.TypeOf(item) })
 	})
 	return append(rendered, own...)
 }
