@@ -15,6 +15,10 @@ import (
 	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchwriter"
+	"kanon.dev/kanon/engine/apply/reserved"
+	"kanon.dev/kanon/engine/apply/server"
+	"kanon.dev/kanon/engine/apply/statuswriter"
 	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/feedback"
@@ -40,6 +44,9 @@ type Engine struct {
 	activity *activity.Counter
 	monitors *monitor.Monitors
 	writer   *apply.Writer
+	// statuses and patchWriter write what is no child.
+	statuses    *statuswriter.Writer
+	patchWriter *patchwriter.Writer
 	// keys seal the marks of children.
 	keys  *keyring.Store
 	marks *mark.Marks
@@ -110,31 +117,31 @@ func New(options Options) (*Engine, error) {
 	})
 	e.records = record.New(record.Options{Counter: counter, Client: options.Client, Namespace: options.Namespace, Keys: e.keys, Changed: e.recordChanged})
 	e.marks = mark.NewMarks(e.keys.Keyring)
-	e.writer, err = apply.New(apply.Options{
-		Client:  options.Client,
-		Schemas: options.Schemas,
-		HasStatus: func(gvk schema.GroupVersionKind) bool {
-			kind, _ := options.Mapper.Lookup(gvk)
-			return kind.HasStatus
-		},
-		Marks:  e.marks,
-		NameOf: e.running.NameOf,
-		Reserved: apply.Reserved{
-			Namespace: options.Namespace,
-			Labels:    []string{source.LabelRules, record.Label},
-			Prefixes:  map[schema.GroupKind]string{{Kind: "ConfigMap"}: record.NamePrefix},
-			Names: map[schema.GroupKind]string{
-				{Kind: "Secret"}: keyring.SecretName, {Group: "coordination.k8s.io", Kind: "Lease"}: LeaseName,
-			},
-			Kinds: []schema.GroupKind{{Group: "kanon.dev", Kind: syntax.RuleKind}},
-		},
-		IsGone: e.isGone,
-	})
-	if err != nil {
+	if err := e.makeWriters(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e.feedback = feedback.NewTracker(e.parents, options.Clock.Now, mark.AnnotationRecreated)
 	return e, nil
+}
+
+// makeWriters makes what writes children, statuses and patches.
+func (e *Engine) makeWriters() (err error) {
+	api := server.New(e.options.Client, e.options.Schemas, func(gvk schema.GroupVersionKind) bool {
+		kind, _ := e.options.Mapper.Lookup(gvk)
+		return kind.HasStatus
+	})
+	own := reserved.Objects{
+		Namespace: e.options.Namespace,
+		Labels:    []string{source.LabelRules, record.Label},
+		Prefixes:  map[schema.GroupKind]string{{Kind: "ConfigMap"}: record.NamePrefix},
+		Names: map[schema.GroupKind]string{
+			{Kind: "Secret"}: keyring.SecretName, {Group: "coordination.k8s.io", Kind: "Lease"}: LeaseName,
+		},
+		Kinds: []schema.GroupKind{{Group: "kanon.dev", Kind: syntax.RuleKind}},
+	}
+	e.statuses, e.patchWriter = statuswriter.New(api), patchwriter.New(api, own)
+	e.writer, err = apply.New(apply.Options{Server: api, Marks: e.marks, NameOf: e.running.NameOf, Reserved: own, IsGone: e.isGone})
+	return err
 }
 
 // Run runs every rule of every source until ctx ends, then stops all that it started and waits for it. The error is nil when ctx
@@ -180,7 +187,7 @@ func (e *Engine) Run(ctx context.Context) error {
 // newPatches makes what brings patches to their targets.
 func (e *Engine) newPatches() *patching.Patches {
 	return patching.New(patching.Options{
-		Client: e.options.Client, Mapper: e.options.Mapper, Monitors: e.monitors, Writer: e.writer, Running: &e.running, Queue: e.queue, Reads: e.reads,
+		Client: e.options.Client, Mapper: e.options.Mapper, Monitors: e.monitors, Writer: e.patchWriter, Running: &e.running, Queue: e.queue, Reads: e.reads,
 		Parents: e.parents, Readers: e.readers, Feedback: e.feedback, Records: e.records,
 		Restored: e.finishRemoval, Now: e.options.Clock.Now, RetryMax: e.options.RetryMax,
 	})
@@ -192,10 +199,10 @@ func (e *Engine) newReconciler() *reconcile.Reconciler {
 	return reconcile.New(reconcile.Options{
 		Cluster: reconcile.Cluster{
 			Options: status.Options{
-				Mapper: o.Mapper, Schemas: o.Schemas, Monitors: e.monitors, Writer: e.writer, Recorder: o.Recorder, Client: o.Client, Running: &e.running,
+				Mapper: o.Mapper, Schemas: o.Schemas, Monitors: e.monitors, Statuses: e.statuses, Recorder: o.Recorder, Client: o.Client, Running: &e.running,
 				Reads: e.reads, Parents: e.parents, Now: o.Clock.Now, RetryMax: o.RetryMax, WaitLimit: o.WaitLimit,
 			},
-			Marks: e.marks, Reads: e.reads, Replan: e.inbox.Notify,
+			Writer: e.writer, Marks: e.marks, Replan: e.inbox.Notify,
 		},
 		Queue: e.queue, Guard: e.guards, Patches: e.patches, Readers: e.readers, Feedback: e.feedback, Removed: e.finishRemoval,
 		Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,

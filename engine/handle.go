@@ -42,7 +42,7 @@ func (e *Engine) handle(event monitor.Event) {
 		e.handleChild(running, event)
 	}
 	if event.New == nil && event.Key.Selector == "" { // gone, and not only out of a selection
-		e.writer.ForgetPatches(event.Old.UID())
+		e.patchWriter.ForgetTarget(event.Old.UID())
 	}
 	e.handleLookup(running, event)
 	e.forgetStopped(running)

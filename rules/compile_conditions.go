@@ -8,15 +8,15 @@ import (
 	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/parentstatus"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-func (c *compiler) conditions() []program.ConditionTemplate {
-	out := make([]program.ConditionTemplate, len(c.rule.Conditions))
+func (c *compiler) conditions() []parentstatus.ConditionTemplate {
+	out := make([]parentstatus.ConditionTemplate, len(c.rule.Conditions))
 	for i := range c.rule.Conditions {
 		spec := &c.rule.Conditions[i]
 		path := fmt.Sprintf("spec.conditions[%d]", spec.Index)
@@ -24,7 +24,7 @@ func (c *compiler) conditions() []program.ConditionTemplate {
 		field := func(name string, n *yamltree.Node, f form) template.Template {
 			return c.field(n, c.renderedScope(path+"."+name), &by.Uses, f)
 		}
-		out[i] = program.ConditionTemplate{
+		out[i] = parentstatus.ConditionTemplate{
 			Type: spec.Type, Path: fmt.Sprintf("conditions[%s]", spec.Type),
 			Status:  field("status", spec.Status, conditionStatus()),
 			Reason:  field("reason", spec.Reason, reason(syntax.MaxConditionReason)),
@@ -74,11 +74,11 @@ func (c *compiler) checkRenderedConditions() {
 	}
 }
 
-func (c *compiler) events() []program.EventTemplate {
-	out := make([]program.EventTemplate, len(c.rule.Events))
+func (c *compiler) events() []parentstatus.EventTemplate {
+	out := make([]parentstatus.EventTemplate, len(c.rule.Events))
 	for i, spec := range c.rule.Events {
 		path := fmt.Sprintf("events[%d]", spec.Index)
-		out[i] = program.EventTemplate{Path: path, Type: spec.Type}
+		out[i] = parentstatus.EventTemplate{Path: path, Type: spec.Type}
 		scopeOf := func(field string) *compileScope {
 			sc := c.ruleScope("spec." + path + "." + field)
 			if c.rule.Status != nil {

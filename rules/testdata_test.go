@@ -26,6 +26,7 @@ import (
 	"kanon.dev/kanon/kinds/openapi/builtin"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/parentstatus"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -501,11 +502,11 @@ func writeSaid(b *strings.Builder, out program.Outcome) {
 			fmt.Fprintln(b, "--- events")
 		}
 		switch e.State {
-		case program.EventUnknown:
+		case parentstatus.EventUnknown:
 			fmt.Fprintf(b, "%d: unknown\n", i)
-		case program.EventOff:
+		case parentstatus.EventOff:
 			fmt.Fprintf(b, "%d: off\n", i)
-		case program.EventOn:
+		case parentstatus.EventOn:
 			fmt.Fprintf(b, "%d: %s, %s: %q\n", i, e.Type, e.Reason, e.Message)
 		}
 	}

@@ -10,10 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // Adopt takes over an object that Sync found in the child's place and that nobody claims: live is Free of its
-// *NameConflictError. From then on it is a child like any other, and ends with its parent. With asIs its content stays as it is:
+// *refusal.NameConflictError. From then on it is a child like any other, and ends with its parent. With asIs its content stays as it is:
 // it is given what makes it the owner's and nothing else.
 //
 // It is taken over only in the version seen: who claims it in between, such as another parent that adopts it at the same time,
@@ -40,7 +41,7 @@ func (w *Writer) Adopt(ctx context.Context, gvr schema.GroupVersionResource, chi
 // refuseAdoption says why live must not be taken over, or nil.
 func (c *Child) refuseAdoption(live *unstructured.Unstructured) error {
 	err := c.refuse(live)
-	if conflict, ok := errors.AsType[*NameConflictError](err); ok && conflict.Free != nil {
+	if conflict, ok := errors.AsType[*refusal.NameConflictError](err); ok && conflict.Free != nil {
 		return nil
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 const adoptable = "{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, data: {a: ours}}"
@@ -17,7 +18,7 @@ const adoptable = "{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, da
 func (w *world) freeOf(c *Child) *unstructured.Unstructured {
 	w.t.Helper()
 	_, err := w.trySync(c, nil)
-	var taken *NameConflictError
+	var taken *refusal.NameConflictError
 	if !errors.As(err, &taken) {
 		w.t.Fatalf("Sync: %v, want a name that is taken", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/openapi"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/server"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/kinds/schemas"
 )
@@ -25,7 +26,7 @@ func BenchmarkChild(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w, err := New(Options{Client: client, Schemas: schemas.New(openapi.NewClientWithContext(discoveryClient.RESTClient())), Marks: testMarks()})
+	w, err := New(Options{Server: server.New(client, schemas.New(openapi.NewClientWithContext(discoveryClient.RESTClient())), nil), Marks: testMarks()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/apply/server"
 )
 
 // Child is one object as it should be, ready to be compared and written. It is made by Writer.Prepare and immutable.
@@ -28,7 +30,7 @@ type Child struct {
 
 	policy fieldset.Policy
 	// source is what the child was prepared from.
-	source source
+	source fieldset.Source
 	// takesRetained is true where an orphan that was retained for the owner may be taken over.
 	takesRetained bool
 	// omitsReference is true where an apply leaves the ownerReference as it is.
@@ -43,48 +45,28 @@ type Child struct {
 // changed and must have apiVersion, kind, metadata.name and, for a namespaced kind, metadata.namespace. policy says what is
 // not as usual.
 //
-// The error is an *InvalidError when the object does not fit its schema (unknown fields, wrong types, duplicate keys in a
+// The error is an *refusal.InvalidError when the object does not fit its schema (unknown fields, wrong types, duplicate keys in a
 // list), or when its policy ignores what cannot be ignored in it; any other error (the schema could not be fetched) is worth another try.
 func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) (*Child, error) {
 	ref := mark.RefOf(rendered)
 	ref.UID = ""
 	if ref.Kind == "" || ref.Name == "" || rendered.GetAPIVersion() == "" {
-		return nil, &InvalidError{Ref: ref, Err: errors.New("apiVersion, kind and metadata.name are required")}
+		return nil, &refusal.InvalidError{Ref: ref, Err: errors.New("apiVersion, kind and metadata.name are required")}
 	}
-	if err := w.reserved.checkObject(rendered); err != nil {
+	if err := w.reserved.Check(rendered); err != nil {
 		return nil, err
 	}
-	return byNewestSchema(ctx, w, rendered, ref, func() (*Child, error) { return w.prepare(ctx, rendered, owner, controller, policy) })
-}
-
-// byNewestSchema calls prepare, and once more if an object does not fit its schema and there is a newer one: a CRD that has just
-// changed is the likely innocent cause. The error of an object that fits none is an *InvalidError.
-func byNewestSchema[T any](ctx context.Context, w *Writer, object *unstructured.Unstructured, ref mark.Ref, prepare func() (T, error)) (prepared T, err error) {
-	prepared, err = prepare()
-	if !errors.As(err, new(*fieldset.SchemaMismatchError)) {
-		return prepared, err
-	}
-	changed, recheckErr := w.schemas.Recheck(ctx, object.GroupVersionKind().GroupVersion())
-	if recheckErr != nil {
-		return prepared, fmt.Errorf("recheck the schema of %s: %w", ref, recheckErr)
-	}
-	if changed {
-		prepared, err = prepare()
-	}
-	if mismatch, ok := errors.AsType[*fieldset.SchemaMismatchError](err); ok {
-		return prepared, &InvalidError{Ref: ref, Err: mismatch.Err}
-	}
-	return prepared, err
+	return server.ByNewestSchema(ctx, w.Server, rendered, ref, func() (*Child, error) { return w.prepare(ctx, rendered, owner, controller, policy) })
 }
 
 func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) (*Child, error) {
 	gvk := rendered.GroupVersionKind()
-	kind, err := w.kinds.load(ctx, w.schemas, gvk)
+	kind, err := w.Server.Kind(ctx, gvk)
 	if err != nil {
 		return nil, err
 	}
 	normal := policy.Normalised(gvk.GroupKind())
-	desired, err := fieldset.NewDesired(kind, kind.Normalise(rendered, w.hasStatus(gvk)), normal.Ignore)
+	desired, err := fieldset.NewDesired(kind, kind.Normalise(rendered, w.Server.HasStatus(gvk)), normal.Ignore)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +103,9 @@ func (c *Child) Changed(live *unstructured.Unstructured) bool {
 	return ok && last.Content != "" && c.fingerprint.Content != "" &&
 		!slices.Contains(c.contents, last.Content) && last.Value != c.fingerprint.Value
 }
+
+// Content identifies what is rendered: it is the same for two children that are the same.
+func (c *Child) Content() string { return c.fingerprint.Value }
 
 // takeFingerprint computes hashes and paths of the child's object and writes AnnotationApplied into it.
 func (w *Writer) takeFingerprint(c *Child) error {
@@ -173,7 +158,7 @@ func (c *Child) generatedConflict(live *unstructured.Unstructured) error {
 		}
 		value, found, err := unstructured.NestedFieldNoCopy(live.Object, fields...)
 		if err == nil && found && value != nil {
-			return &ReplacedError{Ref: mark.RefOf(live), Err: errors.New(path.String() + " has a value now, which is kept")}
+			return &refusal.ReplacedError{Ref: mark.RefOf(live), Err: errors.New(path.String() + " has a value now, which is kept")}
 		}
 	}
 	return nil
@@ -185,7 +170,7 @@ func (w *Writer) content(ctx context.Context, gvr schema.GroupVersionResource, c
 	if err != nil || !missing {
 		return content, err
 	}
-	fresh, err := w.Reread(ctx, gvr, live)
+	fresh, err := w.Server.Reread(ctx, gvr, live)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // Ensure creates a child whose content is not to be changed where it exists. live is nil, or an object that is not the
@@ -56,12 +57,12 @@ func (w *Writer) claim(ctx context.Context, gvr schema.GroupVersionResource, chi
 		return Result{Live: live, Action: ActionNone}, nil
 	}
 	missing["uid"], missing["resourceVersion"] = string(live.GetUID()), live.GetResourceVersion()
-	answer, err := w.patchMetadata(ctx, gvr, child.Ref, fieldset.Manager, missing)
+	answer, err := w.Server.PatchMetadata(ctx, gvr, child.Ref, fieldset.Manager, missing)
 	switch {
-	case isReplaced(err):
-		return Result{}, &ReplacedError{Ref: mark.RefOf(live), Err: err}
+	case refusal.IsReplaced(err):
+		return Result{}, &refusal.ReplacedError{Ref: mark.RefOf(live), Err: err}
 	case err != nil:
-		return Result{}, child.writeError("mark", err)
+		return Result{}, refusal.OfObject("mark", child.Object, err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("marked", "child", child.Ref, "uid", answer.GetUID())
 	return Result{Live: answer, Action: ActionApplied}, nil

@@ -147,7 +147,7 @@ func TestRefusedObjectsAreInvalid(t *testing.T) {
 	} {
 		_, err := w.writer.Prepare(t.Context(), w.object(text), w.owner, controllerRef(w.parent), fieldset.Policy{})
 		if class(err) != "invalid" || w.requests.take() != "" {
-			t.Errorf("%s: %v, want *InvalidError without a request", name, err)
+			t.Errorf("%s: %v, want *refusal.InvalidError without a request", name, err)
 		}
 	}
 	// The rest is the server's to say.

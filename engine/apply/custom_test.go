@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kanon.dev/kanon/engine/apply/server"
 )
 
 // gadgets is a custom resource with what custom schemas have and Go types do not.
@@ -86,7 +88,7 @@ func (w *world) install(kind, conditions string) {
 	gvk := schema.GroupVersionKind{Group: "apply.example.com", Version: "v1", Kind: kind}
 	// Publishing has no event; the bound is on a machine under load.
 	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		k, err := (&kinds{}).load(ctx, clusterSchemas(w.t), gvk)
+		k, err := server.New(nil, clusterSchemas(w.t), nil).Kind(ctx, gvk)
 		return err == nil && !k.Deduced, nil
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // Delete deletes a child, with preconditions on the UID and the resourceVersion of live and with background propagation.
@@ -46,9 +47,9 @@ func (w *Writer) exactly(
 		case err == nil || attempt == attempts || !again(err):
 			return answer, err
 		}
-		fresh, err := w.Reread(ctx, gvr, live)
+		fresh, err := w.Server.Reread(ctx, gvr, live)
 		switch {
-		case errors.As(err, new(*ReplacedError)):
+		case errors.As(err, new(*refusal.ReplacedError)):
 			w.Forget(live.GetUID())
 			return nil, nil
 		case err != nil:
@@ -62,7 +63,7 @@ func (w *Writer) exactly(
 func (w *Writer) deleteExactly(ctx context.Context, gvr schema.GroupVersionResource, obj *unstructured.Unstructured, propagation metav1.DeletionPropagation) error {
 	ref := mark.RefOf(obj)
 	version := obj.GetResourceVersion()
-	err := w.resource(gvr, ref.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
+	err := w.Server.Resource(gvr, ref.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &ref.UID, ResourceVersion: &version},
 		PropagationPolicy: &propagation,
 	})

@@ -16,6 +16,7 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/apply/server"
 )
 
 // finalizerAttempts bounds the reads and removals of a finalizer that conflict with other writers.
@@ -36,7 +37,7 @@ type Finalizer struct {
 // AddFinalizer adds a finalizer by server-side apply to exactly the object seen, and with exact only to the version seen of
 // it, and returns the object as it is then. One that exists costs no request.
 //
-// The error is a *ReplacedError when the object is gone, was replaced, is being deleted, or with exact has changed.
+// The error is a *refusal.ReplacedError when the object is gone, was replaced, is being deleted, or with exact has changed.
 func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*unstructured.Unstructured, error) {
 	if slices.Contains(f.Object.GetFinalizers(), f.Name) {
 		return f.Object, nil
@@ -55,13 +56,13 @@ func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*un
 	if err != nil {
 		return nil, fmt.Errorf("encode the finalizer of %s: %w", ref, err)
 	}
-	answer, err := w.resource(f.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, strict(f.Manager, true))
+	answer, err := w.Server.Resource(f.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, server.Strict(f.Manager, true))
 	switch {
 	case err == nil:
 		logr.FromContextOrDiscard(ctx).V(2).Info("added the finalizer", "parent", ref.String())
 		return answer, nil
-	case isReplaced(err), refusal.NoNewFinalizers(err):
-		return nil, &ReplacedError{Ref: ref, Err: err}
+	case refusal.IsReplaced(err), refusal.NoNewFinalizers(err):
+		return nil, &refusal.ReplacedError{Ref: ref, Err: err}
 	default:
 		return nil, fmt.Errorf("add a finalizer to %s: %w", ref, err)
 	}
@@ -78,7 +79,7 @@ func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructure
 		if at < 0 {
 			return live, nil
 		}
-		answer, err := w.patchSteps(ctx, f.GVR, ref, metav1.PatchOptions{FieldManager: f.Manager}, []fieldset.Operation{
+		answer, err := w.Server.PatchSteps(ctx, f.GVR, ref, metav1.PatchOptions{FieldManager: f.Manager}, []fieldset.Operation{
 			{Op: "remove", Path: fmt.Sprintf("/metadata/finalizers/%d", at)},
 			{Op: "replace", Path: "/metadata/uid", Value: live.GetUID()},
 			{Op: "replace", Path: "/metadata/resourceVersion", Value: live.GetResourceVersion()},
@@ -93,15 +94,15 @@ func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructure
 
 // Annotate sets an annotation of exactly the object seen, and returns the object as it is then.
 //
-// The error is a *ReplacedError when it is gone or was replaced.
+// The error is a *refusal.ReplacedError when it is gone or was replaced.
 func (w *Writer) Annotate(ctx context.Context, f Finalizer, key, value string) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(f.Object)
-	answer, err := w.patchMetadata(ctx, f.GVR, ref, f.Manager, map[string]any{"uid": ref.UID, "annotations": map[string]any{key: value}})
+	answer, err := w.Server.PatchMetadata(ctx, f.GVR, ref, f.Manager, map[string]any{"uid": ref.UID, "annotations": map[string]any{key: value}})
 	switch {
 	case err == nil:
 		return answer, nil
-	case isReplaced(err):
-		return nil, &ReplacedError{Ref: ref, Err: err}
+	case refusal.IsReplaced(err):
+		return nil, &refusal.ReplacedError{Ref: ref, Err: err}
 	default:
 		return nil, fmt.Errorf("annotate %s: %w", ref, err)
 	}

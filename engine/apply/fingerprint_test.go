@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/engine/apply/applytest"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/server"
 )
 
 const fullThing = `
@@ -167,7 +168,7 @@ func TestPrepareRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := offline(t).Prepare(t.Context(), object(t, rendered+tt.text), testOwner(), nil, fieldset.Policy{})
 			if class(err) != "invalid" {
-				t.Fatalf("error = %v, want *InvalidError", err)
+				t.Fatalf("error = %v, want *refusal.InvalidError", err)
 			}
 			if !strings.Contains(err.Error(), "Thing.test ns/child") || !strings.Contains(err.Error(), tt.path) {
 				t.Errorf("error %q does not tell the object and %q", err, tt.path)
@@ -179,17 +180,16 @@ func TestPrepareRefuses(t *testing.T) {
 func TestPrepareNeedsAName(t *testing.T) {
 	_, err := offline(t).Prepare(t.Context(), object(t, "apiVersion: test/v1\nkind: Thing\nmetadata: {generateName: a-}\n"), testOwner(), nil, fieldset.Policy{})
 	if class(err) != "invalid" {
-		t.Errorf("error = %v, want *InvalidError", err)
+		t.Errorf("error = %v, want *refusal.InvalidError", err)
 	}
 }
 
 func TestPrepareAsksForANewerSchemaBeforeItRefuses(t *testing.T) {
 	w := offline(t)
-	source, ok := w.schemas.(*fakeSchemas)
-	if !ok {
-		t.Fatal("not the fake")
-	}
-	source.next = applytest.Converter(t, strings.Replace(applytest.Schemas, "paused: {type: boolean}", "paused: {type: string}", 1))
+	w.Server = server.New(nil, &applytest.FakeSchemas{
+		Known: applytest.Converter(t, applytest.Schemas),
+		Next:  applytest.Converter(t, strings.Replace(applytest.Schemas, "paused: {type: boolean}", "paused: {type: string}", 1)),
+	}, nil)
 	if _, err := w.Prepare(t.Context(), object(t, rendered+"spec: {paused: text}"), testOwner(), nil, fieldset.Policy{}); err != nil {
 		t.Errorf("refused by an old schema: %v", err)
 	}
@@ -198,7 +198,7 @@ func TestPrepareAsksForANewerSchemaBeforeItRefuses(t *testing.T) {
 func TestPrepareDoesNotTakeAFailureForNoSchema(t *testing.T) {
 	failure := errors.New("connection refused")
 	w := offline(t)
-	w.schemas = &fakeSchemas{err: failure}
+	w.Server = server.New(nil, &applytest.FakeSchemas{Err: failure}, nil)
 	_, err := w.Prepare(t.Context(), object(t, rendered), testOwner(), nil, fieldset.Policy{})
 	if !errors.Is(err, failure) || class(err) == "invalid" {
 		t.Errorf("error = %v, want the failure itself", err)

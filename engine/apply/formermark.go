@@ -51,7 +51,7 @@ func (w *Writer) replaceFormerMark(ctx context.Context, gvr schema.GroupVersionR
 		annotations[mark.AnnotationOwner] = child.Owner.Text()
 		delete(labels, mark.LabelParentUID)
 	}
-	answer, err := w.patchMetadata(ctx, gvr, child.Ref, fieldset.Manager, map[string]any{
+	answer, err := w.Server.PatchMetadata(ctx, gvr, child.Ref, fieldset.Manager, map[string]any{
 		"uid": string(live.GetUID()), "labels": labels, "annotations": annotations,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/keyring"
 )
 
@@ -53,10 +54,10 @@ func terminating(obj *unstructured.Unstructured) {
 // class names the type of an error.
 func class(err error) string {
 	var (
-		taken    *NameConflictError
-		ending   *TerminatingError
-		replaced *ReplacedError
-		invalid  *InvalidError
+		taken    *refusal.NameConflictError
+		ending   *refusal.TerminatingError
+		replaced *refusal.ReplacedError
+		invalid  *refusal.InvalidError
 	)
 	switch {
 	case err == nil:
@@ -67,7 +68,7 @@ func class(err error) string {
 		return "terminating"
 	case errors.As(err, &replaced):
 		return "replaced"
-	case errors.As(err, new(*OwnerReferenceLostError)):
+	case errors.As(err, new(*refusal.OwnerReferenceLostError)):
 		return "untied"
 	case errors.As(err, &invalid):
 		return "invalid"

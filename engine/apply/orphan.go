@@ -31,7 +31,7 @@ func (w *Writer) orphanExactly(ctx context.Context, gvr schema.GroupVersionResou
 	ref := mark.RefOf(live)
 	metadata := mark.Orphaned(live, owner)
 	metadata["uid"], metadata["resourceVersion"] = string(ref.UID), live.GetResourceVersion()
-	answer, err := w.patchMetadata(ctx, gvr, ref, fieldset.Manager, metadata)
+	answer, err := w.Server.PatchMetadata(ctx, gvr, ref, fieldset.Manager, metadata)
 	if err != nil {
 		return nil, fmt.Errorf("orphan %s: %w", ref, err)
 	}
@@ -41,7 +41,7 @@ func (w *Writer) orphanExactly(ctx context.Context, gvr schema.GroupVersionResou
 }
 
 // Return takes back an object that Sync found in the child's place and that was orphaned by the same rule for the same parent:
-// live is Free of its *NameConflictError, and Returns is true there. With asIs its content stays as it is. Before that, the caller
+// live is Free of its *refusal.NameConflictError, and Returns is true there. With asIs its content stays as it is. Before that, the caller
 // reads the parent from the API server, as for Adopt.
 func (w *Writer) Return(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, asIs bool) (Result, error) {
 	returning := *child

@@ -12,12 +12,13 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // refuse says why live must not be written to, or nil.
 func (c *Child) refuse(live *unstructured.Unstructured) error {
 	ref := mark.RefOf(live)
-	if err := c.reserved.checkObject(live); err != nil {
+	if err := c.reserved.Check(live); err != nil {
 		return err
 	}
 	switch {
@@ -28,10 +29,10 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 	case c.isOrphanOfParent(live), c.inheritsFromGoneRule(live), c.takesRetained && c.isRetainedForOwner(live), c.isOursUnproven(live):
 		return nil
 	case c.marks.EarlierParent(live, c.Owner.Parent):
-		return &TerminatingError{Ref: ref, Reason: fmt.Sprintf(
+		return &refusal.TerminatingError{Ref: ref, Reason: fmt.Sprintf(
 			"was created for an earlier %s; waiting until it is deleted", c.Owner.Parent)}
 	default:
-		conflict := &NameConflictError{Ref: ref, OwnedBy: c.ownedBy(live)}
+		conflict := &refusal.NameConflictError{Ref: ref, OwnedBy: c.ownedBy(live)}
 		switch {
 		case ref.UID == c.Owner.Parent.UID:
 			conflict.OwnedBy = "itself: it is the parent"

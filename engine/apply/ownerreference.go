@@ -8,11 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/retry"
+
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // applyKeepingReference is apply of a child that exists, without its ownerReference where that needs no apply, and with it in exactly
 // the version seen. One that has changed since is then read, and applied to if it has its reference still. The error is an
-// *OwnerReferenceLostError where it turns out to have none.
+// *refusal.OwnerReferenceLostError where it turns out to have none.
 func (w *Writer) applyKeepingReference(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if metav1.GetControllerOfNoCopy(child.Object) == nil {
 		return w.apply(ctx, gvr, child, live, child.onlyVersion(live))
@@ -22,7 +24,7 @@ func (w *Writer) applyKeepingReference(ctx context.Context, gvr schema.GroupVers
 		partial.omitsReference = true
 		answer, err := w.apply(ctx, gvr, &partial, live, child.onlyVersion(live))
 		if err == nil && child.RestoresController(answer) {
-			return nil, &OwnerReferenceLostError{Live: answer}
+			return nil, &refusal.OwnerReferenceLostError{Live: answer}
 		}
 		return answer, err
 	}
@@ -48,14 +50,14 @@ func (w *Writer) applyKeepingReference(ctx context.Context, gvr schema.GroupVers
 		return err
 	})
 	if apierrors.IsConflict(err) {
-		return nil, child.writeError("apply", err)
+		return nil, refusal.OfObject("apply", child.Object, err)
 	}
 	return answer, err
 }
 
 // rereadKeepingReference reads a child again that was seen as live, to write to it.
 func (w *Writer) rereadKeepingReference(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	newest, err := w.Reread(ctx, gvr, live)
+	newest, err := w.Server.Reread(ctx, gvr, live)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func (w *Writer) rereadKeepingReference(ctx context.Context, gvr schema.GroupVer
 		return nil, err
 	}
 	if child.LosesController(live, newest) {
-		return nil, &OwnerReferenceLostError{Live: newest}
+		return nil, &refusal.OwnerReferenceLostError{Live: newest}
 	}
 	return newest, nil
 }

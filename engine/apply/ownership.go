@@ -15,6 +15,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // conflictBackoff bounds the writes that conflict with other writers: five in half a second, which outlasts what a
@@ -52,7 +53,7 @@ func (w *Writer) claimFields(ctx context.Context, gvr schema.GroupVersionResourc
 
 // moveOwnership rewrites managedFields of the object as it is now, once, and returns it. A conflict is returned as it is.
 func (w *Writer) moveOwnership(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	fresh, err := w.Reread(ctx, gvr, live)
+	fresh, err := w.Server.Reread(ctx, gvr, live)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func (w *Writer) moveOwnership(ctx context.Context, gvr schema.GroupVersionResou
 	if err != nil || entries == nil {
 		return fresh, err
 	}
-	moved, err := w.patchSteps(ctx, gvr, child.Ref, metav1.PatchOptions{FieldManager: fieldset.Manager}, fieldset.ManagedFieldsPatch(fresh, entries))
+	moved, err := w.Server.PatchSteps(ctx, gvr, child.Ref, metav1.PatchOptions{FieldManager: fieldset.Manager}, fieldset.ManagedFieldsPatch(fresh, entries))
 	switch {
 	case err == nil:
 		logr.FromContextOrDiscard(ctx).V(2).Info("moved ownership to the apply entry", "child", child.Ref)
@@ -71,7 +72,7 @@ func (w *Writer) moveOwnership(ctx context.Context, gvr schema.GroupVersionResou
 	case apierrors.IsConflict(err):
 		return nil, err
 	case apierrors.IsNotFound(err):
-		return nil, &ReplacedError{Ref: mark.RefOf(live), Err: err}
+		return nil, &refusal.ReplacedError{Ref: mark.RefOf(live), Err: err}
 	default:
 		return nil, fmt.Errorf("rewrite managedFields of %s: %w", child.Ref, err)
 	}

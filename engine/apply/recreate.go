@@ -13,18 +13,19 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // A child is recreated in steps, each of which is taken when the one before is seen to have worked: a dry run shows that
 // the new object would be accepted (WouldCreate), the old one is deleted in the foreground (DeleteInForeground), the name
-// is free again (until then Sync returns a *TerminatingError), and Sync creates the new one.
+// is free again (until then Sync returns a *refusal.TerminatingError), and Sync creates the new one.
 
 // WouldCreate asks the API server whether it would accept the child if live were not there; nil means yes. Nothing is
 // changed. It is a dry run of the POST under the child's own name: that the name is taken is found last, after defaults,
 // validation and admission, so this refusal says that there is no other. A quota counts live as well.
 func (w *Writer) WouldCreate(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) error {
 	object := WithoutAllocated(child.ForCreation(), live)
-	_, err := w.resource(gvr, child.Ref.Namespace).Create(ctx, object, metav1.CreateOptions{
+	_, err := w.Server.Resource(gvr, child.Ref.Namespace).Create(ctx, object, metav1.CreateOptions{
 		FieldManager:    fieldset.Manager,
 		FieldValidation: metav1.FieldValidationStrict,
 		DryRun:          []string{metav1.DryRunAll},
@@ -32,7 +33,7 @@ func (w *Writer) WouldCreate(ctx context.Context, gvr schema.GroupVersionResourc
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	return child.writeError("try to create", err)
+	return refusal.OfObject("try to create", child.Object, err)
 }
 
 // WithoutAllocated is a copy of an object that is to take the place of live: of a Service, without what live holds of the cluster's
@@ -68,14 +69,14 @@ func WithoutAllocated(object, live *unstructured.Unstructured) *unstructured.Uns
 // DeleteInForeground deletes a child that is to be recreated, in exactly the version seen: what it owns goes first, so
 // that nothing of the old one is left when the new one comes. Only what ruleID made for parentUID is deleted.
 //
-// A *ReplacedError says that the object is gone or not as it was seen; the caller reads it again.
+// A *refusal.ReplacedError says that the object is gone or not as it was seen; the caller reads it again.
 func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) error {
 	if !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 		return fmt.Errorf("delete %s: it is not proven to be a child", mark.RefOf(live))
 	}
 	err := w.deleteExactly(ctx, gvr, live, metav1.DeletePropagationForeground)
 	if apierrors.IsConflict(err) {
-		return &ReplacedError{Ref: mark.RefOf(live), Err: err}
+		return &refusal.ReplacedError{Ref: mark.RefOf(live), Err: err}
 	}
 	if err == nil {
 		logr.FromContextOrDiscard(ctx).V(2).Info("deleted to be recreated", "child", mark.RefOf(live), "uid", live.GetUID())
@@ -85,6 +86,6 @@ func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersion
 
 // TerminatingNow is the error for a child that has just been deleted to be recreated: it is the one that Sync gives while the old
 // object is on its way out.
-func TerminatingNow(live *unstructured.Unstructured) *TerminatingError {
-	return &TerminatingError{Ref: mark.RefOf(live), Reason: Terminating(live)}
+func TerminatingNow(live *unstructured.Unstructured) *refusal.TerminatingError {
+	return &refusal.TerminatingError{Ref: mark.RefOf(live), Reason: Terminating(live)}
 }

@@ -14,6 +14,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: child}, spec: {suspend: true, parallelism: 1,
@@ -56,11 +57,11 @@ func TestImmutable(t *testing.T) {
 			live := w.made(tt.before)
 			changed := w.child(strings.NewReplacer(tt.replace...).Replace(tt.before))
 			_, err := w.writer.Sync(t.Context(), resourceOf(live), changed, live)
-			if !errors.As(err, new(*InvalidError)) {
-				t.Fatalf("got %v, want an InvalidError", err)
+			if !errors.As(err, new(*refusal.InvalidError)) {
+				t.Fatalf("got %v, want an refusal.InvalidError", err)
 			}
 			var fields []string
-			if immutable, ok := errors.AsType[*ImmutableError](err); ok {
+			if immutable, ok := errors.AsType[*refusal.ImmutableError](err); ok {
 				fields = immutable.Fields()
 				if immutable.Live.GetUID() != live.GetUID() {
 					t.Error("the error has another object")
@@ -201,7 +202,7 @@ func TestContent(t *testing.T) {
 func TestImmutableErrorIsShort(t *testing.T) {
 	of := func(value string) error {
 		path := field.NewPath("spec", "template")
-		return &ImmutableError{Err: apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "j", field.ErrorList{
+		return &refusal.ImmutableError{Err: apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "j", field.ErrorList{
 			field.Invalid(path, value, "field is immutable"),
 		})}
 	}

@@ -1,66 +1,32 @@
 package apply
 
 import (
-	"context"
 	"hash/maphash"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"kanon.dev/kanon/engine/apply/applytest"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/server"
 )
-
-// fakeSchemas answers from applytest.Schemas; kinds that it lacks have no schema.
-type fakeSchemas struct {
-	converter managedfields.TypeConverter
-	err       error
-	// next replaces converter at the next Recheck.
-	next managedfields.TypeConverter
-}
-
-type noSchema struct{}
-
-func (noSchema) Error() string  { return "none" }
-func (noSchema) NoSchema() bool { return true }
-
-func (f *fakeSchemas) Converter(_ context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error) {
-	if f.err != nil {
-		return nil, f.err
-	}
-	if _, err := fieldset.NewKind(gvk, f.converter, false); err != nil {
-		return nil, noSchema{}
-	}
-	return f.converter, nil
-}
-
-func (f *fakeSchemas) Recheck(context.Context, schema.GroupVersion) (bool, error) {
-	if f.next == nil {
-		return false, nil
-	}
-	f.converter, f.next = f.next, nil
-	return true, nil
-}
 
 // offline returns a Writer for what sends no request.
 func offline(tb testing.TB) *Writer {
 	tb.Helper()
 	seed := maphash.MakeSeed()
 	return &Writer{
-		schemas: &fakeSchemas{converter: applytest.Converter(tb, applytest.Schemas)},
+		Server: server.New(nil, &applytest.FakeSchemas{Known: applytest.Converter(tb, applytest.Schemas)}, nil),
 		claims: claims{
 			marks:  testMarks(),
 			nameOf: func(id string) string { return "named-" + id },
 			isGone: func(mark.Owner) bool { return false },
 		},
-		hasStatus: func(schema.GroupVersionKind) bool { return false },
-		seed:      seed,
-		shapes:    fieldset.Shapes{Seed: seed},
-		known:     map[types.UID]inSyncState{},
+		seed:   seed,
+		shapes: fieldset.Shapes{Seed: seed},
+		known:  map[types.UID]inSyncState{},
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/statuswriter"
 )
 
 // TestSyncStatus follows the status of one object through what its rule and others do to it.
@@ -16,52 +18,52 @@ func TestSyncStatus(t *testing.T) {
 	condition := func(conditionType, status string) any {
 		return map[string]any{"type": conditionType, "status": status}
 	}
-	say := func(live *unstructured.Unstructured, want Action, conditions ...any) *unstructured.Unstructured {
+	say := func(live *unstructured.Unstructured, want bool, conditions ...any) *unstructured.Unstructured {
 		t.Helper()
 		w.requests.take()
-		result, err := w.writer.SyncStatus(t.Context(), Status{
+		live, written, err := w.statuses.Sync(t.Context(), statuswriter.Status{
 			GVR: resourceOf(gadget), Object: live, Manager: "kanon-status-x", Subresource: true,
 			Content: map[string]any{"conditions": conditions},
 		})
-		requests := map[Action]string{ActionNone: "", ActionApplied: "APPLY"}[want]
-		if sent := w.requests.take(); err != nil || result.Action != want || sent != requests {
-			t.Fatalf("SyncStatus: %s by %q, %v; want %s by %q", result.Action, sent, err, want, requests)
+		requests := map[bool]string{true: "APPLY"}[want]
+		if sent := w.requests.take(); err != nil || written != want || sent != requests {
+			t.Fatalf("Sync: written is %t by %q, %v; want %t by %q", written, sent, err, want, requests)
 		}
-		return result.Live
+		return live
 	}
-	live := say(gadget, ActionApplied, condition("Ready", "False"), condition("Extra", "True"))
-	say(live, ActionNone, condition("Ready", "False"), condition("Extra", "True"))
+	live := say(gadget, true, condition("Ready", "False"), condition("Extra", "True"))
+	say(live, false, condition("Ready", "False"), condition("Extra", "True"))
 
 	live = w.patch("other", live, `[{"op": "add", "path": "/status/conditions/-", "value": {"type": "Theirs", "status": "True"}}]`, "status")
-	live = say(live, ActionNone, condition("Ready", "False"), condition("Extra", "True")) // theirs is none of ours
+	live = say(live, false, condition("Ready", "False"), condition("Extra", "True")) // theirs is none of ours
 	anybody := func(string) bool { return true }
-	if !HeldByAnother(live, "kanon-status-x", anybody, "Theirs") || HeldByAnother(live, "kanon-status-x", anybody, "Ready") {
+	if !statuswriter.HeldByAnother(live, "kanon-status-x", anybody, "Theirs") || statuswriter.HeldByAnother(live, "kanon-status-x", anybody, "Ready") {
 		t.Error("HeldByAnother does not tell theirs from ours")
 	}
 
-	live = say(live, ActionApplied, condition("Ready", "True")) // Extra goes, Theirs stays
+	live = say(live, true, condition("Ready", "True")) // Extra goes, Theirs stays
 	if list, _ := fieldValue(live, "status", "conditions").([]any); len(list) != 2 {
 		t.Errorf("conditions = %v, want Ready and Theirs", list)
 	}
 	live = w.patch("other", live, `[{"op": "replace", "path": "/status/conditions/0/status", "value": "Unknown"}]`, "status")
-	live = say(live, ActionApplied, condition("Ready", "True"))
-	say(live, ActionNone, condition("Ready", "True"))
+	live = say(live, true, condition("Ready", "True"))
+	say(live, false, condition("Ready", "True"))
 
 	if err := w.client(gadget).Delete(t.Context(), "g", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := w.writer.SyncStatus(t.Context(), Status{
+	_, _, err := w.statuses.Sync(t.Context(), statuswriter.Status{
 		GVR: resourceOf(gadget), Object: live, Manager: "kanon-status-x", Subresource: true, Content: map[string]any{},
 	})
 	if class(err) != "replaced" {
-		t.Errorf("status of an object that is gone: %v, want *ReplacedError", err)
+		t.Errorf("status of an object that is gone: %v, want *refusal.ReplacedError", err)
 	}
 	w.post("someone", `{apiVersion: apply.example.com/v1, kind: Statused, metadata: {name: g}, spec: {items: []}}`)
-	_, err = w.writer.SyncStatus(t.Context(), Status{
+	_, _, err = w.statuses.Sync(t.Context(), statuswriter.Status{
 		GVR: resourceOf(gadget), Object: live, Manager: "kanon-status-x", Subresource: true, Content: map[string]any{"named": map[string]any{}},
 	})
 	if class(err) != "replaced" {
-		t.Errorf("status of an object that was replaced: %v, want *ReplacedError", err)
+		t.Errorf("status of an object that was replaced: %v, want *refusal.ReplacedError", err)
 	}
 	if now := w.get(gadget); now.Object["status"] != nil {
 		t.Errorf("the other object says %v", now.Object["status"])
@@ -74,14 +76,14 @@ func TestReleaseOfStatus(t *testing.T) {
 	w := newWorld(t)
 	w.install("Released", "")
 	released := w.post("someone", `{apiVersion: apply.example.com/v1, kind: Released, metadata: {name: r}, spec: {items: []}}`)
-	s := Status{GVR: resourceOf(released), Object: released, Manager: "kanon-status-x", Subresource: true}
+	s := statuswriter.Status{GVR: resourceOf(released), Object: released, Manager: "kanon-status-x", Subresource: true}
 	s.Content = map[string]any{"named": map[string]any{"a": map[string]any{"color": "red"}}}
-	for _, want := range []Action{ActionApplied, ActionApplied, ActionNone} {
-		result, err := w.writer.SyncStatus(t.Context(), s)
-		if err != nil || result.Action != want {
-			t.Fatalf("SyncStatus of %v: %s, %v; want %s", s.Content, result.Action, err, want)
+	for _, want := range []bool{true, true, false} {
+		live, written, err := w.statuses.Sync(t.Context(), s)
+		if err != nil || written != want {
+			t.Fatalf("Sync of %v: written is %t, %v; want %t", s.Content, written, err, want)
 		}
-		s.Object, s.Content, s.Subresource = result.Live, nil, false
+		s.Object, s.Content, s.Subresource = live, nil, false
 	}
 	if now := w.get(released); now.Object["status"] != nil {
 		t.Errorf("its status is still %v", now.Object["status"])
@@ -97,20 +99,20 @@ func TestStatusOfMaps(t *testing.T) {
 		inner := map[string]any{"color": color, "size": "big"}
 		return map[string]any{"free": map[string]any{"inner": inner, "list": []any{inner}, "empty": map[string]any{}}, "named": map[string]any{"a": inner}}
 	}
-	say := func(live *unstructured.Unstructured, color string, want Action) *unstructured.Unstructured {
+	say := func(live *unstructured.Unstructured, color string, want bool) *unstructured.Unstructured {
 		t.Helper()
-		result, err := w.writer.SyncStatus(t.Context(), Status{
+		live, written, err := w.statuses.Sync(t.Context(), statuswriter.Status{
 			GVR: resourceOf(mapped), Object: live, Manager: "kanon-status-x", Subresource: true, Content: content(color),
 		})
-		if err != nil || result.Action != want {
-			t.Fatalf("SyncStatus: %s, %v; want %s", result.Action, err, want)
+		if err != nil || written != want {
+			t.Fatalf("Sync: written is %t, %v; want %t", written, err, want)
 		}
-		return result.Live
+		return live
 	}
-	live := say(mapped, "red", ActionApplied)
-	live = say(live, "red", ActionNone)
-	live = say(live, "blue", ActionApplied)
-	say(live, "blue", ActionNone)
+	live := say(mapped, "red", true)
+	live = say(live, "red", false)
+	live = say(live, "blue", true)
+	say(live, "blue", false)
 }
 
 // TestStatusOfOneVersion holds that a status which was computed from a version of the object is not written over another.
@@ -121,11 +123,11 @@ func TestStatusOfOneVersion(t *testing.T) {
 	condition := func(conditionType string) any { return map[string]any{"type": conditionType, "status": "True"} }
 	say := func(live *unstructured.Unstructured, conditionType string) (*unstructured.Unstructured, error) {
 		t.Helper()
-		result, err := w.writer.SyncStatus(t.Context(), Status{
+		live, _, err := w.statuses.Sync(t.Context(), statuswriter.Status{
 			GVR: resourceOf(gadget), Object: live, Manager: "kanon-status-x", Subresource: true, Exact: true,
 			Content: map[string]any{"conditions": []any{condition(conditionType)}},
 		})
-		return result.Live, err
+		return live, err
 	}
 	live, err := say(gadget, "Ours")
 	if err != nil {
@@ -133,19 +135,19 @@ func TestStatusOfOneVersion(t *testing.T) {
 	}
 	newer := w.patch("other", live, `[{"op": "add", "path": "/status/conditions/-", "value": {"type": "Theirs", "status": "True"}}]`, "status")
 	if _, err := say(live, "Stale"); class(err) != "replaced" {
-		t.Errorf("a status computed from an old version: %v, want *ReplacedError", err)
+		t.Errorf("a status computed from an old version: %v, want *refusal.ReplacedError", err)
 	}
 	if live, err = say(newer, "New"); err != nil {
 		t.Fatal(err)
 	}
-	others, err := w.writer.OthersStatus(t.Context(), Status{GVR: resourceOf(gadget), Object: live, Manager: "kanon-status-x", Subresource: true})
+	others, err := w.statuses.Others(t.Context(), statuswriter.Status{GVR: resourceOf(gadget), Object: live, Manager: "kanon-status-x", Subresource: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]any{"conditions": []any{condition("Theirs")}}, others); diff != "" {
 		t.Errorf("what others say (-want +got):\n%s", diff)
 	}
-	others, err = w.writer.OthersStatus(t.Context(), Status{GVR: resourceOf(gadget), Object: gadget, Manager: "kanon-status-x", Subresource: true})
+	others, err = w.statuses.Others(t.Context(), statuswriter.Status{GVR: resourceOf(gadget), Object: gadget, Manager: "kanon-status-x", Subresource: true})
 	if err != nil || len(others) != 0 {
 		t.Errorf("of an object without a status others say %v, %v", others, err)
 	}

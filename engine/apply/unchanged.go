@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
@@ -25,19 +24,12 @@ type inSyncState struct {
 	// state is a hash of our managedFields entries and of the value hash that they belong to.
 	state uint64
 	// source identifies what the child was prepared from.
-	source source
-}
-
-// source identifies what a Child is prepared from: a hash of the rendered object and of all that is said of it, and
-// the schema, by which it is normalised. The zero source stands for none, and is equal to nothing.
-type source struct {
-	hash      uint64
-	converter managedfields.TypeConverter
+	source fieldset.Source
 }
 
 // sourceOf hashes with a seed of the process's own, so hashes of 64 bits are enough: nobody can search for two
 // objects with one hash.
-func (w *Writer) sourceOf(k fieldset.Kind, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) source {
+func (w *Writer) sourceOf(k fieldset.Kind, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) fieldset.Source {
 	h := fieldset.Hasher{Seed: w.seed}
 	sum := h.Value(rendered.Object)
 	sum = h.Join(sum, maphash.Comparable(h.Seed, owner))
@@ -49,7 +41,7 @@ func (w *Writer) sourceOf(k fieldset.Kind, rendered *unstructured.Unstructured, 
 		sum = h.Join(sum, maphash.String(h.Seed, path.String()))
 	}
 	sum = h.Join(sum, maphash.Comparable(h.Seed, policy.Content))
-	return source{hash: sum, converter: k.Converter}
+	return fieldset.Source{Hash: sum, Converter: k.Converter}
 }
 
 // UnchangedIn reports what Unchanged does of the object in one version, as long as that is the newest in which it was seen to be in
@@ -69,10 +61,10 @@ func (w *Writer) lastInSync(uid types.UID) (known inSyncState, ok bool) {
 
 // isMadeFrom reports whether a child that was in sync was prepared from this.
 func (w *Writer) isMadeFrom(ctx context.Context, known inSyncState, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) bool {
-	if known.source == (source{}) {
+	if known.source == (fieldset.Source{}) {
 		return false
 	}
-	kind, err := w.kinds.load(ctx, w.schemas, rendered.GroupVersionKind())
+	kind, err := w.Server.Kind(ctx, rendered.GroupVersionKind())
 	return err == nil && known.source == w.sourceOf(kind, rendered, owner, controller, policy)
 }
 

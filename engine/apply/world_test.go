@@ -23,12 +23,14 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/server"
+	"kanon.dev/kanon/engine/apply/statuswriter"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/kinds/schemas"
 )
 
-// world is one namespace of the real API server, with a parent, a Writer whose requests are recorded, and a client for
+// world is one namespace of the real API server, with a parent, writers of children and statuses whose requests are recorded, and a client for
 // everybody else.
 type world struct {
 	t         *testing.T
@@ -37,6 +39,7 @@ type world struct {
 	owner     mark.Owner
 	requests  *recorder
 	writer    *Writer
+	statuses  *statuswriter.Writer
 	ring      *keyring.Keyring
 	// others writes without being recorded.
 	others dynamic.Interface
@@ -79,7 +82,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// restart replaces the Writer, which remembers, by a new one.
+// restart replaces the writers, which remember, by new ones.
 func (w *world) restart() { w.restartAs("") }
 
 // restartAs is restart with the rights of a user, or with all where there is none.
@@ -93,10 +96,11 @@ func (w *world) restartAs(user string) {
 		w.t.Fatal(err)
 	}
 	statuses := map[string]bool{"Deployment": true, "Service": true, "Job": true, "PersistentVolumeClaim": true}
+	api := server.New(client, clusterSchemas(w.t), func(gvk schema.GroupVersionKind) bool { return statuses[gvk.Kind] })
+	w.statuses = statuswriter.New(api)
 	w.writer, err = New(Options{
-		Client: client, Schemas: clusterSchemas(w.t), Marks: mark.NewMarks(func() *keyring.Keyring { return w.ring }),
-		NameOf:    func(string) string { return "kanon-system/test" },
-		HasStatus: func(gvk schema.GroupVersionKind) bool { return statuses[gvk.Kind] },
+		Server: api, Marks: mark.NewMarks(func() *keyring.Keyring { return w.ring }),
+		NameOf: func(string) string { return "kanon-system/test" },
 	})
 	if err != nil {
 		w.t.Fatal(err)

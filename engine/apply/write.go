@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 
@@ -12,52 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/apply/server"
 	"kanon.dev/kanon/wire"
 )
-
-// resource is the client for one object's kind and namespace.
-func (w *Writer) resource(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	if namespace == "" {
-		return w.client.Resource(gvr)
-	}
-	return w.client.Resource(gvr).Namespace(namespace)
-}
-
-// strict are the options of a patch by a manager that refuses unknown fields; force has an apply take fields from other managers.
-func strict(manager string, force bool) metav1.PatchOptions {
-	options := metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict}
-	if force {
-		options.Force = &force
-	}
-	return options
-}
-
-// patchMetadata merges metadata into that of an object, and returns the object and the API server's own error.
-func (w *Writer) patchMetadata(
-	ctx context.Context, gvr schema.GroupVersionResource, ref mark.Ref, manager string, metadata map[string]any,
-) (*unstructured.Unstructured, error) {
-	body, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return nil, fmt.Errorf("encode the metadata of %s: %w", ref, err)
-	}
-	return w.resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, strict(manager, false))
-}
-
-// patchSteps sends a JSON patch, and returns the object and the API server's own error.
-func (w *Writer) patchSteps(
-	ctx context.Context, gvr schema.GroupVersionResource, ref mark.Ref, options metav1.PatchOptions, steps []fieldset.Operation, subresources ...string,
-) (*unstructured.Unstructured, error) {
-	body, err := json.Marshal(steps)
-	if err != nil {
-		return nil, fmt.Errorf("encode a patch of %s: %w", ref, err)
-	}
-	return w.resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, body, options, subresources...)
-}
 
 // create makes a new child. An object that has the name is read once, live, and given to exists.
 //
@@ -72,27 +32,27 @@ func (w *Writer) create(
 	if !apierrors.IsAlreadyExists(err) {
 		return result, err
 	}
-	live, getErr := w.resource(gvr, child.Ref.Namespace).Get(ctx, child.Ref.Name, metav1.GetOptions{})
+	live, getErr := w.Server.Resource(gvr, child.Ref.Namespace).Get(ctx, child.Ref.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(getErr) {
-		return Result{}, &ReplacedError{Ref: child.Ref, Err: getErr} // it went in between; the next try makes it
+		return Result{}, &refusal.ReplacedError{Ref: child.Ref, Err: getErr} // it went in between; the next try makes it
 	}
 	if getErr != nil {
 		return Result{}, fmt.Errorf("read %s, which exists already: %w", child.Ref, getErr)
 	}
 	if child.refuse(live) == nil && child.RestoresController(live) {
-		return Result{}, &OwnerReferenceLostError{Live: live}
+		return Result{}, &refusal.OwnerReferenceLostError{Live: live}
 	}
 	return exists(ctx, gvr, child, live)
 }
 
 // post makes a new child; the error says AlreadyExists where the name exists.
 func (w *Writer) post(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
-	answer, err := w.resource(gvr, child.Ref.Namespace).Create(ctx, child.ForCreation(), metav1.CreateOptions{
+	answer, err := w.Server.Resource(gvr, child.Ref.Namespace).Create(ctx, child.ForCreation(), metav1.CreateOptions{
 		FieldManager:    fieldset.Manager,
 		FieldValidation: metav1.FieldValidationStrict,
 	})
 	if err != nil {
-		return Result{}, child.writeError("create", err)
+		return Result{}, refusal.OfObject("create", child.Object, err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("created", "child", child.Ref, "uid", answer.GetUID())
 	if !child.Covered(answer) {
@@ -147,7 +107,7 @@ func (w *Writer) change(ctx context.Context, gvr schema.GroupVersionResource, ch
 		return nil, err
 	}
 	if child.LosesController(live, newest) {
-		return nil, &OwnerReferenceLostError{Live: newest}
+		return nil, &refusal.OwnerReferenceLostError{Live: newest}
 	}
 	return w.applyKeepingReference(ctx, gvr, child, newest)
 }
@@ -171,7 +131,7 @@ func (w *Writer) applyOnce(ctx context.Context, gvr schema.GroupVersionResource,
 	if err != nil {
 		return nil, err
 	}
-	answer, err := w.resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.ApplyPatchType, body, strict(fieldset.Manager, true))
+	answer, err := w.Server.Resource(gvr, child.Ref.Namespace).Patch(ctx, child.Ref.Name, types.ApplyPatchType, body, server.Strict(fieldset.Manager, true))
 	if err != nil {
 		return nil, err
 	}
@@ -204,32 +164,16 @@ func applyBody(child *Child, content map[string]any, uid types.UID, version stri
 // are followed by one read.
 func (w *Writer) applyError(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, err error) error {
 	if refusal.WrongUID(err) {
-		return &ReplacedError{Ref: mark.RefOf(live), Err: err}
+		return &refusal.ReplacedError{Ref: mark.RefOf(live), Err: err}
 	}
 	if refusal.Immutable(err) {
-		return &InvalidError{Ref: child.Ref, Err: &ImmutableError{Live: live, Err: err}}
+		return &refusal.InvalidError{Ref: child.Ref, Err: &refusal.ImmutableError{Live: live, Err: err}}
 	}
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		return child.writeError("apply", err)
+		return refusal.OfObject("apply", child.Object, err)
 	}
-	if _, getErr := w.Reread(ctx, gvr, live); getErr != nil {
+	if _, getErr := w.Server.Reread(ctx, gvr, live); getErr != nil {
 		return getErr
 	}
-	return child.writeError("apply", err)
-}
-
-// Reread reads the object live again. A *ReplacedError says that it is gone or has another UID now.
-func (w *Writer) Reread(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	ref := mark.RefOf(live)
-	fresh, err := w.resource(gvr, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, &ReplacedError{Ref: ref, Err: err}
-	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", ref, err)
-	case fresh.GetUID() != ref.UID:
-		return nil, &ReplacedError{Ref: ref, Err: fmt.Errorf("it has UID %s now", fresh.GetUID())}
-	default:
-		return fresh, nil
-	}
+	return refusal.OfObject("apply", child.Object, err)
 }

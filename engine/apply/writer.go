@@ -9,25 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/reserved"
+	"kanon.dev/kanon/engine/apply/server"
 )
 
 // Options configure a Writer.
 type Options struct {
-	// Client sends all requests. Required. Its own rate limit, if any, holds.
-	Client dynamic.Interface
-	// Schemas gives the schemas of kinds. Required.
-	Schemas Schemas
-	// HasStatus reports whether a kind has a status subresource; the server then ignores status in the writes of a child.
-	// nil: none has.
-	HasStatus func(schema.GroupVersionKind) bool
+	// Server sends all requests. Required.
+	Server *server.API
 	// Marks proves whose an object is. Required.
 	Marks *mark.Marks
 	// Reserved are objects that are never written.
-	Reserved Reserved
+	Reserved reserved.Objects
 	// NameOf is the namespace/name of a rule, for messages; empty where it is not known. nil: none is.
 	NameOf func(ruleID string) string
 	// IsGone reports whether the rule that an owner names is known to be deleted. What it made for a parent is then taken
@@ -38,7 +34,7 @@ type Options struct {
 // claims is by what a Writer and its children tell whose an object is. The fields are as in Options.
 type claims struct {
 	marks    *mark.Marks
-	reserved Reserved
+	reserved reserved.Objects
 	isGone   func(mark.Owner) bool
 	nameOf   func(ruleID string) string
 }
@@ -46,12 +42,9 @@ type claims struct {
 // Writer compares and writes children. It is safe for concurrent use.
 type Writer struct {
 	claims
-	client    dynamic.Interface
-	schemas   Schemas
-	hasStatus func(schema.GroupVersionKind) bool
-	kinds     kinds
-	shapes    fieldset.Shapes
-	settled   settled
+	// Server sends all requests.
+	Server *server.API
+	shapes fieldset.Shapes
 
 	// seed is what sources and shapes are hashed with.
 	seed maphash.Seed
@@ -63,18 +56,12 @@ type Writer struct {
 	// known maps the UID of a child to what it was after the last write or the last successful cover check. Guarded
 	// by mu.
 	known map[types.UID]inSyncState
-	// patched has, by the UID of a target, a hash of the entry of each manager of patches after its last write, with what it
-	// set. Guarded by mu.
-	patched map[types.UID]map[string]uint64
 }
 
 // New returns a Writer, or an error when a required option is missing.
 func New(o Options) (*Writer, error) {
-	if o.Client == nil || o.Schemas == nil || o.Marks == nil {
-		return nil, errors.New("apply: Options.Client, Schemas and Marks are required")
-	}
-	if o.HasStatus == nil {
-		o.HasStatus = func(schema.GroupVersionKind) bool { return false }
+	if o.Server == nil || o.Marks == nil {
+		return nil, errors.New("apply: Options.Server and Marks are required")
 	}
 	if o.IsGone == nil {
 		o.IsGone = func(mark.Owner) bool { return false }
@@ -84,14 +71,11 @@ func New(o Options) (*Writer, error) {
 	}
 	seed := maphash.MakeSeed()
 	return &Writer{
-		claims:    claims{marks: o.Marks, reserved: o.Reserved, isGone: o.IsGone, nameOf: o.NameOf},
-		client:    o.Client,
-		schemas:   o.Schemas,
-		hasStatus: o.HasStatus,
-		seed:      seed,
-		shapes:    fieldset.Shapes{Seed: seed},
-		known:     map[types.UID]inSyncState{},
-		patched:   map[types.UID]map[string]uint64{},
+		claims: claims{marks: o.Marks, reserved: o.Reserved, isGone: o.IsGone, nameOf: o.NameOf},
+		Server: o.Server,
+		seed:   seed,
+		shapes: fieldset.Shapes{Seed: seed},
+		known:  map[types.UID]inSyncState{},
 	}, nil
 }
 
@@ -120,7 +104,7 @@ type Result struct {
 // changed. A child that is in sync costs no request; one that must change costs one, or one more where live is not how it is any
 // more, or three when the set of its paths changes for the first time after its creation; a new one costs one.
 //
-// The error is *NameConflictError, *TerminatingError, *ReplacedError, *OwnerReferenceLostError or *InvalidError; any other error is worth another try.
+// The error is *refusal.NameConflictError, *refusal.TerminatingError, *refusal.ReplacedError, *refusal.OwnerReferenceLostError or *refusal.InvalidError; any other error is worth another try.
 func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
 	if live == nil {
 		return w.create(ctx, gvr, child, w.update)

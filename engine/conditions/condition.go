@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
 // Types of Kanon's conditions, before the rule's prefix. Ready is always there; the other two, by the conventions of
@@ -35,16 +35,16 @@ func (s Summary) Conditions(prefix string, parent *unstructured.Unstructured, no
 	return conditions
 }
 
-func (s Summary) condition(conditionType string, isTrue bool) program.Condition {
+func (s Summary) condition(conditionType string, isTrue bool) parentstatus.Condition {
 	status := metav1.ConditionFalse
 	if isTrue {
 		status = metav1.ConditionTrue
 	}
-	return program.Condition{Type: conditionType, Status: string(status), Reason: s.Reason, Message: s.Message}
+	return parentstatus.Condition{Type: conditionType, Status: string(status), Reason: s.Reason, Message: s.Message}
 }
 
 // newCondition is a condition as the parent should have it. It keeps the lastTransitionTime as long as the status is the same.
-func newCondition(c program.Condition, parent *unstructured.Unstructured, now time.Time) map[string]any {
+func newCondition(c parentstatus.Condition, parent *unstructured.Unstructured, now time.Time) map[string]any {
 	since := now.UTC().Format(time.RFC3339)
 	if before := Find(parent, c.Type); before != nil && before["status"] == c.Status {
 		if kept, ok := before["lastTransitionTime"].(string); ok {
@@ -62,7 +62,7 @@ func newCondition(c program.Condition, parent *unstructured.Unstructured, now ti
 }
 
 // OfRule are the conditions that spec.conditions rendered. One that has no value now stays as the parent has it.
-func OfRule(rendered []program.Condition, parent *unstructured.Unstructured, now time.Time) []any {
+func OfRule(rendered []parentstatus.Condition, parent *unstructured.Unstructured, now time.Time) []any {
 	var conditions []any
 	for _, c := range rendered {
 		if !c.Held {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
 // MaxEventMessage is how many bytes the message of an Event can have (events.k8s.io/v1, field note).
@@ -78,13 +78,13 @@ func (w *Wait) IsDue(uid types.UID, reason string, now time.Time, limit time.Dur
 }
 
 // Emitted has, for each of spec.events, what is known of it for one parent. The zero value knows nothing.
-type Emitted []program.Event
+type Emitted []parentstatus.Event
 
 // Due takes in what spec.events rendered and lists the Events to emit: each when its when turns true, and when its text
 // changes. The first call for a parent that is older than the rule only takes in how things are, so that neither a restart nor a
 // new rule reports what happened long ago. It does report what is so because the parent is being finalized: that has no later
 // call that could.
-func (e *Emitted) Due(rendered []program.Event, isOld bool) []program.Event {
+func (e *Emitted) Due(rendered []parentstatus.Event, isOld bool) []parentstatus.Event {
 	if len(rendered) == 0 {
 		return nil
 	}
@@ -92,21 +92,21 @@ func (e *Emitted) Due(rendered []program.Event, isOld bool) []program.Event {
 		*e = make(Emitted, len(rendered))
 		if !isOld {
 			for i := range *e {
-				(*e)[i].State = program.EventOff
+				(*e)[i].State = parentstatus.EventOff
 			}
 		}
 	}
-	var due []program.Event
+	var due []parentstatus.Event
 	for i, event := range rendered {
 		before := (*e)[i]
-		if event.State == program.EventUnknown {
+		if event.State == parentstatus.EventUnknown {
 			continue // it counts as it did before
 		}
 		(*e)[i] = event
 		(*e)[i].Message = strings.Clone(event.Message) // it may be a part of the parent's text, which it outlives
-		isNew := before.State != program.EventUnknown || event.Finalizing
+		isNew := before.State != parentstatus.EventUnknown || event.Finalizing
 		before.Finalizing = event.Finalizing
-		if event.State == program.EventOn && isNew && event != before {
+		if event.State == parentstatus.EventOn && isNew && event != before {
 			due = append(due, event)
 		}
 	}
@@ -114,7 +114,7 @@ func (e *Emitted) Due(rendered []program.Event, isOld bool) []program.Event {
 }
 
 // EventType is Normal unless the event is a Warning.
-func EventType(event program.Event) string {
+func EventType(event parentstatus.Event) string {
 	if event.Type == corev1.EventTypeWarning {
 		return corev1.EventTypeWarning
 	}

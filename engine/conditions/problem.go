@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/kinds/schemas"
 	"kanon.dev/kanon/rules/program"
 )
@@ -51,13 +51,13 @@ func OfWrite(subject string, err error) Problem {
 		return p
 	}
 	switch {
-	case errors.As(err, new(*apply.NameConflictError)):
+	case errors.As(err, new(*refusal.NameConflictError)):
 		p.Reason, p.Stalled = ReasonNameTaken, true
 	case IsInvalid(err):
 		p.Reason, p.Stalled = ReasonInvalid, true
-	case errors.As(err, new(*apply.NamespaceMissingError)):
+	case errors.As(err, new(*refusal.NamespaceMissingError)):
 		p.Reason = ReasonNamespaceMissing
-	case errors.As(err, new(*apply.TerminatingError)), IsTerminatingNamespace(err):
+	case errors.As(err, new(*refusal.TerminatingError)), IsTerminatingNamespace(err):
 		p.Reason = ReasonTerminating
 	case apierrors.IsForbidden(err):
 		p.Reason, p.Stalled = ReasonForbidden, true
@@ -66,7 +66,7 @@ func OfWrite(subject string, err error) Problem {
 }
 
 // IsInvalid tells whether the content of an object was refused.
-func IsInvalid(err error) bool { return errors.As(err, new(*apply.InvalidError)) }
+func IsInvalid(err error) bool { return errors.As(err, new(*refusal.InvalidError)) }
 
 // IsTerminatingNamespace tells whether the API server creates nothing in a namespace because that is being deleted.
 func IsTerminatingNamespace(err error) bool {
@@ -129,8 +129,8 @@ func (p Problem) IsEventful() bool {
 
 // IsTransient tells whether the next reconcile settles the problem: nobody has to read of it.
 func (p Problem) IsTransient() bool {
-	return errors.As(p.Err, new(*TransientError)) || errors.As(p.Err, new(*apply.ReplacedError)) ||
-		errors.As(p.Err, new(*apply.OwnerReferenceLostError)) || errors.Is(p.Err, context.Canceled)
+	return errors.As(p.Err, new(*TransientError)) || errors.As(p.Err, new(*refusal.ReplacedError)) ||
+		errors.As(p.Err, new(*refusal.OwnerReferenceLostError)) || errors.Is(p.Err, context.Canceled)
 }
 
 // IsLogged tells whether the log has to have the problem: no condition says it, and it is not in the normal course of things.

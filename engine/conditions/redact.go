@@ -7,7 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // redactedError is an error of a rule that has to do with Secrets, in a text that holds no value of an object.
@@ -21,7 +21,7 @@ func (e *redactedError) Error() string { return e.text }
 func (e *redactedError) Unwrap() error { return e.err }
 
 // refusedFields are the fields that the API server refuses, with the kind of the mistake, without their values.
-func refusedFields(status apierrors.APIStatus, invalid *apply.InvalidError) []string {
+func refusedFields(status apierrors.APIStatus, invalid *refusal.InvalidError) []string {
 	var fields []string
 	if details := status.Status().Details; details != nil {
 		for _, cause := range details.Causes {
@@ -53,7 +53,7 @@ func Redact(err error) error {
 	const why = "what it says is not shown, because the rule has to do with Secrets"
 	var (
 		status  apierrors.APIStatus
-		invalid *apply.InvalidError
+		invalid *refusal.InvalidError
 	)
 	isStatus, subject := errors.As(err, &status), ""
 	if errors.As(err, &invalid) {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
@@ -126,7 +126,7 @@ func problemOfSelection(err error) conditions.Problem {
 // problemOfPart is why what is set is not known although it was rendered.
 func problemOfPart(err error) conditions.Problem {
 	of := conditions.OfWrite("", err)
-	if invalid, ok := errors.AsType[*apply.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*refusal.InvalidError](err); ok {
 		// Another schema would be another start of the rule.
 		of.Err, of.Elsewhere = fmt.Errorf("what it sets is not valid: %w", invalid.Err), true
 	}

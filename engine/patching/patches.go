@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/apply/patchwriter"
 	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
@@ -33,7 +33,7 @@ type Options struct {
 	Client   dynamic.Interface
 	Mapper   *restmapping.Mapper
 	Monitors *monitor.Monitors
-	Writer   *apply.Writer
+	Writer   *patchwriter.Writer
 	Running  *operator.Running
 	// Reads says what rules may read that have a ServiceAccount.
 	Reads    *authorization.Reads
@@ -138,7 +138,7 @@ func (p *Patches) AddKeys(rule string, found queue.Keys) { p.book.AddKeys(rule, 
 // ForgetRule drops what is known of a rule that stopped. Its targets stay as they are.
 func (p *Patches) ForgetRule(id string) {
 	p.book.ForgetRule(id)
-	p.Writer.ForgetPatchesOf(id)
+	p.Writer.ForgetRule(id)
 }
 
 func (p *Patches) addKeys(keys []queue.Key) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/apply/patchwriter"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/impersonation"
 	"kanon.dev/kanon/engine/operator"
@@ -112,9 +112,9 @@ func (p *Patches) restoreRetired(ctx context.Context, k queue.Key, patch record.
 			return nil
 		}
 		manager := patchset.Manager(k.Rule, k.Patch)
-		_, err := p.Writer.SyncPatch(ctx, apply.Patch{GVR: gvr, Object: object, Manager: manager})
+		_, _, err := p.Writer.Sync(ctx, patchwriter.Patch{GVR: gvr, Object: object, Manager: manager})
 		if err == nil {
-			p.Writer.ForgetPatch(object.GetUID(), manager)
+			p.Writer.Forget(object.GetUID(), manager)
 		}
 		return err
 	})

@@ -13,10 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/apply/patchwriter"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
@@ -183,21 +184,21 @@ func (t *target) run(ctx context.Context) conditions.Problem {
 			return t.problem(err)
 		}
 	}
-	err = t.sync(ctx, apply.Patch{
+	err = t.sync(ctx, patchwriter.Patch{
 		GVR: t.plan.Kind.GVR, Object: live, Manager: t.plan.Manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
 	})
 	if err != nil {
 		return t.problem(err)
 	}
 	if merged == nil {
-		t.Writer.ForgetPatch(live.GetUID(), t.plan.Manager)
+		t.Writer.Forget(live.GetUID(), t.plan.Manager)
 	}
 	return conditions.Problem{}
 }
 
 // mayPatch fails for a target that the rule must not change, whatever it sets there.
 func (t *target) mayPatch(live *unstructured.Unstructured) error {
-	if err := t.Writer.MayPatch(live); err != nil {
+	if err := t.Writer.MayWrite(live); err != nil {
 		return err //nolint:wrapcheck // it is about the object
 	}
 	if reason := privilege.OfObject(live); reason != "" && !t.op.Program.AllowPrivileged {
@@ -207,22 +208,22 @@ func (t *target) mayPatch(live *unstructured.Unstructured) error {
 }
 
 // sync brings the target of a patch up to date, unless others keep taking back what is set there.
-func (t *target) sync(ctx context.Context, patch apply.Patch) error {
+func (t *target) sync(ctx context.Context, patch patchwriter.Patch) error {
 	now, content := t.Now(), ""
 	if patch.Content != nil {
 		content = patch.Content.Digest
 	}
-	id, lost := identity.Of(patch.Object), feedback.FieldsOf(t.Writer.LostPatch(patch))
+	id, lost := identity.Of(patch.Object), feedback.FieldsOf(t.Writer.Lost(patch))
 	var suppressed bool
 	t.Parents.UpdateConflicts(t.key, func(c *feedback.Conflicts) { suppressed = c.Suppress(id, content, lost, now, t.RetryMax) })
 	if !suppressed {
 		defer t.Feedback.BeginWrite(t.key, id, mark.RefOf(patch.Object).String(), t.provenance, 0)()
-		result, err := t.Writer.SyncPatch(ctx, patch)
-		t.noteWrite(result)
+		live, written, err := t.Writer.Sync(ctx, patch)
 		if err != nil {
 			return err
 		}
-		if result.Action != apply.ActionNone {
+		if written {
+			t.noteWrite(live)
 			t.Parents.UpdateConflicts(t.key, func(c *feedback.Conflicts) { c.Wrote(id, content, lost, now) })
 		}
 	}
@@ -237,11 +238,7 @@ func (t *target) sync(ctx context.Context, patch apply.Patch) error {
 }
 
 // noteWrite takes in the answer of a write of the target, which has begun.
-func (t *target) noteWrite(result apply.Result) {
-	live := result.Live
-	if live == nil || result.Action == apply.ActionNone {
-		return
-	}
+func (t *target) noteWrite(live *unstructured.Unstructured) {
 	t.effect = t.Feedback.Wrote(t.key, t.provenance, live, feedback.VersionOf(live))
 	t.Monitors.Observe(t.plan.InformerFor(t.key.Parent.Namespace), live)
 }
@@ -298,7 +295,7 @@ func (t *target) blocked(why string) conditions.Problem {
 func (t *target) problem(err error) conditions.Problem {
 	p := conditions.OfWrite("", err)
 	p.Subject, p.Elsewhere = t.subject(), true
-	if field, ok := errors.AsType[*apply.FieldConflictError](err); ok {
+	if field, ok := errors.AsType[*refusal.FieldConflictError](err); ok {
 		p.Reason, p.Stalled, p.Err = conditions.ReasonFieldTaken, true, field
 	}
 	if unread, ok := errors.AsType[*unreadError](err); ok {

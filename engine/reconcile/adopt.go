@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/rules/privilege"
@@ -13,13 +14,13 @@ import (
 
 // adopt takes over an object that has a child's name and that nobody claims, for a node that may. What the parent belongs to is
 // never made its child: each would be deleted with the other. The content of what is guarded stays as it is.
-func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameConflictError, guarded bool) (apply.Result, error) {
+func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *refusal.NameConflictError, guarded bool) (apply.Result, error) {
 	if taken.Free == nil {
 		return apply.Result{}, taken
 	}
 	for _, owner := range c.parent.GetOwnerReferences() {
 		if owner.UID == taken.Free.GetUID() {
-			return apply.Result{}, &apply.NameConflictError{Ref: taken.Ref, OwnedBy: "others: it owns the parent"}
+			return apply.Result{}, &refusal.NameConflictError{Ref: taken.Ref, OwnedBy: "others: it owns the parent"}
 		}
 	}
 	if reason := privilege.OfObject(taken.Free); reason != "" && !c.op.Program.AllowPrivileged {
@@ -37,7 +38,7 @@ func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *a
 }
 
 // readopt makes an object a child again that this rule orphaned for this parent.
-func (c *childWriter) readopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *apply.NameConflictError, guarded bool) (apply.Result, error) {
+func (c *childWriter) readopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *refusal.NameConflictError, guarded bool) (apply.Result, error) {
 	if err := c.checkParent(ctx); err != nil {
 		return apply.Result{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
@@ -199,7 +200,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 		return live, err
 	}
 	if !whole {
-		if live, err = c.Writer.Reread(ctx, kind.GVR, live); err != nil {
+		if live, err = c.Writer.Server.Reread(ctx, kind.GVR, live); err != nil {
 			return nil, err
 		}
 		w.before = live
@@ -245,13 +246,13 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 		write = c.Writer.Ensure
 	}
 	result, err := write(ctx, kind.GVR, child, w.before)
-	if untied, ok := errors.AsType[*apply.OwnerReferenceLostError](err); ok {
+	if untied, ok := errors.AsType[*refusal.OwnerReferenceLostError](err); ok {
 		if err := c.checkParent(ctx); err != nil {
 			return apply.Result{}, err
 		}
 		result, err = write(ctx, kind.GVR, child, untied.Live)
 	}
-	var taken *apply.NameConflictError
+	var taken *refusal.NameConflictError
 	switch {
 	case !errors.As(err, &taken):
 		return result, err

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/operator"
@@ -28,9 +28,9 @@ import (
 type Cluster struct {
 	status.Options
 
-	Marks *mark.Marks
-	// Reads says what rules may read that have a ServiceAccount.
-	Reads *authorization.Reads
+	// Writer writes children and finalizers.
+	Writer *apply.Writer
+	Marks  *mark.Marks
 	// Replan has the rules planned again whose kinds exist again.
 	Replan func()
 }

@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/rules/program"
 )
@@ -32,7 +32,7 @@ func (d *deleter) deleteParent(ctx context.Context) (done bool, problems []condi
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case apierrors.IsConflict(err):
-		return false, []conditions.Problem{conditions.OfWrite("", &apply.ReplacedError{Ref: ref, Err: err})}
+		return false, []conditions.Problem{conditions.OfWrite("", &refusal.ReplacedError{Ref: ref, Err: err})}
 	case err != nil:
 		return false, []conditions.Problem{conditions.OfWrite("deleteWhen", fmt.Errorf("delete %s: %w", ref, err))}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/kinds/schemas"
@@ -20,9 +20,9 @@ func TestVerdictOnProblems(t *testing.T) {
 		logged bool
 	}{
 		"refused by the network":  {errors.New("connection refused"), outcome.Again, true},
-		"name taken":              {&apply.NameConflictError{}, outcome.Again, false}, // a condition and an Event say so
-		"on its way out":          {&apply.TerminatingError{}, outcome.Again, false},  // it has an end
-		"replaced meanwhile":      {&apply.ReplacedError{}, outcome.Again, false},     // the next look settles it
+		"name taken":              {&refusal.NameConflictError{}, outcome.Again, false}, // a condition and an Event say so
+		"on its way out":          {&refusal.TerminatingError{}, outcome.Again, false},  // it has an end
+		"replaced meanwhile":      {&refusal.ReplacedError{}, outcome.Again, false},     // the next look settles it
 		"kind installed just now": {fmt.Errorf("look up: %w", schemas.ErrNotPublished), outcome.Again, false},
 	}
 	for name, test := range tests {

@@ -15,6 +15,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/pacing"
@@ -118,7 +119,7 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 		return c.recreateOrKeep(ctx, kind, child, w, w.before, "its content has changed")
 	}
 	result, err := c.writeInPlace(ctx, kind, child, w)
-	var immutable *apply.ImmutableError
+	var immutable *refusal.ImmutableError
 	switch {
 	case !errors.As(err, &immutable) || !c.Marks.Owns(immutable.Live, c.op.ID, c.parent.GetUID()):
 		return result, err
@@ -265,7 +266,7 @@ func delayOf(err error) string {
 	if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
 		return fmt.Sprintf("%s is recreated at %s", early.ref, early.at.UTC().Format(time.RFC3339))
 	}
-	if terminating, ok := errors.AsType[*apply.TerminatingError](err); ok {
+	if terminating, ok := errors.AsType[*refusal.TerminatingError](err); ok {
 		return terminating.Error()
 	}
 	return ""

@@ -14,7 +14,7 @@ func (s *Report) checkStatusLoop(ctx context.Context) (problems []conditions.Pro
 	if s.Inputs == nil || s.outcome.StatusHeld {
 		return nil
 	}
-	others, err := s.Writer.OthersStatus(ctx, s.status(nil))
+	others, err := s.Statuses.Others(ctx, s.status(nil))
 	if err != nil {
 		return []conditions.Problem{s.problemOf(err)}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/statuswriter"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
@@ -31,7 +31,7 @@ func (s *Report) mergeConditions(ctx context.Context, own []any) error {
 	status.Object = parent
 	before, _, _ := unstructured.NestedSlice(parent.Object, "status", "conditions")
 	after, overwritten := s.Memory.List.Merge(before, own, conditions.Owner{
-		Prefix: s.Op.Program.ConditionPrefix, Types: s.Op.Program.ConditionTypes(), Wrote: apply.HoldsConditions(status),
+		Prefix: s.Op.Program.ConditionPrefix, Types: s.Op.Program.ConditionTypes(), Wrote: statuswriter.HoldsConditions(status),
 		Yields: s.rivalWithConditions(schemas.ConditionsShape{HasConditions: true}) != "",
 	})
 	if len(before) == len(after) && reflect.DeepEqual(before, after) {
@@ -48,11 +48,11 @@ func (s *Report) mergeConditions(ctx context.Context, own []any) error {
 		return of
 	}
 	defer s.Changes.Begin(parent)()
-	result, err := s.Writer.PlaceConditions(ctx, status, after)
+	live, err := s.Statuses.PlaceConditions(ctx, status, after)
 	if err != nil {
 		return err
 	}
 	conflicts.Wrote(id, "", lost, s.Started)
-	s.Changes.Observe(s.Op.ParentKey, result.Live)
+	s.Changes.Observe(s.Op.ParentKey, live)
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/statuswriter"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
@@ -40,7 +40,7 @@ func (s *Report) isOutdone(rival *operator.Operator, shape schemas.ConditionsSha
 	}
 	isIts := func(manager string) bool { return manager == rival.StatusManager() }
 	return s.haveConditions(isIts, conditions.Ready) ||
-		!apply.HoldsCondition(s.Object, s.Op.StatusManager(), s.Op.Program.ConditionPrefix+conditions.Ready) &&
+		!statuswriter.HoldsCondition(s.Object, s.Op.StatusManager(), s.Op.Program.ConditionPrefix+conditions.Ready) &&
 			s.haveConditions(isIts, conditions.Reconciling, conditions.Stalled)
 }
 
@@ -50,7 +50,7 @@ func (s *Report) haveConditions(managers func(string) bool, names ...string) boo
 	for i, name := range names {
 		types[i] = s.Op.Program.ConditionPrefix + name
 	}
-	return apply.HeldByAnother(s.Object, s.Op.StatusManager(), managers, types...)
+	return statuswriter.HeldByAnother(s.Object, s.Op.StatusManager(), managers, types...)
 }
 
 // rivals are the other rules that run for the kind of the parent and have the same conditionPrefix, by name.

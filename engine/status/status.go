@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/record"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/statuswriter"
 	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
@@ -37,7 +37,7 @@ type Options struct {
 	Mapper   *restmapping.Mapper
 	Schemas  *schemas.Schemas
 	Monitors *monitor.Monitors
-	Writer   *apply.Writer
+	Statuses *statuswriter.Writer
 	Recorder record.EventRecorder
 	// Client creates the answers to requests.
 	Client  dynamic.Interface

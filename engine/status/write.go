@@ -10,17 +10,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/statuswriter"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/kinds/schemas"
-	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
 // yieldStatus leaves to other rules that run what they say in the parent's status with other values.
 func (s *Report) yieldStatus(ctx context.Context) (problems []conditions.Problem) {
-	said, contested, err := s.Writer.Yield(ctx, s.status(s.outcome.Status), s.isRival)
+	said, contested, err := s.Statuses.Yield(ctx, s.status(s.outcome.Status), s.isRival)
 	if err != nil {
 		return []conditions.Problem{s.problemOf(err)}
 	}
@@ -52,7 +52,7 @@ func (s *Report) isOther(manager string) bool {
 
 // keepStatus writes the state beside what the rule said of the status before: what it says now was refused, or is not known.
 func (s *Report) keepStatus(ctx context.Context, summary conditions.Summary) (problems []conditions.Problem) {
-	own, err := s.Writer.HeldStatus(ctx, s.status(nil))
+	own, err := s.Statuses.Held(ctx, s.status(nil))
 	if err == nil {
 		err = s.writeStatus(ctx, own, summary)
 	}
@@ -89,14 +89,14 @@ func (s *Report) writeStatus(ctx context.Context, said map[string]any, summary c
 // syncStatus brings the parent's status to a content; nil takes back all that the rule ever said in it.
 func (s *Report) syncStatus(ctx context.Context, content map[string]any) error {
 	defer s.Changes.Begin(s.Object)()
-	result, err := s.Writer.SyncStatus(ctx, s.status(runtime.DeepCopyJSON(content)))
+	live, written, err := s.Statuses.Sync(ctx, s.status(runtime.DeepCopyJSON(content)))
 	if err != nil {
 		return err
 	}
-	if result.Action != apply.ActionNone {
+	if written {
 		s.Written = true
-		s.Changes.Observe(s.Op.ParentKey, result.Live)
-		if content != nil && !s.Op.InView(result.Live) { // it left meanwhile
+		s.Changes.Observe(s.Op.ParentKey, live)
+		if content != nil && !s.Op.InView(live) { // it left meanwhile
 			s.Parents.SetLeft(s.Key, true)
 			s.Changes.RequeueAfter(0)
 		}
@@ -108,8 +108,8 @@ func (s *Report) syncStatus(ctx context.Context, content map[string]any) error {
 }
 
 // status is a content of the parent's status, as the writer takes it.
-func (s *Report) status(content map[string]any) apply.Status {
-	return apply.Status{
+func (s *Report) status(content map[string]any) statuswriter.Status {
+	return statuswriter.Status{
 		GVR:         s.Op.Parent.GVR,
 		Object:      s.Object,
 		Manager:     s.Op.StatusManager(),
@@ -145,7 +145,7 @@ func (s *Report) isBuiltIn() bool {
 func (s *Report) conditions(rendered []any, summary conditions.Summary, shape schemas.ConditionsShape) []any {
 	prefix, now := s.Op.Program.ConditionPrefix, s.Now()
 	isTheirs := func(item any) bool {
-		return apply.HeldByAnother(s.Object, s.Op.StatusManager(), s.isOther, conditions.TypeOf(item))
+		return statuswriter.HeldByAnother(s.Object, s.Op.StatusManager(), s.isOther, conditions.TypeOf(item))
 	}
 	own := slices.DeleteFunc(conditions.OfRule(s.outcome.Conditions, s.Object, now), isTheirs)
 	if s.yields = s.yieldsConditions(shape); !s.yields {
@@ -161,7 +161,7 @@ func (s *Report) conditions(rendered []any, summary conditions.Summary, shape sc
 	}
 	rendered = slices.DeleteFunc(slices.Clone(rendered), func(item any) bool {
 		return conditions.IsKanons(prefix, conditions.TypeOf(item)) || isTheirs(item) ||
-			slices.ContainsFunc(s.outcome.Conditions, func(c program.Condition) bool { return c.Type == conditions.TypeOf(item) })
+			slices.ContainsFunc(s.outcome.Conditions, func(c parentstatus.Condition) bool { return c.Type == conditions.TypeOf(item) })
 	})
 	return append(rendered, own...)
 }

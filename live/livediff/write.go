@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/refusal"
@@ -98,16 +97,16 @@ func tryCreate(ctx context.Context, client dynamic.ResourceInterface, object *un
 // failed sorts an error: the API server refuses the object, or it cannot be asked.
 func (d *Differ) failed(ctx context.Context, p *livepreview.Preview, object *unstructured.Unstructured, change *Change, err error) (*Change, error) {
 	const verb = "dry run of"
-	refused := apply.WriteError(verb, object, err)
+	refused := refusal.OfObject(verb, object, err)
 	var (
-		missing  *apply.NamespaceMissingError
+		missing  *refusal.NamespaceMissingError
 		mismatch *fieldset.SchemaMismatchError
 	)
 	switch {
 	case errors.As(refused, &missing) && rendersNamespace(p, object.GetNamespace()):
 		return &Change{Action: Created, Object: object, Message: "once its namespace exists", after: object}, nil
 	case errors.As(err, &mismatch):
-		refused = &apply.InvalidError{Ref: mark.RefOf(object), Err: mismatch.Err}
+		refused = &refusal.InvalidError{Ref: mark.RefOf(object), Err: mismatch.Err}
 	case errors.As(refused, &missing), conditions.IsInvalid(refused):
 	case apierrors.IsForbidden(err):
 		if err := d.checkRight(ctx, object, err); err != nil {
@@ -138,7 +137,7 @@ func rendersNamespace(p *livepreview.Preview, name string) bool {
 // reason is an error for people, without the object that it is about.
 func (d *Differ) reason(err error) string {
 	text := d.redacted(err).Error()
-	if invalid, ok := errors.AsType[*apply.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*refusal.InvalidError](err); ok {
 		text = strings.TrimPrefix(text, invalid.Ref.String()+" is not valid: ")
 	}
 	return text

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
 
-	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/offline/overlay"
 	"kanon.dev/kanon/rules/syntax"
@@ -26,7 +26,7 @@ func AsWritten(ctx context.Context, client dynamic.ResourceInterface, written *u
 	if err == nil {
 		return parent, nil
 	}
-	err = apply.WriteError("dry run of", written, err)
+	err = refusal.OfObject("dry run of", written, err)
 	if syntax.IsSecret(written.GroupVersionKind()) {
 		err = conditions.Redact(err)
 	}

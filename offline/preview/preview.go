@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules/program"
@@ -117,7 +117,7 @@ const (
 // Refused is an object that the engine would not write to.
 type Refused struct {
 	Object *unstructured.Unstructured
-	// Err is the engine's reason, an *apply.NameConflictError or an *apply.TerminatingError, or that of Input.Check.
+	// Err is the engine's reason, an *refusal.NameConflictError or an *refusal.TerminatingError, or that of Input.Check.
 	Err error
 }
 
@@ -203,7 +203,7 @@ func (p *Preview) MayPrune() bool {
 
 // IsFinal says whether nothing changes until somebody does something.
 func (r Refused) IsFinal() bool {
-	_, terminating := errors.AsType[*apply.TerminatingError](r.Err)
+	_, terminating := errors.AsType[*refusal.TerminatingError](r.Err)
 	return !terminating
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // tie is what an object says of whom it belongs to, by its mark and its owner references. There are no keys here, so a
@@ -94,11 +95,11 @@ func (w *world) refusal(node string, rendered *unstructured.Unstructured) error 
 	free := !owned.claimed && !owned.returns
 	switch {
 	case live.GetDeletionTimestamp() != nil:
-		return &apply.TerminatingError{Ref: mark.RefOf(live), Reason: apply.Terminating(live)}
+		return &refusal.TerminatingError{Ref: mark.RefOf(live), Reason: apply.Terminating(live)}
 	case owned.ours, owned.returns, free && w.children[node].Adopt:
 		return nil
 	}
-	taken := &apply.NameConflictError{Ref: mark.RefOf(live), OwnedBy: owned.by}
+	taken := &refusal.NameConflictError{Ref: mark.RefOf(live), OwnedBy: owned.by}
 	if free {
 		taken.Free = live
 	}

@@ -14,6 +14,7 @@ import (
 
 	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
 // Write prints the preview as YAML documents: the children in the order of the
@@ -178,7 +179,7 @@ func conditionsOf(out program.Outcome) []any {
 // later writes what happens besides objects.
 func (w *writer) later(out program.Outcome) {
 	for _, e := range out.Events {
-		if e.State == program.EventOn {
+		if e.State == parentstatus.EventOn {
 			w.comment("event %s %s: %s", e.Type, e.Reason, e.Message)
 		}
 	}

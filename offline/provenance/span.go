@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/parentstatus"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
@@ -49,7 +49,7 @@ type conditionPart struct {
 	value    any
 }
 
-func conditionParts(spec syntax.Condition, compiled program.ConditionTemplate, rendered program.Condition) []conditionPart {
+func conditionParts(spec syntax.Condition, compiled parentstatus.ConditionTemplate, rendered parentstatus.Condition) []conditionPart {
 	return []conditionPart{
 		{"status", spec.Status, compiled.Status, rendered.Status},
 		{"reason", spec.Reason, compiled.Reason, rendered.Reason},

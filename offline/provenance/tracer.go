@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/parentstatus"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -123,7 +124,7 @@ func (t *Tracer) Status(status map[string]any) []Field {
 
 // Conditions has the fields of the rule's own conditions, each below the index that at gives for its type; a condition without an
 // index is left out.
-func (t *Tracer) Conditions(rendered []program.Condition, at func(conditionType string) int) []Field {
+func (t *Tracer) Conditions(rendered []parentstatus.Condition, at func(conditionType string) int) []Field {
 	w := &walker{Tracer: t}
 	for i, spec := range t.rule.Conditions {
 		if i >= len(rendered) || i >= len(t.program.Conditions) || rendered[i].Held || at(rendered[i].Type) < 0 {

@@ -17,6 +17,7 @@ import (
 	"kanon.dev/kanon/offline/overlay"
 	"kanon.dev/kanon/offline/preview"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
 var errNoParent = errors.New("the parent does not exist any more")
@@ -139,7 +140,7 @@ func (s *Simulation) applyOne(node string, object preview.Object) (changed bool)
 }
 
 // emit emits the Events that have become due.
-func (s *Simulation) emit(rendered []program.Event) {
+func (s *Simulation) emit(rendered []parentstatus.Event) {
 	s.events = append(s.events, s.emitted.Due(rendered, false)...)
 }
 

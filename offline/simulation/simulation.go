@@ -25,6 +25,7 @@ import (
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/offline/preview"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
 // Options are what a simulation starts from. Objects are copied.
@@ -72,7 +73,7 @@ type Simulation struct {
 	// wakeAt is when time alone asks for another evaluation; zero: never.
 	wakeAt time.Time
 
-	events                            []program.Event
+	events                            []parentstatus.Event
 	made, updated, deleted, recreated []identity.ID
 	last                              *preview.Preview
 }
@@ -94,7 +95,7 @@ type State struct {
 	// Objects are all others, by kind, namespace and name.
 	Objects []*unstructured.Unstructured
 	// Events are those that were emitted since the state before.
-	Events []program.Event
+	Events []parentstatus.Event
 	// Created and Updated are the children that were created and changed since, in the order of these writes, Deleted the objects
 	// that went, and Recreated those that were deleted to be created again.
 	Created, Updated, Deleted, Recreated []identity.ID

@@ -9,6 +9,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/rendered"
 	"kanon.dev/kanon/rules/reporting"
 	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
@@ -55,11 +56,11 @@ func (c *Check) Run() {
 		}
 		if slices.Contains(c.Uses.Generated, n) && slices.Equal(flow.GeneratedPath(x.Root(), spec.ID), path) {
 			kept[n] = true
-			child.Generated = append(child.Generated, program.GeneratedField{Path: path})
+			child.Generated = append(child.Generated, rendered.GeneratedField{Path: path})
 		}
 		if v := c.Variables[flow.WholeVariable(x.Root())]; v.Variable != nil && len(v.Generated) > 0 && slices.Equal(v.Generated, path) {
 			kept[v.Spec.Value] = true
-			child.Generated = append(child.Generated, program.GeneratedField{Path: path, Variable: true})
+			child.Generated = append(child.Generated, rendered.GeneratedField{Path: path, Variable: true})
 		}
 	}
 	walk(spec.Template, nil)

@@ -10,6 +10,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/ignore"
+	"kanon.dev/kanon/rules/program/rendered"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -121,7 +122,7 @@ func MayRecreate(gvk schema.GroupVersionKind) bool {
 }
 
 // decideIgnored notes which fields of a rendered object are left to others for now.
-func (e *Evaluation) decideIgnored(child *Child, s *scope, id identity) *template.Problem {
+func (e *Evaluation) decideIgnored(child *Child, s *scope, id rendered.Identity) *template.Problem {
 	for i := range child.Handovers {
 		h := &child.Handovers[i]
 		holds, p := h.When.Holds(s, h.Place)
@@ -132,7 +133,7 @@ func (e *Evaluation) decideIgnored(child *Child, s *scope, id identity) *templat
 			continue
 		}
 		if e.ignores == nil {
-			e.ignores = make(map[identity][]ignore.Path)
+			e.ignores = make(map[rendered.Identity][]ignore.Path)
 		}
 		e.ignores[id] = append(e.ignores[id], h.Path)
 	}
@@ -142,11 +143,11 @@ func (e *Evaluation) decideIgnored(child *Child, s *scope, id identity) *templat
 // Ignores has the fields of an object that Next gave which are left to others because a
 // when of ignore holds: they count with Child.Ignore. They are read-only.
 func (e *Evaluation) Ignores(object *unstructured.Unstructured) []ignore.Path {
-	return e.ignores[identityOf(object)]
+	return e.ignores[rendered.IdentityOf(object)]
 }
 
 // decideDeletion notes what is to become of a rendered object one day.
-func (e *Evaluation) decideDeletion(child *Child, s *scope, id identity) *template.Problem {
+func (e *Evaluation) decideDeletion(child *Child, s *scope, id rendered.Identity) *template.Problem {
 	out := child.Ending
 	var p *template.Problem
 	if t := child.EndingFrom.WhenPruned; t != nil {
@@ -161,7 +162,7 @@ func (e *Evaluation) decideDeletion(child *Child, s *scope, id identity) *templa
 	}
 	if out != (Ending{syntax.EndDelete, syntax.EndDelete}) {
 		if e.deletions == nil {
-			e.deletions = make(map[identity]Ending)
+			e.deletions = make(map[rendered.Identity]Ending)
 		}
 		e.deletions[id] = out
 	}
@@ -170,7 +171,7 @@ func (e *Evaluation) decideDeletion(child *Child, s *scope, id identity) *templa
 
 // Ending says what is to become of an object that Next gave.
 func (e *Evaluation) Ending(object *unstructured.Unstructured) Ending {
-	if out, ok := e.deletions[identityOf(object)]; ok {
+	if out, ok := e.deletions[rendered.IdentityOf(object)]; ok {
 		return out
 	}
 	return Ending{syntax.EndDelete, syntax.EndDelete}

@@ -20,7 +20,13 @@
 //
 // program.go is the compiled rule. evaluation.go is the order of things, and scope.go what
 // names mean. render.go renders a child, items.go those of a forEach, and decide.go says what
-// is done with what was rendered; rollout.go holds updates back. package template renders the
-// parts. Whatever depends on now is noted by run.Clock, so that [Outcome].WakeAt says when the
-// rule must be evaluated again.
+// is done with what was rendered. Whatever depends on now is noted by run.Clock, so that
+// [Outcome].WakeAt says when the rule must be evaluated again.
+//
+// What needs nothing of an evaluation is in rooms of its own:
+//
+//   - template: how a part of a rule is rendered, and what happens if a value is missing.
+//   - rendered: what an object must be that a template gave, and which values it keeps.
+//   - rollout: which items of a list may be created and updated now.
+//   - parentstatus: the status, the conditions and the Events of the parent.
 package program

@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/ignore"
+	"kanon.dev/kanon/rules/program/rendered"
 	"kanon.dev/kanon/rules/program/template"
 )
 
@@ -43,13 +44,13 @@ type Evaluation struct {
 	session  template.Session
 	rendered int
 	// claimed maps what has been rendered to the child that did.
-	claimed map[identity]int
+	claimed map[rendered.Identity]int
 	// deletions says of rendered objects what is to become of them, where they are not
 	// simply deleted.
-	deletions map[identity]Ending
+	deletions map[rendered.Identity]Ending
 	// ignores has the fields of rendered objects that are left to others because a
 	// condition holds.
-	ignores map[identity][]ignore.Path
+	ignores map[rendered.Identity][]ignore.Path
 }
 
 // phase is how far a node has come. It only goes forward.
@@ -141,10 +142,10 @@ func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 		session:   template.NewSession(ctx, p.Limits, in.Memory, p.HasSecrets),
 		variables: make([]memo, len(p.Variables)),
 		nodes:     make([]nodeState, len(p.Children)),
-		claimed:   make(map[identity]int, len(p.Children)+1),
+		claimed:   make(map[rendered.Identity]int, len(p.Children)+1),
 	}
 	ev.base.ev, ev.random.Source = ev, in.Random
-	ev.claimed[identityOf(in.Parent)] = parentClaim
+	ev.claimed[rendered.IdentityOf(in.Parent)] = parentClaim
 	for i, child := range p.Children {
 		if child.Cleanup && !in.Finalizing {
 			ev.nodes[i].state = nodeSkipped
@@ -196,9 +197,9 @@ func (e *Evaluation) Next() []Rendered {
 		if e.renderNode(i); n.state != nodeRendered && n.state != nodeUncreated {
 			continue
 		}
-		rendered := e.toWrite(i)
-		batch = append(batch, rendered)
-		if len(rendered.Objects) == 0 && n.state == nodeRendered {
+		out := e.toWrite(i)
+		batch = append(batch, out)
+		if len(out.Objects) == 0 && n.state == nodeRendered {
 			e.settle(i)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program/rendered"
 	"kanon.dev/kanon/rules/program/template"
 )
 
@@ -27,7 +28,7 @@ func (e *Evaluation) renderItems(i int) {
 	}
 	n.problem, n.partial = n.awaits, n.awaits != nil
 	n.items = make([]item, 0, len(tuples))
-	first := make(map[identity]int, len(tuples))
+	first := make(map[rendered.Identity]int, len(tuples))
 	for at, t := range tuples {
 		p := e.session.Overdue()
 		if p == nil {
@@ -47,7 +48,7 @@ func (e *Evaluation) renderItems(i int) {
 		case it.object == nil:
 			continue
 		}
-		id := identityOf(it.object)
+		id := rendered.IdentityOf(it.object)
 		if at, twice := first[id]; twice {
 			if at >= 0 {
 				n.items[at].object = nil

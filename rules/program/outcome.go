@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"kanon.dev/kanon/rules/program/parentstatus"
 	"kanon.dev/kanon/rules/program/template"
 )
 
@@ -156,9 +157,9 @@ type Outcome struct {
 	// StatusWaiting has, that cannot be rendered.
 	StatusFailed []Problem
 	// Conditions are those of spec.conditions, in order.
-	Conditions []Condition
+	Conditions []parentstatus.Condition
 	// Events has one item for each of spec.events, in order.
-	Events []Event
+	Events []parentstatus.Event
 	// RequeueAfter is what spec.requeueAfter says; zero: nothing.
 	RequeueAfter time.Duration
 	// MinInterval is the least time between the starts of two reconciles of the
@@ -172,38 +173,6 @@ type Outcome struct {
 	// first time, in whole seconds UTC, at which a comparison with now, or a
 	// function of it, gives something else. Zero: never.
 	WakeAt time.Time
-}
-
-// Condition is one condition that the rule says of its parent.
-type Condition struct {
-	Type    string
-	Status  string // True, False or Unknown
-	Reason  string
-	Message string
-	// Held is true where the condition waits or failed: what the parent has of
-	// that type stays, and the other fields are empty.
-	Held bool
-}
-
-// EventState says whether an event's when holds.
-type EventState uint8
-
-const (
-	// EventUnknown means that the event waits or failed: it counts as it did before.
-	EventUnknown EventState = iota
-	// EventOff means that when is false.
-	EventOff
-	// EventOn means that when is true, or not there.
-	EventOn
-)
-
-// Event is one item of spec.events.
-type Event struct {
-	State EventState
-	// Type is Normal or Warning. Type, Reason and Message are set with EventOn.
-	Type, Reason, Message string
-	// Finalizing is true if the parent is being finalized, and the event depends on that.
-	Finalizing bool
 }
 
 // PatchOutcome is what became of one patch in an evaluation.

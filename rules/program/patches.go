@@ -1,12 +1,10 @@
 package program
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/rules/program/rendered"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
 )
 
 // renderPatches says what the patches set. They come after all children: what they
@@ -107,7 +105,7 @@ func (e *Evaluation) targetOf(patch *Patch, s *scope) (Target, *template.Problem
 func (e *Evaluation) renderContribution(patch *Patch, s *scope) (*unstructured.Unstructured, *template.Problem) {
 	fields, p := e.renderFields(patch.Template, s, "the template gives no fields")
 	if p == nil {
-		p = checkPatched(fields)
+		p = rendered.CheckPatch(fields)
 	}
 	if p == nil {
 		p = e.session.HoldObject(fields)
@@ -118,36 +116,4 @@ func (e *Evaluation) renderContribution(patch *Patch, s *scope) (*unstructured.U
 	object := &unstructured.Unstructured{Object: fields}
 	object.SetGroupVersionKind(patch.GVK)
 	return object, nil
-}
-
-// checkPatched refuses what only shows when a template is rendered: fields that say
-// which object this is, or whose.
-func checkPatched(fields map[string]any) *template.Problem {
-	for _, name := range []string{"apiVersion", "kind"} {
-		if _, there := fields[name]; there {
-			return template.Failure("a patch cannot set it").Under(name)
-		}
-	}
-	metadata, there := fields["metadata"]
-	if !there {
-		return nil
-	}
-	inner, ok := metadata.(map[string]any)
-	if !ok {
-		return template.Failure("must be a map").Under("metadata")
-	}
-	for _, name := range append([]string{"name", "namespace", "generateName"}, syntax.ServerFields()...) {
-		if _, there := inner[name]; there {
-			return template.Failure("a patch cannot set it").Under("metadata." + name)
-		}
-	}
-	for _, field := range []string{"labels", "annotations"} {
-		keys, _ := inner[field].(map[string]any)
-		for name := range keys {
-			if syntax.IsOwnMark(name) {
-				return template.Failure("a patch cannot set it: it is Kanon's own").Under(fmt.Sprintf("metadata.%s[%s]", field, name))
-			}
-		}
-	}
-	return nil
 }

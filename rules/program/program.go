@@ -8,6 +8,8 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/ignore"
+	"kanon.dev/kanon/rules/program/parentstatus"
+	"kanon.dev/kanon/rules/program/rendered"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -43,8 +45,8 @@ type Program struct {
 	Patches []*Patch
 	// Status is nil if the rule writes no status.
 	Status     template.Template
-	Conditions []ConditionTemplate
-	Events     []EventTemplate
+	Conditions []parentstatus.ConditionTemplate
+	Events     []parentstatus.EventTemplate
 	// RequeueAfter, MinInterval, Finalize and DeleteWhen are nil if the rule has none.
 	RequeueAfter, MinInterval *Duration
 	Finalize                  *Finalize
@@ -177,7 +179,7 @@ type Child struct {
 	Ending     Ending
 	EndingFrom EndingTemplate
 	// Generated are the fields that are generated once.
-	Generated []GeneratedField
+	Generated []rendered.GeneratedField
 	// Needs are the children that must be settled before this one, and WaitsFor those that must
 	// be ready. Rank is how many nodes come before it, one after the other.
 	Needs, WaitsFor []int
@@ -229,25 +231,6 @@ type Patch struct {
 	Refuse bool
 }
 
-// ConditionTemplate is one of spec.conditions.
-type ConditionTemplate struct {
-	Type string
-	// Path is its place for messages.
-	Path   string
-	Status template.Template
-	// Reason and Message are nil if they were left out.
-	Reason, Message template.Template
-}
-
-// EventTemplate is one of spec.events.
-type EventTemplate struct {
-	Path, Type      string
-	When            *template.Expression
-	Reason, Message template.Template
-	// Finalizing is true if it reads finalizing.
-	Finalizing bool
-}
-
 // Duration is spec.requeueAfter, spec.minInterval or spec.finalize.timeout.
 type Duration struct {
 	syntax.Duration
@@ -288,11 +271,4 @@ type Handover struct {
 	// Place is where When stands below the child.
 	Place string
 	When  *template.Expression
-}
-
-// GeneratedField is a field that is generated once.
-type GeneratedField struct {
-	Path []string
-	// Variable is true if a variable of the child has the value.
-	Variable bool
 }

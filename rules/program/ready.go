@@ -95,12 +95,6 @@ func (e *Evaluation) notCurrent(it *item) *template.Problem {
 // hasFailed says whether a node waits for an object that will not become ready as it is.
 func (e *Evaluation) hasFailed(i int) bool {
 	return e.prog.Children[i].ReadyWhen == nil && slices.ContainsFunc(e.nodes[i].items, func(it item) bool {
-		return it.live != nil && hasFailed(it.live)
+		return it.live != nil && readiness.HasFailed(it.live)
 	})
-}
-
-// hasFailed says whether the status of an object says that it will not become ready.
-func hasFailed(obj *unstructured.Unstructured) bool {
-	result, err := readiness.Of(obj, false)
-	return err == nil && result.Status == status.FailedStatus
 }

@@ -1,30 +1,12 @@
 package program
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/program/rendered"
 	"kanon.dev/kanon/rules/program/template"
 )
-
-// identity is what makes two objects one.
-type identity struct {
-	group, kind, namespace, name string
-}
-
-func identityOf(u *unstructured.Unstructured) identity {
-	gvk := u.GroupVersionKind()
-	return identity{group: gvk.Group, kind: gvk.Kind, namespace: u.GetNamespace(), name: u.GetName()}
-}
-
-func (id identity) String() string {
-	if id.namespace == "" {
-		return fmt.Sprintf("%s %q", id.kind, id.name)
-	}
-	return fmt.Sprintf("%s %q", id.kind, id.namespace+"/"+id.name)
-}
 
 // parentClaim stands for the parent among those that claim an identity.
 const parentClaim = -1
@@ -52,7 +34,7 @@ func (e *Evaluation) renderNode(i int) {
 		n.state = nodeSkipped
 		return
 	}
-	id := identityOf(it.object)
+	id := rendered.IdentityOf(it.object)
 	if p := e.claim(i, id); p != nil {
 		e.stop(i, p)
 		return
@@ -73,7 +55,7 @@ func newMemos(b *Body) []memo {
 }
 
 // claim keeps two children from rendering one object.
-func (e *Evaluation) claim(i int, id identity) *template.Problem {
+func (e *Evaluation) claim(i int, id rendered.Identity) *template.Problem {
 	other, taken := e.claimed[id]
 	switch {
 	case !taken:
@@ -101,10 +83,10 @@ func (e *Evaluation) renderItem(child *Child, it *item) *template.Problem {
 	if p := e.decide(child, it, object); p != nil {
 		return p
 	}
-	if p := e.decideIgnored(child, &it.scope, identityOf(object)); p != nil {
+	if p := e.decideIgnored(child, &it.scope, rendered.IdentityOf(object)); p != nil {
 		return p
 	}
-	if p := e.decideDeletion(child, &it.scope, identityOf(object)); p != nil {
+	if p := e.decideDeletion(child, &it.scope, rendered.IdentityOf(object)); p != nil {
 		return p
 	}
 	it.object = object
@@ -140,7 +122,11 @@ func (e *Evaluation) renderObject(child *Child, s *scope) (*unstructured.Unstruc
 		return nil, p.Under("template")
 	}
 	object := &unstructured.Unstructured{Object: fields}
-	if p := e.identify(child, object); p != nil {
+	place := rendered.Place{
+		Kind: child.GVK.Kind, Namespaced: child.Namespaced,
+		Parent: e.object.GetNamespace(), ParentNamespaced: e.prog.Parent.Namespaced,
+	}
+	if p := rendered.Complete(object, place); p != nil {
 		return nil, p.Under("template.metadata")
 	}
 	if p := e.session.HoldObject(fields); p != nil {
@@ -161,41 +147,6 @@ func (e *Evaluation) renderFields(t template.Template, s *scope, nothing string)
 		return nil, template.Failure("%s", nothing)
 	}
 	return fields, nil
-}
-
-// identify checks what names the object and completes its namespace.
-func (e *Evaluation) identify(child *Child, object *unstructured.Unstructured) *template.Problem {
-	metadata, ok := object.Object["metadata"].(map[string]any)
-	if !ok {
-		return template.Failure("must be a map")
-	}
-	name, ok := metadata["name"].(string)
-	switch {
-	case metadata["name"] == nil:
-		return template.Failure("is missing").Under("name")
-	case !ok:
-		return template.Failure("must be a string, and is %s", template.TypeOf(metadata["name"])).Advising("make it one with string(…)").Under("name")
-	case name == "":
-		return template.Failure("is empty").Under("name")
-	}
-	if metadata["generateName"] != nil {
-		return template.Failure("would create a new object at every evaluation").Under("generateName")
-	}
-	namespace, ok := metadata["namespace"].(string)
-	if metadata["namespace"] != nil && (!ok || namespace == "") {
-		return template.Failure("must be a string that is not empty").Under("namespace")
-	}
-	switch {
-	case !child.Namespaced && namespace != "":
-		return template.Failure("%s is cluster-scoped and cannot have a namespace", child.GVK.Kind).Under("namespace")
-	case child.Namespaced && namespace == "":
-		if e.object.GetNamespace() != "" {
-			metadata["namespace"] = e.object.GetNamespace()
-		} else if !e.prog.Parent.Namespaced {
-			return template.Failure("is needed, because the parent is cluster-scoped").Under("namespace")
-		}
-	}
-	return nil
 }
 
 // rendersAll ends the rendering of a node, unless that makes too many children.

@@ -10,6 +10,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/program/rendered"
 	"kanon.dev/kanon/rules/program/template"
 )
 
@@ -198,7 +199,7 @@ func (m *memo) compute(v *Variable, s *scope) {
 	m.done = true
 	if s.own != nil {
 		inner := *s
-		_, kept := valueAt(s.own.object, v.Generated)
+		_, kept := rendered.ValueAt(s.own.object, v.Generated)
 		inner.readsOwn = kept && len(v.Generated) > 0
 		s = &inner
 	}

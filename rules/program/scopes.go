@@ -6,6 +6,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/rules/program/rendered"
 	"kanon.dev/kanon/rules/program/template"
 )
 
@@ -42,8 +43,8 @@ func (e *Evaluation) ItemScope(node string, object *unstructured.Unstructured) (
 	if !known {
 		return nil, 0, false
 	}
-	items, id := e.nodes[i].items, identityOf(object)
-	at := slices.IndexFunc(items, func(it item) bool { return it.object != nil && identityOf(it.object) == id })
+	items, id := e.nodes[i].items, rendered.IdentityOf(object)
+	at := slices.IndexFunc(items, func(it item) bool { return it.object != nil && rendered.IdentityOf(it.object) == id })
 	if at < 0 {
 		return nil, 0, false
 	}

@@ -1,75 +1,44 @@
 package program
 
 import (
-	"kanon.dev/kanon/rules/celenv/value"
-	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
-// renderStatus fills in what the parent's status should say. Each leaf stands
-// for itself: one that waits or failed keeps the parent's last value, and one
-// that reads a skipped child is left out. A list, and a map that comes from an
-// expression, is one leaf.
+// renderStatus fills in what the parent's status should say.
 func (e *Evaluation) renderStatus(out *Outcome) {
-	if e.prog.Status == nil {
-		return
-	}
-	last, has := e.parent["status"]
-	val, ok := e.statusNode(e.prog.Status, "status", last, has, true, out)
-	if fields, isMap := val.(map[string]any); ok && isMap {
-		if p := e.session.HoldObject(fields); p != nil {
-			out.StatusHeld = true
-			out.note(p.Under("status"))
-			return
-		}
-		out.Status = fields
-		return
-	}
-	out.StatusHeld = ok || len(out.StatusWaiting)+len(out.StatusFailed) > 0
-	if ok {
-		out.StatusFailed = append(out.StatusFailed, Problem{Path: "status", Message: "must be a map, and is " + template.TypeOf(val)})
+	if e.prog.Status != nil {
+		out.Status, out.StatusHeld = parentstatus.Render(e.prog.Status, &e.base, e.parent["status"], out.note)
 	}
 }
 
-// statusNode renders one part of status. last is what the parent has there. As
-// a whole, status has no last value: what others wrote there is not ours.
-func (e *Evaluation) statusNode(t template.Template, path string, last any, has, whole bool, out *Outcome) (any, bool) {
-	if m, ok := t.(template.Map); ok {
-		if val, ok := e.statusMap(m, path, last, out); ok {
-			return val, true
-		}
-		return keep(last, has && !whole)
-	}
-	val, ok, p := t.Render(&e.base)
-	if p == nil {
-		return val, ok && val != nil
-	}
-	out.note(p.Under(path))
-	return keep(last, has && !whole && p.Verdict != template.Skips)
-}
-
-// statusMap renders a mapping of status; false when a key of it has no value.
-func (e *Evaluation) statusMap(m template.Map, path string, last any, out *Outcome) (any, bool) {
-	fields, _ := last.(map[string]any)
-	rendered := make(map[string]any, len(m.Entries))
-	for i := range m.Entries {
-		entry := &m.Entries[i]
-		name, p := entry.KeyOf(&e.base)
+// renderConditions fills in the conditions.
+func (e *Evaluation) renderConditions(out *Outcome) {
+	for i := range e.prog.Conditions {
+		c := &e.prog.Conditions[i]
+		condition, p := c.Render(&e.base)
 		if p != nil {
-			out.note(p.Under(path + "." + entry.Name))
-			return nil, false
+			out.note(p.Under(c.Path))
+			condition = parentstatus.Condition{Type: c.Type, Held: true}
 		}
-		old, has := fields[name]
-		if val, ok := e.statusNode(entry.Value, path+"."+entry.ShownKey(name, &e.base), old, has, false, out); ok {
-			rendered[name] = val
-		}
+		out.Conditions = append(out.Conditions, condition)
 	}
-	return rendered, true
 }
 
-// keep is the last value, copied.
-func keep(last any, has bool) (any, bool) {
-	if !has || last == nil {
-		return nil, false
+// renderEvents fills in the events. They can read the status that was rendered
+// with the same outcome; one that is held as a whole is not there yet.
+func (e *Evaluation) renderEvents(out *Outcome) {
+	if len(e.prog.Events) == 0 {
+		return
 	}
-	return value.CopyJSON(last), true
+	s := e.statusScope(out.Status)
+	for i := range e.prog.Events {
+		x := &e.prog.Events[i]
+		event, p := x.Render(s)
+		if p != nil {
+			out.note(p.Under(x.Path))
+			event = parentstatus.Event{}
+		}
+		event.Finalizing = e.finalizing && x.Finalizing
+		out.Events = append(out.Events, event)
+	}
 }

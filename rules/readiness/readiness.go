@@ -40,7 +40,7 @@ func Of(obj *unstructured.Unstructured, awaitsStatus bool) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if computed.Status == status.InProgressStatus && !sawNewest(obj) {
+	if computed.Status == status.InProgressStatus && !SawNewest(obj) {
 		return inProgress("its controller has not seen its newest generation yet"), nil
 	}
 	result := Result{Status: computed.Status, Message: computed.Message}
@@ -54,12 +54,18 @@ func Of(obj *unstructured.Unstructured, awaitsStatus bool) (Result, error) {
 	return refine(obj, result), nil
 }
 
-// sawNewest says whether a status is about the newest generation, as far as it says.
+// SawNewest says whether a status is about the newest generation, as far as it says.
 // A message that names generations would be another one after each change, and a
 // condition with it.
-func sawNewest(obj *unstructured.Unstructured) bool {
+func SawNewest(obj *unstructured.Unstructured) bool {
 	seen, found, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
-	return !found || err != nil || seen == obj.GetGeneration()
+	return !found || err != nil || seen >= obj.GetGeneration()
+}
+
+// HasFailed says whether the status of an object says that it will not become ready.
+func HasFailed(obj *unstructured.Unstructured) bool {
+	result, err := Of(obj, false)
+	return err == nil && result.Status == status.FailedStatus
 }
 
 // refinements correct what kstatus says of a kind.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"hash/maphash"
 
+	"k8s.io/apimachinery/pkg/util/managedfields"
+
 	"kanon.dev/kanon/wire"
 )
 
@@ -76,4 +78,11 @@ func (h Hasher) Value(v any) uint64 {
 // Join hashes two hashes in their order.
 func (h Hasher) Join(a, b uint64) uint64 {
 	return maphash.Comparable(h.Seed, [...]uint64{a, b})
+}
+
+// Source identifies what something was made from: a hash of it, and the schema of its kind. The zero Source stands for nothing
+// that is known.
+type Source struct {
+	Hash      uint64
+	Converter managedfields.TypeConverter
 }

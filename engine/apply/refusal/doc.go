@@ -11,5 +11,6 @@
 //	default: // worth another try
 //	}
 //
-// It decides nothing about what follows; package apply makes its typed errors of the answers.
+// errors.go has the errors that follow from it: [ReplacedError], [InvalidError] and others, which a caller decides on. It decides
+// nothing itself.
 package refusal

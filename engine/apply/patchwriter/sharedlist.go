@@ -1,4 +1,4 @@
-package apply
+package patchwriter
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/apply/server"
 )
 
 // syncSharedList brings the joined list of the object up to date, and returns the object as it is then.
@@ -39,9 +41,9 @@ func (w *Writer) syncSharedList(ctx context.Context, p Patch) (*unstructured.Uns
 	if err != nil {
 		return nil, fmt.Errorf("encode what is joined in %s: %w", ref, err)
 	}
-	answer, err := w.patchSteps(ctx, p.GVR, ref, strict(writer, false), operations)
+	answer, err := w.server.PatchSteps(ctx, p.GVR, ref, server.Strict(writer, false), operations)
 	if err != nil {
-		return nil, targetError("join "+field+" of", ref, err)
+		return nil, refusal.OfTarget("join "+field+" of", ref, err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("joined a list", "target", ref.String(), "manager", p.Manager)
 	return answer, nil

@@ -1,4 +1,4 @@
-package apply
+package statuswriter
 
 import (
 	"hash/maphash"
@@ -16,32 +16,32 @@ import (
 type settled struct {
 	mu sync.Mutex
 	// slots has each verdict at the place that its hash gives. Guarded by mu.
-	slots [1 << 13]source
+	slots [1 << 13]fieldset.Source
 }
 
-func (s *settled) has(of source) bool {
+func (s *settled) has(of fieldset.Source) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.slots[of.hash%uint64(len(s.slots))] == of
+	return s.slots[of.Hash%uint64(len(s.slots))] == of
 }
 
-func (s *settled) add(of source) {
+func (s *settled) add(of fieldset.Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slots[of.hash%uint64(len(s.slots))] = of
+	s.slots[of.Hash%uint64(len(s.slots))] = of
 }
 
-// sourceOfStatus identifies all that statusInSync depends on; ok is false where it cannot be told.
-func (w *Writer) sourceOfStatus(k fieldset.Kind, s Status) (of source, ok bool) {
+// sourceOf identifies all that inSync depends on; ok is false where it cannot be told.
+func (w *Writer) sourceOf(k fieldset.Kind, s Status) (of fieldset.Source, ok bool) {
 	var paths string
 	if e, has := s.entry(); has {
 		var err error
 		if paths, err = e.Text(); err != nil {
-			return source{}, false
+			return fieldset.Source{}, false
 		}
 	}
 	h := fieldset.Hasher{Seed: w.seed}
 	sum := h.Join(h.Value(s.Content), h.Value(s.Object.Object["status"]))
 	sum = h.Join(sum, maphash.Comparable(h.Seed, [...]string{paths, s.Object.GetAPIVersion(), s.Object.GetKind()}))
-	return source{hash: sum, converter: k.Converter}, true
+	return fieldset.Source{Hash: sum, Converter: k.Converter}, true
 }

@@ -1,4 +1,4 @@
-package apply
+package statuswriter
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string
 	if len(s.Content) == 0 || len(rivals) == 0 {
 		return s.Content, nil, nil
 	}
-	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
+	kind, err := w.server.Kind(ctx, s.Object.GroupVersionKind())
 	if err != nil {
 		return nil, nil, err
 	}

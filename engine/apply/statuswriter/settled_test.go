@@ -1,9 +1,10 @@
-package apply
+package statuswriter
 
 import (
 	"testing"
 
 	"kanon.dev/kanon/engine/apply/applytest"
+	"kanon.dev/kanon/engine/apply/server"
 )
 
 // TestSettledStatus holds that a verdict on a status counts for what it was given on, and for nothing else.
@@ -17,10 +18,10 @@ func TestSettledStatus(t *testing.T) {
 		return Status{Object: live, Manager: manager, Content: map[string]any{"url": "here"}}
 	}
 	const held = `{"f:status": {"f:url": {}}}`
-	w := offline(t)
+	w := New(server.New(nil, &applytest.FakeSchemas{Known: applytest.Converter(t, applytest.Schemas)}, nil))
 	inSync := func(s Status) bool {
 		t.Helper()
-		is, err := w.statusInSync(t.Context(), s)
+		is, err := w.inSync(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,11 +32,11 @@ func TestSettledStatus(t *testing.T) {
 			t.Fatal("a status that is in place is not in sync")
 		}
 	}
-	kind, err := w.kinds.load(t.Context(), w.schemas, said("here", held).Object.GroupVersionKind())
+	kind, err := w.server.Kind(t.Context(), said("here", held).Object.GroupVersionKind())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if source, ok := w.sourceOfStatus(kind, said("here", held)); !ok || !w.settled.has(source) {
+	if source, ok := w.sourceOf(kind, said("here", held)); !ok || !w.settled.has(source) {
 		t.Error("the verdict is not remembered")
 	}
 
@@ -60,12 +61,11 @@ func TestSettledStatus(t *testing.T) {
 			t.Errorf("%s: what was in sync is not any more", name)
 		}
 	}
-	newer := &fakeSchemas{converter: applytest.Converter(t, applytest.Schemas)}
-	w.schemas = newer
-	if kind, err = w.kinds.load(t.Context(), w.schemas, said("here", held).Object.GroupVersionKind()); err != nil {
+	w.server = server.New(nil, &applytest.FakeSchemas{Known: applytest.Converter(t, applytest.Schemas)}, nil)
+	if kind, err = w.server.Kind(t.Context(), said("here", held).Object.GroupVersionKind()); err != nil {
 		t.Fatal(err)
 	}
-	if source, ok := w.sourceOfStatus(kind, said("here", held)); !ok || w.settled.has(source) {
+	if source, ok := w.sourceOf(kind, said("here", held)); !ok || w.settled.has(source) {
 		t.Error("a verdict counts for another schema")
 	}
 }

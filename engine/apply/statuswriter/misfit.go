@@ -1,4 +1,4 @@
-package apply
+package statuswriter
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/apply/server"
 )
 
 // A status that was set before the kind's definition changed may be of another type than the schema gives it now. The API server keeps
@@ -83,7 +85,7 @@ func (s Status) withoutMisfits(k fieldset.Kind) (Status, bool) {
 // removeMisfits removes the misfits from the object, in exactly the version that it has, and returns it as it is then; nil where there
 // are none.
 func (w *Writer) removeMisfits(ctx context.Context, s Status) (*unstructured.Unstructured, error) {
-	kind, err := w.kinds.load(ctx, w.schemas, s.Object.GroupVersionKind())
+	kind, err := w.server.Kind(ctx, s.Object.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +105,9 @@ func (w *Writer) removeMisfits(ctx context.Context, s Status) (*unstructured.Uns
 		}
 		operations = append(operations, fieldset.Operation{Op: "remove", Path: pointer.String()})
 	}
-	answer, err := w.patchSteps(ctx, s.GVR, ref, strict(s.Manager, false), operations, s.subresources()...)
+	answer, err := w.server.PatchSteps(ctx, s.GVR, ref, server.Strict(s.Manager, false), operations, s.subresources()...)
 	if err != nil {
-		return nil, targetError("remove what has another type from the status of", ref, err)
+		return nil, refusal.OfTarget("remove what has another type from the status of", ref, err)
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("removed what has another type from the status", "parent", ref.String())
 	return answer, nil

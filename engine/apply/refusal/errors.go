@@ -1,4 +1,4 @@
-package apply
+package refusal
 
 import (
 	"encoding/base64"
@@ -11,7 +11,6 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // NameConflictError says that an object of the child's name exists and is not ours. It is never touched.
@@ -129,22 +128,22 @@ func (e *ImmutableError) Error() string {
 func (e *ImmutableError) Unwrap() error { return e.Err }
 
 // Fields are those of which the API server refuses a change.
-func (e *ImmutableError) Fields() []string { return refusal.ImmutableFields(e.Err) }
+func (e *ImmutableError) Fields() []string { return ImmutableFields(e.Err) }
 
-// isReplaced reports whether the API server refused a write because the object is not the one, or not in the version, that it was for.
-func isReplaced(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || refusal.WrongUID(err)
+// IsReplaced reports whether the API server refused a write because the object is not the one, or not in the version, that it was for.
+func IsReplaced(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || WrongUID(err)
 }
 
-// targetError is the error for a write to an object last seen as ref that the API server answered with err, nil for none: a
+// OfTarget is the error for a write to an object last seen as ref that the API server answered with err, nil for none: a
 // *ReplacedError, an *InvalidError, or one that is worth another try and begins with verb.
-func targetError(verb string, ref mark.Ref, err error) error {
+func OfTarget(verb string, ref mark.Ref, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case isReplaced(err):
+	case IsReplaced(err):
 		return &ReplacedError{Ref: ref, Err: err}
-	case refusal.Permanent(err):
+	case Permanent(err):
 		return &InvalidError{Ref: ref, Err: err}
 	default:
 		return fmt.Errorf("%s %s: %w", verb, ref, err)
@@ -183,17 +182,15 @@ func (e *FieldConflictError) Error() string {
 	return fmt.Sprintf("%s: %s has another value, of field manager %s; %s", e.Ref, e.Path, e.Manager, e.Why)
 }
 
-func (c *Child) writeError(verb string, err error) error { return WriteError(verb, c.Object, err) }
-
-// WriteError tells permanent refusals of an object, an *InvalidError and a *NamespaceMissingError, from errors that are worth another
+// OfObject tells permanent refusals of an object, an *InvalidError and a *NamespaceMissingError, from errors that are worth another
 // try, which begin with verb.
-func WriteError(verb string, object *unstructured.Unstructured, err error) error {
+func OfObject(verb string, object *unstructured.Unstructured, err error) error {
 	ref := mark.RefOf(object)
 	ref.UID = ""
 	switch {
-	case refusal.LacksNamespace(err, ref.Namespace):
+	case LacksNamespace(err, ref.Namespace):
 		return &NamespaceMissingError{Ref: ref, Err: err}
-	case refusal.Permanent(err):
+	case Permanent(err):
 		return &InvalidError{Ref: ref, Err: err, Fields: invalidBase64(object)}
 	default:
 		return fmt.Errorf("%s %s: %w", verb, ref, err)

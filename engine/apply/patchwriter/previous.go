@@ -1,0 +1,102 @@
+package patchwriter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/apply/refusal"
+)
+
+// recordPrevious records the fields of a patch that have another value, which is to be restored later. It
+// returns the object as it is then. held is what the patch has already.
+func (w *Writer) recordPrevious(ctx context.Context, p Patch, held *fieldpath.Set) (*unstructured.Unstructured, error) {
+	list := patchset.PreviousOf(p.Object)
+	changed := false
+	var failed error
+	p.Content.Paths.Leaves().Iterate(func(path fieldpath.Path) {
+		if failed != nil {
+			return
+		}
+		t, err := p.previousOf(path.Copy(), held.Has(path))
+		if t == nil || err != nil {
+			failed = err
+			return
+		}
+		// Nobody of ours had the field alone, so what was remembered of it is older.
+		list = slices.DeleteFunc(list, func(o patchset.Previous) bool { return slices.Equal(o.Path, t.Path) })
+		list, changed = append(list, *t), true
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	if !changed || fieldset.IsSecret(p.Object) {
+		return p.Object, nil
+	}
+	return w.writePrevious(ctx, p, list)
+}
+
+// previousOf is what is to be recorded of a field that the patch sets; nil where that is nothing: where the field is not
+// there, has this value already, or is the patch's alone.
+func (p Patch) previousOf(path fieldpath.Path, held bool) (*patchset.Previous, error) {
+	there, found := patchset.LookUp(p.Object.Object, path)
+	wanted, _ := patchset.LookUp(p.Content.AsObject(), path)
+	if fields, isMap := wanted.(map[string]any); !found || path[len(path)-1].FieldName == nil || isMap && len(fields) == 0 ||
+		value.Equals(value.NewValueInterface(there), value.NewValueInterface(wanted)) {
+		return nil, nil
+	}
+	owner, patches := "", false
+	for _, name := range patchset.OwnersOf(p.Object, path) {
+		if name == p.Manager {
+			continue
+		}
+		if why := p.refuses(name); why != "" {
+			return nil, &refusal.FieldConflictError{Ref: mark.RefOf(p.Object), Path: fieldset.PathText(path), Manager: name, Why: why}
+		}
+		if strings.HasPrefix(name, patchset.Prefix) {
+			patches = true
+		} else {
+			owner = name
+		}
+	}
+	if owner == "" && (held || patches) {
+		return nil, nil // what was there before a patch had the field is remembered
+	}
+	t, err := patchset.NewPrevious(path, there, owner)
+	if err != nil {
+		return nil, fmt.Errorf("remember %s of %s: %w", fieldset.PathText(path), mark.RefOf(p.Object), err)
+	}
+	return &t, nil
+}
+
+func (p Patch) refuses(manager string) (why string) {
+	if p.Keeps != nil {
+		why = p.Keeps(manager)
+	}
+	if why == "" && p.Refuse {
+		why = "the patch has conflict: Refuse, so it does not change this"
+	}
+	return why
+}
+
+// writePrevious writes AnnotationTaken, in exactly the version seen.
+func (w *Writer) writePrevious(ctx context.Context, p Patch, list []patchset.Previous) (*unstructured.Unstructured, error) {
+	ref := mark.RefOf(p.Object)
+	text, err := fieldset.MarshalText(list)
+	if err != nil {
+		return nil, fmt.Errorf("encode the previous values of %s: %w", ref, err)
+	}
+	answer, err := w.server.PatchMetadata(ctx, p.GVR, ref, patchset.RestoreManager, map[string]any{
+		"uid": string(ref.UID), "resourceVersion": p.Object.GetResourceVersion(),
+		"annotations": map[string]any{patchset.AnnotationTaken: text},
+	})
+	return answer, refusal.OfTarget("record the previous values of", ref, err)
+}

@@ -1,0 +1,95 @@
+package patchwriter
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/apply/refusal"
+)
+
+// restore puts back what the patch took and sets no more, unless another patch has the field still, or somebody else
+// has it by now. It returns the object as it is then. held is what the patch has.
+func (w *Writer) restore(ctx context.Context, p Patch, held *fieldpath.Set) (*unstructured.Unstructured, error) {
+	list := patchset.PreviousOf(p.Object)
+	kept, returned := patchset.SplitPrevious(p.Object, p.Manager, p.Content, held)
+	if len(kept) == len(list) {
+		return p.Object, nil
+	}
+	live := p.Object
+	byOwner := map[string][]patchset.Previous{}
+	for _, t := range returned {
+		byOwner[t.Owner] = append(byOwner[t.Owner], t)
+	}
+	if len(byOwner) == 0 {
+		byOwner[""] = nil
+	}
+	for i, owner := range slices.Sorted(maps.Keys(byOwner)) {
+		if i > 0 { // the others stay recorded until they are restored
+			kept = slices.DeleteFunc(kept, func(k patchset.Previous) bool { return k.Owner == owner && patchset.ContainsPath(byOwner[owner], k) })
+		} else {
+			for other, list := range byOwner {
+				if other != owner {
+					kept = append(kept, list...)
+				}
+			}
+		}
+		answer, err := w.restoreTo(ctx, p, live, owner, byOwner[owner], kept)
+		if err != nil {
+			return nil, err
+		}
+		live = answer
+	}
+	return live, nil
+}
+
+// restoreTo puts fields back for one owner, whose they are then: in one request, which changes the values, moves the
+// ownership from the patch to the owner, and leaves in AnnotationTaken what is kept.
+func (w *Writer) restoreTo(ctx context.Context, p Patch, live *unstructured.Unstructured, owner string, list, kept []patchset.Previous) (*unstructured.Unstructured, error) {
+	ref := mark.RefOf(live)
+	owner = cmp.Or(owner, patchset.RestoreManager)
+	operations := []fieldset.Operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: live.GetResourceVersion()}}
+	paths := &fieldpath.Set{}
+	for _, t := range list {
+		path, _ := t.Fields()
+		pointer, ok := fieldset.PointerTo(live.Object, path)
+		if !ok {
+			continue // what held it is gone
+		}
+		operations = append(operations, fieldset.Operation{Op: "add", Path: pointer, Value: t.Value})
+		paths.Insert(path)
+	}
+	annotation := "/metadata/annotations/" + fieldset.EscapePointer(patchset.AnnotationTaken)
+	if len(kept) == 0 {
+		operations = append(operations, fieldset.Operation{Op: "remove", Path: annotation})
+	} else {
+		text, err := fieldset.MarshalText(kept)
+		if err != nil {
+			return nil, fmt.Errorf("encode the previous values of %s: %w", ref, err)
+		}
+		operations = append(operations, fieldset.Operation{Op: "replace", Path: annotation, Value: text})
+	}
+	if !paths.Empty() {
+		entries, err := patchset.MoveOwnership(live, p.Manager, owner, paths)
+		if err != nil {
+			return nil, fmt.Errorf("rewrite managedFields of %s: %w", ref, err)
+		}
+		operations = append(operations, fieldset.Operation{Op: "replace", Path: "/metadata/managedFields", Value: entries})
+	}
+	answer, err := w.server.PatchSteps(ctx, p.GVR, ref, metav1.PatchOptions{FieldManager: owner}, operations)
+	if err != nil {
+		return nil, refusal.OfTarget("restore the previous values of", ref, err)
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("restored the previous values", "target", ref.String(), "owner", owner)
+	return answer, nil
+}

@@ -1,0 +1,157 @@
+package patchwriter
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/apply/reserved"
+	"kanon.dev/kanon/engine/apply/server"
+	"kanon.dev/kanon/wire"
+)
+
+// Part prepares what a parent sets: object has apiVersion, kind and the fields, and is not changed.
+//
+// The error is an *refusal.InvalidError when the fields do not fit the kind's schema; any other error is worth another try.
+func (w *Writer) Part(ctx context.Context, object *unstructured.Unstructured) (*patchset.Part, error) {
+	return server.ByNewestSchema(ctx, w.server, object, mark.RefOf(object), func() (*patchset.Part, error) {
+		gvk := object.GroupVersionKind()
+		kind, err := w.server.Kind(ctx, gvk)
+		if err != nil {
+			return nil, err
+		}
+		return patchset.NewPart(kind, kind.Normalise(object, w.server.HasStatus(gvk)))
+	})
+}
+
+// Writer compares and writes patches. It is safe for concurrent use.
+type Writer struct {
+	server   *server.API
+	reserved reserved.Objects
+	// seed is the state of patches is hashed with.
+	seed maphash.Seed
+
+	mu sync.Mutex
+	// known has, by the UID of a target, a hash of the entry of each manager after its last write, with what it set. Guarded by mu.
+	known map[types.UID]map[string]uint64
+}
+
+// New returns a Writer that never writes to the objects that are reserved.
+func New(to *server.API, r reserved.Objects) *Writer {
+	return &Writer{server: to, reserved: r, seed: maphash.MakeSeed(), known: map[types.UID]map[string]uint64{}}
+}
+
+// Patch is what one manager has to set in an object.
+type Patch struct {
+	// GVR is where the object is.
+	GVR schema.GroupVersionResource
+	// Object is the newest known state of the object; read-only.
+	Object *unstructured.Unstructured
+	// Manager is the field manager, see patchset.Manager.
+	Manager string
+	// Content is what is to be set; nil: nothing, so that all that the manager ever set is released.
+	Content *patchset.Part
+	// Refuse keeps fields that other managers have with other values as they are.
+	Refuse bool
+	// Keeps gives the reason why a manager keeps a field, with Refuse or without; empty where a patch may take it. nil: all may be
+	// taken.
+	Keeps func(manager string) string
+}
+
+// Sync brings what a patch sets in an object up to date. An object in which it is in place costs no request, another
+// one an apply. Before the first apply that takes a field with another value, that value is remembered in the object
+// (AnnotationTaken), which costs a request of its own; and one that was recorded is restored before the apply that
+// releases its field, so that the field never has a default in between.
+//
+// The error is a *refusal.ReplacedError when the object is gone, was replaced, or has changed since (read it again), a
+// *refusal.FieldConflictError when a field is not to be taken, an *refusal.InvalidError when the API server refuses what comes out; any other
+// error is worth another try.
+func (w *Writer) Sync(ctx context.Context, p Patch) (live *unstructured.Unstructured, written bool, err error) {
+	if err := w.mayWrite(p); err != nil {
+		return nil, false, err
+	}
+	before := p.Object
+	live, err = w.syncSharedList(ctx, p)
+	if err != nil {
+		return nil, false, err
+	}
+	p.Object = live
+	held, _ := patchset.PatchEntry(p.Object, p.Manager)
+	nothing := held == nil && (p.Content == nil || p.Content.Paths.Empty())
+	if held == nil {
+		held = &fieldpath.Set{}
+	}
+	if nothing {
+		// What was recorded for an apply that never came must not be restored one day.
+		if live, err = w.restore(ctx, p, held); err != nil {
+			return nil, false, err
+		}
+	}
+	if nothing || w.inSync(p, held) {
+		return live, live != before, nil
+	}
+	if live, err = w.restore(ctx, p, held); err != nil {
+		return nil, false, err
+	}
+	p.Object = live
+	if p.Content != nil {
+		if live, err = w.recordPrevious(ctx, p, held); err != nil {
+			return nil, false, err
+		}
+		p.Object = live
+	}
+	version := ""
+	if p.Content != nil && !p.Content.Paths.Difference(held).Empty() {
+		version = live.GetResourceVersion() // what it takes is what was read
+	}
+	answer, err := w.apply(ctx, p, version)
+	if err != nil {
+		return nil, false, err
+	}
+	w.remember(p, answer)
+	return answer, true, nil
+}
+
+// apply is one server-side apply to exactly the object seen, which it never creates; with version only to that
+// resourceVersion of it.
+func (w *Writer) apply(ctx context.Context, p Patch, version string) (*unstructured.Unstructured, error) {
+	ref := mark.RefOf(p.Object)
+	content := map[string]any{}
+	if p.Content != nil {
+		content = maps.Clone(p.Content.AsObject())
+	}
+	metadata, _ := content["metadata"].(map[string]any)
+	if metadata = maps.Clone(metadata); metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["name"], metadata["uid"] = ref.Name, string(ref.UID)
+	if ref.Namespace != "" {
+		metadata["namespace"] = ref.Namespace
+	}
+	if version != "" {
+		metadata["resourceVersion"] = version
+	}
+	content["apiVersion"], content["kind"], content["metadata"] = p.Object.GetAPIVersion(), p.Object.GetKind(), metadata
+	body, err := wire.AppendJSON(nil, content)
+	if err != nil {
+		return nil, fmt.Errorf("encode the patch of %s: %w", ref, err)
+	}
+	answer, err := w.server.Resource(p.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body,
+		server.Strict(p.Manager, !p.Refuse || p.Content == nil))
+	if err != nil {
+		return nil, refusal.OfTarget("patch", ref, err)
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("patched", "object", ref.String(), "manager", p.Manager)
+	return answer, nil
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/apply/refusal"
+)
+
+// Resource is the client for one object's kind and namespace.
+func (a *API) Resource(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	return a.client.Resource(gvr).Namespace(namespace)
+}
+
+// Strict are the options of a patch by a manager that refuses unknown fields; force has an apply take fields from other managers.
+func Strict(manager string, force bool) metav1.PatchOptions {
+	options := metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict}
+	if force {
+		options.Force = &force
+	}
+	return options
+}
+
+// PatchMetadata merges metadata into that of an object, and returns the object and the API server's own error.
+func (a *API) PatchMetadata(
+	ctx context.Context, gvr schema.GroupVersionResource, ref mark.Ref, manager string, metadata map[string]any,
+) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, fmt.Errorf("encode the metadata of %s: %w", ref, err)
+	}
+	return a.Resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, Strict(manager, false))
+}
+
+// PatchSteps sends a JSON patch, and returns the object and the API server's own error.
+func (a *API) PatchSteps(
+	ctx context.Context, gvr schema.GroupVersionResource, ref mark.Ref, options metav1.PatchOptions, steps []fieldset.Operation, subresources ...string,
+) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(steps)
+	if err != nil {
+		return nil, fmt.Errorf("encode a patch of %s: %w", ref, err)
+	}
+	return a.Resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, body, options, subresources...)
+}
+
+// Reread reads the object live again. A *refusal.ReplacedError says that it is gone or has another UID now.
+func (a *API) Reread(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ref := mark.RefOf(live)
+	fresh, err := a.Resource(gvr, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &refusal.ReplacedError{Ref: ref, Err: err}
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", ref, err)
+	case fresh.GetUID() != ref.UID:
+		return nil, &refusal.ReplacedError{Ref: ref, Err: fmt.Errorf("it has UID %s now", fresh.GetUID())}
+	default:
+		return fresh, nil
+	}
+}

@@ -1,0 +1,146 @@
+package statuswriter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
+)
+
+// Held is what the manager said last, as far as it still holds it, with the values that the object has now; nil
+// when that is nothing. The content of s does not matter. The result shares no memory with the object. The error is that
+// the schema could not be loaded, or that the status does not fit it.
+func (w *Writer) Held(ctx context.Context, s Status) (map[string]any, error) {
+	live, paths, err := w.statusAndPaths(ctx, s)
+	if live == nil || err != nil {
+		return nil, err
+	}
+	return runtime.DeepCopyJSON(statusIn(live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()))), nil
+}
+
+// statusAndPaths are the status of s.Object and the paths of it that the manager holds; nil where it has no entry.
+func (w *Writer) statusAndPaths(ctx context.Context, s Status) (live *typed.TypedValue, paths *fieldpath.Set, err error) {
+	e, ok := s.entry()
+	if !ok {
+		return nil, nil, nil
+	}
+	kind, err := w.server.Kind(ctx, s.Object.GroupVersionKind())
+	if err != nil {
+		return nil, nil, err
+	}
+	if paths, err = e.Fields(); err != nil {
+		return nil, nil, err
+	}
+	if live, err = s.typedStatus(kind); err != nil {
+		if without, ok := s.withoutMisfits(kind); ok {
+			live, err = without.typedStatus(kind)
+		}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the status of %s: %w", mark.RefOf(s.Object), fieldset.OneLine(err))
+	}
+	return live, paths, nil
+}
+
+// statusIn is the status in a typed object.
+func statusIn(v *typed.TypedValue) map[string]any {
+	object, _ := v.AsValue().Unstructured().(map[string]any)
+	status, _ := object["status"].(map[string]any)
+	return status
+}
+
+// Others is the status of s.Object without what the manager of s holds of it, and without what is empty then; the
+// content of s does not matter. It may share memory with the object. The error is that the schema could not be loaded, or
+// that the status does not fit it.
+func (w *Writer) Others(ctx context.Context, s Status) (map[string]any, error) {
+	live, paths, err := w.statusAndPaths(ctx, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case live == nil:
+		status, _ := s.Object.Object["status"].(map[string]any)
+		return withoutEmpty(status), nil
+	}
+	return withoutEmpty(statusIn(live.RemoveItems(paths))), nil
+}
+
+// withoutEmpty leaves out the fields, at any depth, that hold nothing.
+func withoutEmpty(fields map[string]any) map[string]any {
+	left := make(map[string]any, len(fields))
+	for name, value := range fields {
+		switch v := value.(type) {
+		case nil:
+			continue
+		case map[string]any:
+			if v = withoutEmpty(v); len(v) == 0 {
+				continue
+			}
+			value = v
+		case []any:
+			if len(v) == 0 {
+				continue
+			}
+		}
+		left[name] = value
+	}
+	return left
+}
+
+// entry is the manager's entry in managedFields.
+func (s Status) entry() (fieldset.Entry, bool) {
+	entries := fieldset.EntriesOf(s.Object)
+	i := slices.IndexFunc(entries, func(e fieldset.Entry) bool {
+		return e.Manager == s.Manager && e.Operation == fieldset.OperationApply &&
+			e.APIVersion == s.Object.GetAPIVersion() && (e.Subresource == "status") == s.Subresource
+	})
+	if i < 0 {
+		return fieldset.Entry{}, false
+	}
+	return entries[i], true
+}
+
+// HoldsConditions reports whether the manager of s wrote the list of conditions as a whole, and nobody has since.
+func HoldsConditions(s Status) bool {
+	return heldBy(s.Object, s.Manager).Has(fieldpath.MakePathOrDie("status", "conditions"))
+}
+
+// heldBy are the paths that a manager holds.
+func heldBy(obj *unstructured.Unstructured, manager string) *fieldpath.Set {
+	return fieldset.Held(obj, func(e fieldset.Entry) bool { return e.Manager == manager })
+}
+
+// HeldByAnother reports whether a manager other than the one given, one for which counts is true, holds a field of the
+// condition of one of those types in the status of obj that the one given does not hold. Such a condition was taken over, or was
+// never the given one's to write. Fields that both hold, because both said the same, decide nothing.
+func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool, conditionTypes ...string) bool {
+	own := heldBy(obj, manager)
+	others := fieldset.Held(obj, func(e fieldset.Entry) bool { return e.Manager != manager && counts(e.Manager) })
+	return slices.ContainsFunc(conditionTypes, func(conditionType string) bool {
+		return slices.ContainsFunc(conditionPaths(conditionType), func(path fieldpath.Path) bool {
+			return others.Has(path) && !own.Has(path)
+		})
+	})
+}
+
+// HoldsCondition reports whether a manager holds a field of the condition of that type in the status of obj.
+func HoldsCondition(obj *unstructured.Unstructured, manager, conditionType string) bool {
+	return slices.ContainsFunc(conditionPaths(conditionType), heldBy(obj, manager).Has)
+}
+
+// conditionPaths are the paths of what a condition says.
+func conditionPaths(conditionType string) []fieldpath.Path {
+	condition := fieldpath.MakePathOrDie("status", "conditions", fieldpath.KeyByFields("type", conditionType))
+	names := []string{"status", "reason", "message", "observedGeneration", "lastTransitionTime"}
+	paths := make([]fieldpath.Path, len(names))
+	for i := range names {
+		paths[i] = append(condition.Copy(), fieldpath.PathElement{FieldName: &names[i]})
+	}
+	return paths
+}

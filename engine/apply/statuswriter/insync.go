@@ -1,0 +1,77 @@
+package statuswriter
+
+import (
+	"context"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+)
+
+// appliedThrough is the subresource that the manager's entry was applied through, in any version of the API; none is true where
+// the manager has no entry.
+func (s Status) appliedThrough() (subresource string, none bool) {
+	for _, e := range fieldset.EntriesOf(s.Object) {
+		if e.Manager == s.Manager && e.Operation == fieldset.OperationApply {
+			return e.Subresource, false
+		}
+	}
+	return "", true
+}
+
+// inSync reports whether the manager holds exactly the paths of the content and the object has its values.
+func (w *Writer) inSync(ctx context.Context, s Status) (bool, error) {
+	kind, err := w.server.Kind(ctx, s.Object.GroupVersionKind())
+	if err != nil {
+		return false, err
+	}
+	source, known := w.sourceOf(kind, s)
+	if known && w.settled.has(source) {
+		return true, nil
+	}
+	inSync := s.isInPlace(kind)
+	if known && inSync {
+		w.settled.add(source)
+	}
+	return inSync, nil
+}
+
+// isInPlace reports what inSync does, by a schema. What cannot be compared is not in place: the API server says better what
+// does not fit.
+func (s Status) isInPlace(k fieldset.Kind) bool {
+	wanted, err := k.Converter.ObjectToTyped(s.desired())
+	if err != nil {
+		return false
+	}
+	paths, err := wanted.ToFieldSet()
+	if err != nil || !s.holds(paths.Difference(fieldset.IdentityPaths())) {
+		return false
+	}
+	live, err := s.typedStatus(k)
+	if err != nil {
+		return false
+	}
+	difference, err := wanted.Compare(live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()))
+	return err == nil && difference.IsSame()
+}
+
+// typedStatus reads the status of the object; but for its name the rest of it is left out.
+func (s Status) typedStatus(k fieldset.Kind) (*typed.TypedValue, error) {
+	s.Content = nil
+	live := s.desired()
+	if status, ok := s.Object.Object["status"]; ok {
+		live.Object["status"] = status
+	}
+	return k.Converter.ObjectToTyped(live, typed.AllowDuplicates)
+}
+
+// holds reports whether the manager's entry has exactly these paths.
+func (s Status) holds(paths *fieldpath.Set) bool {
+	e, ok := s.entry()
+	if !ok {
+		return paths.Empty()
+	}
+	held, err := e.Fields()
+	return err == nil && held.Equals(paths)
+}

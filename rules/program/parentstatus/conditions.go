@@ -1,0 +1,50 @@
+package parentstatus
+
+import (
+	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// ConditionTemplate is one of spec.conditions.
+type ConditionTemplate struct {
+	Type string
+	// Path is its place for messages.
+	Path   string
+	Status template.Template
+	// Reason and Message are nil if they were left out.
+	Reason, Message template.Template
+}
+
+// Condition is one condition that the rule says of its parent.
+type Condition struct {
+	Type    string
+	Status  string // True, False or Unknown
+	Reason  string
+	Message string
+	// Held is true where the condition waits or failed: what the parent has of
+	// that type stays, and the other fields are empty.
+	Held bool
+}
+
+// Render gives a condition its values. Paths of problems are below the condition.
+func (c *ConditionTemplate) Render(s template.Scope) (out Condition, p *template.Problem) {
+	out = Condition{Type: c.Type, Reason: c.Type}
+	if out.Status, p = template.ConditionStatusOf(c.Status, s); p != nil {
+		return out, p.Under("status")
+	}
+	if c.Reason != nil {
+		if out.Reason, p = template.ReasonOf(c.Reason, s, syntax.MaxConditionReason); p != nil {
+			return out, p.Under("reason")
+		}
+	}
+	if c.Message == nil {
+		return out, nil
+	}
+	if out.Message, p = template.TextOf(c.Message, s); p != nil {
+		return out, p.Under("message")
+	}
+	if len(out.Message) > syntax.MaxConditionMessage {
+		return out, template.Failure("has %d bytes, and a condition takes %d", len(out.Message), syntax.MaxConditionMessage).Under("message")
+	}
+	return out, nil
+}
