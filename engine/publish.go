@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,12 +37,15 @@ type publisher struct {
 	planner *removal.Planner
 	// awaiting has the rules whose informers fill before the engine leads.
 	awaiting map[string]*operator.Operator
+	// removals has which removals of rules wait.
+	removals removals
 }
 
 func newPublisher(e *Engine) *publisher {
 	return &publisher{
 		engine: e, known: make(map[string]*operator.Operator),
-		planner: removal.NewPlanner(catalog.CompilerKinds(e.options.Mapper), e.records, e.covers),
+		planner:  removal.NewPlanner(catalog.CompilerKinds(e.options.Mapper), e.records, e.covers),
+		removals: removals{since: make(map[string]time.Time), reported: make(map[string]string)},
 	}
 }
 
@@ -91,7 +95,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	}
 	plan.ShareInformers(plansOf(ops), plansOf(started))
 	after := operator.NewSet(ops)
-	after.Rules, after.Paused = idsOf(c, all, e.options.Namespace), paused(all, e.options.Namespace)
+	after.Rules, after.Paused = e.idsOf(c, all), paused(all, e.options.Namespace)
 	e.running.Store(after)
 	for _, op := range started {
 		e.noteLeft(before.ByID[op.ID], op)
@@ -120,14 +124,21 @@ func plansOf(ops []*operator.Operator) []*plan.Plan {
 	return plans
 }
 
-// idsOf has the ids of all rules that exist; nil if there may be others.
-func idsOf(c *catalog.Catalog, all []catalog.Rule, own string) map[string]bool {
-	if !c.IsCompleteIn(own) {
+// idsOf has the ids of all rules that exist; nil if there may be others. A rule of a namespace with a text that cannot be read counts
+// as existing as long as it has a record.
+func (e *Engine) idsOf(c *catalog.Catalog, all []catalog.Rule) map[string]bool {
+	if !c.IsCompleteIn(e.options.Namespace) {
 		return nil
 	}
 	ids := make(map[string]bool, len(all))
 	for _, rule := range all {
 		ids[rule.ID] = true
+	}
+	recorded, _ := e.records.Names()
+	for id, name := range recorded {
+		if c.Refused(id) || !c.IsCompleteIn(name.Namespace) {
+			ids[id] = true
+		}
 	}
 	return ids
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine"
@@ -24,13 +23,13 @@ type tenant struct {
 
 // newTenant makes a world in which Kanon, which has all rights, runs the rules of home as well, and gives their ServiceAccount all
 // rights there.
-func newTenant(t *testing.T) *tenant {
+func newTenant(t *testing.T, tweaks ...func(*engine.Options)) *tenant {
 	t.Helper()
 	w := newWorld(t)
 	w.define("Note")
 	v := &tenant{world: w, user: "system:serviceaccount:" + w.home + ":kanon-tenant"}
 	w.allow(w.home, "tenant", v.user, `[{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)
-	w.run(func(o *engine.Options) { o.Sources = append(o.Sources, source.NewConfigMaps(o.Client, w.home)) })
+	w.run(append(tweaks, func(o *engine.Options) { o.Sources = append(o.Sources, source.NewConfigMaps(o.Client, w.home)) })...)
 	return v
 }
 
@@ -220,9 +219,9 @@ func TestTenantWithoutRights(t *testing.T) {
 	if n := v.get(v.resource("Note"), v.home, "one"); field(n, "status") != nil {
 		t.Errorf("the parent has a status: %v", field(n, "status"))
 	}
-	if err := v.client.Resource(configMaps).Namespace(v.home).Delete(t.Context(), "note", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	// It has nothing, so nothing is in the way of its removal.
+	v.delete(configMaps, v.home, "note")
+	v.awaitGone(configMaps, v.kanon, v.recordOfTenant("note"))
 }
 
 // A tenant's rule ends with its parent: what Kanon looks for then is in the tenant's namespace.

@@ -73,6 +73,7 @@ func (op *Operator) UpdateRecord(r *record.Record) {
 	if op.Removal != nil {
 		return // it creates nothing
 	}
+	r.Removal = ""
 	r.Rule, r.Origin, r.OnRuleDeletion = op.Name.String(), op.Origin, op.Program.OnRuleDeletion
 	r.ServiceAccountName, r.Confined = op.Program.ServiceAccountName, op.Program.Confined
 	r.ConditionPrefix, r.Conditions = op.Program.ConditionPrefix, op.Program.ConditionTypes()
