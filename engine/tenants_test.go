@@ -133,7 +133,7 @@ func TestTenantRuleThatComputesTooMuch(t *testing.T) {
 	t.Parallel()
 	v := newTenant(t)
 	elsewhere := controlplanetest.Namespace(t, v.config)
-	v.create(configMaps, v.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: prize, namespace: "+elsewhere+"}, data: {text: the-prize}}"))
+	v.create(configMaps, v.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: prize, namespace: "+elsewhere+", labels: {a: prize}}, data: {text: the-prize}}"))
 	v.tenantRule("child", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -167,13 +167,33 @@ spec:
 	for _, name := range []string{"child", "lookup", "patch"} {
 		v.reports(name, `"ready":true`)
 	}
+	for name, spec := range map[string]string{
+		"Selected": `lookups: [{id: far, apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {a: "${parent.spec.name}"}}, namespace: "${parent.spec.namespace}"}]
+  status: {selected: "${lookups.far[0].data.text}"}`,
+		"Each": `lookups: [{id: far, forEach: [{name: n, in: "${[parent.spec.name]}"}], apiVersion: v1, kind: ConfigMap, name: "${n}", namespace: "${parent.spec.namespace}"}]
+  status: {each: "${lookups.far[0].data.text}"}`,
+		"Selecting": `patches: [{id: far, target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {a: "${parent.spec.name}"}}, namespace: "${parent.spec.namespace}"}, template: {data: {text: taken}}}]`,
+		"Finalizing": `finalize:
+    until: ${children.far.data.done == "yes"}
+    children: [{id: far, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.spec.name}", namespace: "${parent.spec.namespace}"}}}]`,
+	} {
+		rule := strings.ToLower(name)
+		v.tenantRule(rule, "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: "+rule+"}\nspec:\n  conditionPrefix: "+name+"\n  parent: {apiVersion: $GROUP/v1, kind: Note}\n  "+spec+"\n")
+		v.reports(rule, `"ready":true`)
+	}
 	before := len(v.requests.since(0))
 	v.parent("Note", "far", "{name: prize, namespace: "+elsewhere+"}")
-	for _, condition := range []string{"ChildReady", "LookupReady", "PatchReady"} {
+	saysConfined := func(condition string) {
+		t.Helper()
 		v.await(v.resource("Note"), v.home, "far", condition+" says that the rule is confined", func(obj *unstructured.Unstructured) bool {
 			return strings.Contains(conditionField(obj, condition, "message"), "confined to namespace "+v.home)
 		})
 	}
+	for _, condition := range []string{"ChildReady", "LookupReady", "PatchReady", "SelectedReady", "EachReady", "SelectingReady"} {
+		saysConfined(condition)
+	}
+	v.delete(v.resource("Note"), v.home, "far")
+	saysConfined("FinalizingReady")
 	if text := fmt.Sprint(v.get(v.resource("Note"), v.home, "far").Object); strings.Contains(text, "the-prize") {
 		t.Errorf("the parent has what is elsewhere: %s", text)
 	}
