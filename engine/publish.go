@@ -168,6 +168,7 @@ func (e *Engine) begin(log logr.Logger, before *operator.Set, ops, started []*op
 	for _, op := range started {
 		e.patches.Expect(op)
 		if op.Removal != nil {
+			e.parents.SetDenied(seekKey(op), "") // what the rule could not do is no reason for its removal to wait
 			log.Info("cleaning up after a rule", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.Removal.Children)
 		} else {
 			logStart(log, before.ByID[op.ID], op)
@@ -246,8 +247,8 @@ func (e *Engine) enqueueAll(op *operator.Operator) {
 	for k := range keys {
 		e.queue.AddPatient(k)
 	}
-	if e.mustFindHiddenParents(op) {
-		e.queue.AddPatient(hiddenParentsKey(op))
+	if e.mustSeek(op) {
+		e.queue.AddPatient(seekKey(op))
 	}
 }
 
@@ -346,9 +347,11 @@ func (p *publisher) addDenied(c *catalog.Catalog, failing map[string]catalog.Fai
 		if parents == 0 {
 			continue
 		}
-		account := op.Identity.ServiceAccount
-		message := fmt.Sprintf("%s (for %d of its parents)\nto grant what the rule needs: kanon rbac %s --service-account %s | kubectl apply -f -",
-			what, parents, cmp.Or(op.Origin.Path, "FILE"), account)
+		if !op.Identity.Confined { // how many objects there are that a tenant may not read is not for the tenant
+			what += fmt.Sprintf(" (for %d of its parents)", parents)
+		}
+		message := fmt.Sprintf("%s\nto grant what the rule needs: kanon rbac %s --service-account %s | kubectl apply -f -",
+			what, cmp.Or(op.Origin.Path, "FILE"), op.Identity.ServiceAccount)
 		failing[id] = catalog.Failure{Reason: conditions.ReasonForbidden, Message: message}
 	}
 }

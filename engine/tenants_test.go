@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/internal/controlplanetest"
 )
@@ -242,6 +243,35 @@ func TestTenantWithoutRights(t *testing.T) {
 	// It has nothing, so nothing is in the way of its removal.
 	v.delete(configMaps, v.home, "note")
 	v.awaitGone(configMaps, v.kanon, v.recordOfTenant("note"))
+}
+
+// What is reported on a tenant's rule does not depend on objects that its ServiceAccount may not read: by the labels that a rule selects, a
+// tenant would learn which there are. Once the ServiceAccount may read them, the rule reconciles and counts them.
+func TestTenantLearnsNothingOfParents(t *testing.T) {
+	t.Parallel()
+	v := newTenant(t)
+	selecting := func(name string) string {
+		return strings.NewReplacer("name: note", "name: "+name, "spec:\n", "spec:\n  serviceAccountName: later\n  conditionPrefix: "+strings.ToUpper(name)+"\n",
+			"kind: Note}", "kind: Note, selector: {matchLabels: {pin: "+name+"}}}", `"${parent.metadata.name}"`, "child-"+name).Replace(tenantNote)
+	}
+	v.create(v.resource("Note"), v.object("{apiVersion: $GROUP/v1, kind: Note, metadata: {name: secret, namespace: "+v.home+", labels: {pin: right}}}"))
+	var reports []string
+	for _, name := range []string{"right", "wrong"} {
+		v.tenantRule(name, selecting(name))
+		v.reports(name, `"reason":"Forbidden"`)
+	}
+	v.quiet()
+	for _, name := range []string{"right", "wrong"} {
+		text := v.get(configMaps, v.home, name).GetAnnotations()[source.AnnotationStatus]
+		reports = append(reports, strings.NewReplacer(name, "", mark.RuleID(v.kanon, v.home, name), "").Replace(text))
+	}
+	if reports[0] != reports[1] {
+		t.Errorf("the reports differ:\n%s\n%s", reports[0], reports[1])
+	}
+	v.allow(v.home, "later", "system:serviceaccount:"+v.home+":later", `[{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)
+	v.reports("right", `"ready":true`)
+	v.reports("wrong", `"ready":true`)
+	v.await(configMaps, v.home, "child-right", "is made", exists)
 }
 
 // A tenant's rule ends with its parent: what Kanon looks for then is in the tenant's namespace.

@@ -138,11 +138,9 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
 	case k.Patch != "":
 		return e.patches.Reconcile(ctx, op, k, ready)
 	case ready && k.IsSeek():
-		return e.findHiddenParents(ctx, op)
+		return e.seek(ctx, op)
 	case ready:
 		return e.reconciler.Reconcile(ctx, op, k)
-	case op != nil && k.IsSeek():
-		op.Searched.Store(false) // so that its start searches again
 	}
 	return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start enqueues every parent
 }

@@ -90,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 	if err := r.checkParentReads(ctx, op, parent); err != nil && !r.hasNothingToRemove(op, k, parent) {
 		r.Guard.Doubt(op, k, r.childrenOf(op, k))
 		r.Patches.ContributeUnknown(patching.Contributor{Op: op, Key: k, Parent: parent, Provenance: &feedback.Provenance{}})
-		return unread(err)
+		return r.unread(op, err)
 	}
 	if op.Removal != nil {
 		return r.cleanUpRemoved(ctx, op, k, parent)
