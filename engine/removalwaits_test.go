@@ -16,10 +16,8 @@ import (
 	"kanon.dev/kanon/engine/record"
 )
 
-// recordOfTenant is the name of the record of a rule of the tenant.
-func (v *tenant) recordOfTenant(rule string) string {
-	return record.NamePrefix + mark.RuleID(v.kanon, v.home, rule)
-}
+// recordOfNote is the name of the record of the tenant's rule note.
+func (v *tenant) recordOfNote() string { return record.NamePrefix + mark.RuleID(v.kanon, v.home, "note") }
 
 // takeRights takes all rights from the ServiceAccount of the tenant's rules, and giveRights gives them back.
 func (v *tenant) takeRights() {
@@ -65,7 +63,7 @@ func TestRemovalWithoutRights(t *testing.T) {
 	v.await(v.resource("Note"), v.home, "one", "is ready", isTrue("Ready"))
 	v.takeRights()
 	v.delete(configMaps, v.home, "note")
-	v.await(configMaps, v.kanon, v.recordOfTenant("note"), "says what the removal waits for", removalWaits(v.home+"/kanon-tenant"))
+	v.await(configMaps, v.kanon, v.recordOfNote(), "says what the removal waits for", removalWaits(v.home+"/kanon-tenant"))
 	v.awaitEvent(v.home, "note", "RemovalWaits")
 	if got := v.waits(); len(got) != 1 || got[0] != v.home+"/note" {
 		t.Errorf("the removals that wait are %v", got)
@@ -76,7 +74,7 @@ func TestRemovalWithoutRights(t *testing.T) {
 	v.giveRights()
 	v.awaitGone(configMaps, v.home, "one")
 	v.await(v.resource("Note"), v.home, "one", "has no status", hasNoStatus)
-	v.awaitGone(configMaps, v.kanon, v.recordOfTenant("note"))
+	v.awaitGone(configMaps, v.kanon, v.recordOfNote())
 	if got := v.waits(); len(got) != 0 {
 		t.Errorf("at the end, the removals that wait are %v", got)
 	}
@@ -91,8 +89,8 @@ func TestRemovalThatIsGivenUp(t *testing.T) {
 	v.await(v.resource("Note"), v.home, "one", "is ready", isTrue("Ready"))
 	v.takeRights()
 	v.delete(configMaps, v.home, "note")
-	v.await(configMaps, v.kanon, v.recordOfTenant("note"), "says how to give up", removalWaits("delete ConfigMap "+v.kanon+"/"+v.recordOfTenant("note")))
-	v.delete(configMaps, v.kanon, v.recordOfTenant("note"))
+	v.await(configMaps, v.kanon, v.recordOfNote(), "says how to give up", removalWaits("delete ConfigMap "+v.kanon+"/"+v.recordOfNote()))
+	v.delete(configMaps, v.kanon, v.recordOfNote())
 	v.until("the rule is forgotten", func() bool {
 		for _, rule := range v.engine.Stats().Rules {
 			if rule.Removed {
@@ -106,7 +104,7 @@ func TestRemovalThatIsGivenUp(t *testing.T) {
 	if v.get(configMaps, v.home, "one").GetDeletionTimestamp() != nil {
 		t.Error("a child of a rule that was given up is deleted")
 	}
-	if _, err := v.client.Resource(configMaps).Namespace(v.kanon).Get(t.Context(), v.recordOfTenant("note"), metav1.GetOptions{}); err == nil {
+	if _, err := v.client.Resource(configMaps).Namespace(v.kanon).Get(t.Context(), v.recordOfNote(), metav1.GetOptions{}); err == nil {
 		t.Error("the record exists again")
 	}
 }

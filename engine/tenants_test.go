@@ -242,7 +242,7 @@ func TestTenantWithoutRights(t *testing.T) {
 	}
 	// It has nothing, so nothing is in the way of its removal.
 	v.delete(configMaps, v.home, "note")
-	v.awaitGone(configMaps, v.kanon, v.recordOfTenant("note"))
+	v.awaitGone(configMaps, v.kanon, v.recordOfNote())
 }
 
 // What is reported on a tenant's rule does not depend on objects that its ServiceAccount may not read: by the labels that a rule selects, a

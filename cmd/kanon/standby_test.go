@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,9 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"kanon.dev/kanon/internal/controlplanetest"
@@ -165,14 +164,16 @@ func awaitLine(t *testing.T, process *kanontest.Process, text string) {
 // awaitReady waits until a kanon has all in memory that it needs to take over.
 func awaitReady(t *testing.T, process *kanontest.Process) {
 	t.Helper()
-	body := ""
-	ready := func(context.Context) (bool, error) {
-		var code int
-		code, body = process.Fetch(t, "health", "/readyz?verbose", "")
-		return code == http.StatusOK, nil
-	}
-	if err := wait.PollUntilContextTimeout(t.Context(), fetchPause, fetchPatience, true, ready); err != nil {
-		t.Fatalf("it is never ready:\n%s", body)
+	again := time.NewTicker(fetchPause)
+	defer again.Stop()
+	for deadline := time.Now().Add(fetchPatience); ; <-again.C {
+		code, body := process.Fetch(t, "health", "/readyz?verbose", "")
+		if code == http.StatusOK {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it is never ready:\n%s", body)
+		}
 	}
 }
 
