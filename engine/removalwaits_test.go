@@ -17,7 +17,9 @@ import (
 )
 
 // recordOfNote is the name of the record of the tenant's rule note.
-func (v *tenant) recordOfNote() string { return record.NamePrefix + mark.RuleID(v.kanon, v.home, "note") }
+func (v *tenant) recordOfNote() string {
+	return record.NamePrefix + mark.RuleID(v.kanon, v.home, "note")
+}
 
 // takeRights takes all rights from the ServiceAccount of the tenant's rules, and giveRights gives them back.
 func (v *tenant) takeRights() {

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/source"
 )
 
 // A text outside Kanon's namespace is a tenant's, whatever it says: its rules are in its namespace, and confined to it.
@@ -151,5 +154,40 @@ func TestClashesOfTenants(t *testing.T) {
 	}
 	if report := textOf(c.report("own")); strings.Contains(report, "clash") || strings.Contains(report, "secret") {
 		t.Errorf("Kanon's own rule has %s", report)
+	}
+}
+
+// A tenant writes 10,000 rules. Those that are too many are neither compiled nor remembered, and a change of one of them costs the others
+// nothing.
+func TestTenThousandRulesOfATenant(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	const many = 10_000
+	for i := range many {
+		name := fmt.Sprintf("team-a:%d", i)
+		c.snapshot.Bundles = append(c.snapshot.Bundles, source.Bundle{
+			Origin: originOf(name), Created: time.Unix(0, 0),
+			Texts: []source.Text{{Name: name + "/0.yaml", Data: []byte(edit("{name: note}", fmt.Sprintf("{name: note-%d}", i)))}},
+		})
+	}
+	c.put("team-b:0", 1, noteRule)
+	c.update()
+	if n := len(c.Rules()); n != maxTenantRules+1 || len(c.byName) != n || len(c.refused) != many-maxTenantRules {
+		t.Errorf("%d rules run, %d are remembered, and %d are passed over", n, len(c.byName), len(c.refused))
+	}
+	before := make(map[string]any)
+	for name, r := range c.byName {
+		before[name.String()] = r.program
+	}
+	c.reader.count()
+	c.snapshot.Bundles[many-1].Texts[0].Data = []byte(edit("{name: note}", "{name: changed}"))
+	c.update()
+	for name, r := range c.byName {
+		if before[name.String()] != any(r.program) {
+			t.Errorf("rule %s was compiled again", name)
+		}
+	}
+	if n := c.reader.count(); n > 0 {
+		t.Errorf("%d schemas were asked for again", n)
 	}
 }
