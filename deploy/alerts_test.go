@@ -84,6 +84,13 @@ func TestAlerts(t *testing.T) {
 	if len(named) < 10 {
 		t.Errorf("found %d alerts", len(named))
 	}
+	for _, name := range named { // in this order, as somebody reads them who was woken
+		section := string(page)[strings.Index(string(page), "\n### "+name+"\n")+1:]
+		section, _, _ = strings.Cut(section, "\n##")
+		if !regexp.MustCompile(`(?s)\*\*What it means\.\*\*.*\*\*How to see it\.\*\*.*\*\*What to do\.\*\*`).MatchString(section) {
+			t.Errorf("the runbook of %s does not say what it means, how to see it and what to do", name)
+		}
+	}
 	var sections []string
 	for _, section := range documented {
 		sections = append(sections, section[1])

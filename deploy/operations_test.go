@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -95,7 +94,7 @@ func TestOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := kanontest.NewCluster(t, p.plane.Config).Within(4 * time.Minute)
+	cluster := kanontest.NewCluster(t, p.plane.Config)
 	foo := loadExamples(t)[0]
 	start := func() *kanontest.Process { // the Pods of the Deployment are Pods in name only
 		return kanontest.Start(t, append(installedArguments(t, client), "--kubeconfig", kubeconfigOf(t, client, p.plane.Config))...)

@@ -77,7 +77,7 @@ func TestTenants(t *testing.T) {
 	denied := func(text string, args ...string) {
 		t.Helper()
 		var output string
-		if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 4*time.Minute, true, func(ctx context.Context) (bool, error) {
 			output, err = kubectlIn(ctx, plane, tenantRule, append(args, "--dry-run=server")...)
 			return err != nil && strings.Contains(output, text), nil
 		}); err != nil {

@@ -96,7 +96,7 @@ func (u *upgrade) fill(program string) {
 // awaitAtRest waits until each rule has a parent that it found in place.
 func (u *upgrade) awaitAtRest(kanon *kanontest.Process) {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(u.t.Context(), 4*time.Minute)
 	defer cancel()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()

@@ -51,7 +51,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		inbox: e.inbox,
 		catalog: catalog.New(catalog.Options{
 			Kinds: mapper, Schemas: schemas, Definitions: definitions,
-			Namespace: e.options.Namespace, Limits: e.options.Limits, RuleID: mark.RuleID,
+			Namespace: e.options.Namespace, Limits: e.options.Limits, RuleID: mark.RuleID, Recorded: e.records.Names,
 		}, time.Now()),
 		publisher: newPublisher(e),
 		reporter:  e.newReporter(),
@@ -93,6 +93,7 @@ func (l *catalogLoop) update(ctx context.Context) (again time.Duration) {
 	}
 	starting, failing := l.publisher.problems(l.catalog)
 	reports, again := l.catalog.Reports(starting, failing, time.Now())
+	again = soonest(again, l.publisher.reportRemovals(ctx, time.Now()))
 	l.publisher.noteKnown(l.catalog, reports)
 	l.publisher.countObjects(reports)
 	if l.publisher.engine.leads() {

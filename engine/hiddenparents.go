@@ -10,21 +10,16 @@ import (
 
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
-	"kanon.dev/kanon/engine/queue"
 )
 
 // hiddenParentsPage is how many parents are read at once when those are sought that have the finalizer and that no informer shows.
 const hiddenParentsPage = 500
 
-// hiddenParentsKey is the work of searching once, when a rule starts, for parents that have its finalizer and that its informer
-// does not show.
-func hiddenParentsKey(op *operator.Operator) queue.Key { return queue.Key{Rule: op.ID} }
-
 // mustFindHiddenParents tells whether parents may have the finalizer of the rule, or of an earlier revision, that the informer does
 // not show: one without children is found by nothing else.
 func (e *Engine) mustFindHiddenParents(op *operator.Operator) bool {
 	stored, _ := e.records.Get(op.ID)
-	return op.IsNarrow() && (op.MayNeedFinalizer() || stored.Finalizers) && !op.Searched.Swap(true)
+	return op.IsNarrow() && (op.MayNeedFinalizer() || stored.Finalizers) && !op.Searched.Load()
 }
 
 // findHiddenParents enqueues the parents that have the rule's finalizer and that its informer does not show. If Kanon may not list

@@ -45,7 +45,7 @@ func (p *publisher) countObjects(reports map[source.Origin]source.Report) {
 		for _, rule := range report.Rules {
 			wanted = true
 			report.Parents, report.Children = -1, -1
-			if op := e.running.Get(rule.ID); op != nil && op.Removal == nil && e.ready(op) {
+			if op := e.running.Get(rule.ID); op != nil && op.Removal == nil && e.ready(op) && e.mayCount(op) {
 				report.Parents, report.Children = e.objectsOf(op)
 			}
 		}

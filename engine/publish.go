@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,12 +37,15 @@ type publisher struct {
 	planner *removal.Planner
 	// awaiting has the rules whose informers fill before the engine leads.
 	awaiting map[string]*operator.Operator
+	// removals has which removals of rules wait.
+	removals removals
 }
 
 func newPublisher(e *Engine) *publisher {
 	return &publisher{
 		engine: e, known: make(map[string]*operator.Operator),
-		planner: removal.NewPlanner(catalog.CompilerKinds(e.options.Mapper), e.records, e.covers),
+		planner:  removal.NewPlanner(catalog.CompilerKinds(e.options.Mapper), e.records, e.covers),
+		removals: removals{since: make(map[string]time.Time), reported: make(map[string]string)},
 	}
 }
 
@@ -91,7 +95,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	}
 	plan.ShareInformers(plansOf(ops), plansOf(started))
 	after := operator.NewSet(ops)
-	after.Rules, after.Paused = idsOf(c, all, e.options.Namespace), paused(all, e.options.Namespace)
+	after.Rules, after.Paused = e.idsOf(c, all), paused(all, e.options.Namespace)
 	e.running.Store(after)
 	for _, op := range started {
 		e.noteLeft(before.ByID[op.ID], op)
@@ -120,14 +124,21 @@ func plansOf(ops []*operator.Operator) []*plan.Plan {
 	return plans
 }
 
-// idsOf has the ids of all rules that exist; nil if there may be others.
-func idsOf(c *catalog.Catalog, all []catalog.Rule, own string) map[string]bool {
-	if !c.IsCompleteIn(own) {
+// idsOf has the ids of all rules that exist; nil if there may be others. A rule of a namespace with a text that cannot be read counts
+// as existing as long as it has a record.
+func (e *Engine) idsOf(c *catalog.Catalog, all []catalog.Rule) map[string]bool {
+	if !c.IsCompleteIn(e.options.Namespace) {
 		return nil
 	}
 	ids := make(map[string]bool, len(all))
 	for _, rule := range all {
 		ids[rule.ID] = true
+	}
+	recorded, _ := e.records.Names()
+	for id, name := range recorded {
+		if c.Refused(id) || !c.IsCompleteIn(name.Namespace) {
+			ids[id] = true
+		}
 	}
 	return ids
 }
@@ -157,6 +168,7 @@ func (e *Engine) begin(log logr.Logger, before *operator.Set, ops, started []*op
 	for _, op := range started {
 		e.patches.Expect(op)
 		if op.Removal != nil {
+			e.parents.SetDenied(seekKey(op), "") // what the rule could not do is no reason for its removal to wait
 			log.Info("cleaning up after a rule", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.Removal.Children)
 		} else {
 			logStart(log, before.ByID[op.ID], op)
@@ -235,8 +247,8 @@ func (e *Engine) enqueueAll(op *operator.Operator) {
 	for k := range keys {
 		e.queue.AddPatient(k)
 	}
-	if e.mustFindHiddenParents(op) {
-		e.queue.AddPatient(hiddenParentsKey(op))
+	if e.mustSeek(op) {
+		e.queue.AddPatient(seekKey(op))
 	}
 }
 
@@ -335,9 +347,11 @@ func (p *publisher) addDenied(c *catalog.Catalog, failing map[string]catalog.Fai
 		if parents == 0 {
 			continue
 		}
-		account := op.Identity.ServiceAccount
-		message := fmt.Sprintf("%s (for %d of its parents)\nto grant what the rule needs: kanon rbac %s --service-account %s | kubectl apply -f -",
-			what, parents, cmp.Or(op.Origin.Path, "FILE"), account)
+		if !op.Identity.Confined { // how many objects there are that a tenant may not read is not for the tenant
+			what += fmt.Sprintf(" (for %d of its parents)", parents)
+		}
+		message := fmt.Sprintf("%s\nto grant what the rule needs: kanon rbac %s --service-account %s | kubectl apply -f -",
+			what, cmp.Or(op.Origin.Path, "FILE"), op.Identity.ServiceAccount)
 		failing[id] = catalog.Failure{Reason: conditions.ReasonForbidden, Message: message}
 	}
 }

@@ -1,9 +1,13 @@
 package engine_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kanon.dev/kanon/engine"
 )
@@ -60,8 +64,9 @@ func TestStandby(t *testing.T) {
 	w.rule("note", string(definition)+"\n---\n"+standbyRule)
 	leading := make(chan struct{})
 	stop := w.run(func(o *engine.Options) { o.Leading = leading })
-	for w.engine.CheckRules() != nil && t.Context().Err() == nil { // it has read them
-		continue
+	read := func(context.Context) (bool, error) { return w.engine.CheckRules() == nil, nil }
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, read); err != nil {
+		t.Fatalf("it never reads the rules: %v", w.engine.CheckRules())
 	}
 	if writes := writesAmong(w.requests.since(0)); len(writes) > 0 {
 		t.Errorf("an engine that does not lead writes: %q", writes)

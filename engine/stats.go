@@ -15,6 +15,8 @@ type RuleStats struct {
 
 	// Removed is true of a rule that exists no more while it is being cleaned up after. There are no other figures of it.
 	Removed bool
+	// Waits is true while its removal waits for something that does not come by itself.
+	Waits bool
 	// Runs is true while it is reconciled, and Ready while it runs as written.
 	Runs, Ready bool
 	// Parents is how many parents have each condition, of those that were reconciled and that the rule selects.
@@ -49,8 +51,14 @@ func (e *Engine) Stats() Stats {
 		stats.Rules = append(stats.Rules, rule)
 	}
 	for _, op := range running.ByID {
-		if op.Removal != nil {
+		if op.Removal != nil && !known.removalWaits[op.ID] {
 			stats.Rules = append(stats.Rules, RuleStats{Summary: catalog.Summary{ID: op.ID, Name: op.Name}, Removed: true})
+		}
+	}
+	names, _ := e.records.Names()
+	for id := range known.removalWaits {
+		if name, ok := names[id]; ok {
+			stats.Rules = append(stats.Rules, RuleStats{Summary: catalog.Summary{ID: id, Name: name}, Removed: true, Waits: true})
 		}
 	}
 	return stats
@@ -59,7 +67,7 @@ func (e *Engine) Stats() Stats {
 // noteKnown notes what is known of the rules after an update; reports are those that are due.
 func (p *publisher) noteKnown(c *catalog.Catalog, reports map[source.Origin]source.Report) {
 	e := p.engine
-	before, now := e.known.Load(), &knownRules{rules: c.Summaries(), ready: make(map[string]bool)}
+	before, now := e.known.Load(), &knownRules{rules: c.Summaries(), ready: make(map[string]bool), removalWaits: p.removals.waiting()}
 	for _, summary := range now.rules {
 		now.ready[summary.ID] = before != nil && before.ready[summary.ID]
 	}
@@ -76,6 +84,8 @@ type knownRules struct {
 	rules []catalog.Summary
 	// ready has the ids of the rules that ran as written when they were reported on last.
 	ready map[string]bool
+	// removalWaits has the ids of the rules whose removal waits.
+	removalWaits map[string]bool
 }
 
 // countWatch counts a list or a watch of an informer.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/internal/controlplanetest"
 )
@@ -24,13 +24,13 @@ type tenant struct {
 
 // newTenant makes a world in which Kanon, which has all rights, runs the rules of home as well, and gives their ServiceAccount all
 // rights there.
-func newTenant(t *testing.T) *tenant {
+func newTenant(t *testing.T, tweaks ...func(*engine.Options)) *tenant {
 	t.Helper()
 	w := newWorld(t)
 	w.define("Note")
 	v := &tenant{world: w, user: "system:serviceaccount:" + w.home + ":kanon-tenant"}
 	w.allow(w.home, "tenant", v.user, `[{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)
-	w.run(func(o *engine.Options) { o.Sources = append(o.Sources, source.NewConfigMaps(o.Client, w.home)) })
+	w.run(append(tweaks, func(o *engine.Options) { o.Sources = append(o.Sources, source.NewConfigMaps(o.Client, w.home)) })...)
 	return v
 }
 
@@ -134,7 +134,7 @@ func TestTenantRuleThatComputesTooMuch(t *testing.T) {
 	t.Parallel()
 	v := newTenant(t)
 	elsewhere := controlplanetest.Namespace(t, v.config)
-	v.create(configMaps, v.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: prize, namespace: "+elsewhere+"}, data: {text: the-prize}}"))
+	v.create(configMaps, v.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: prize, namespace: "+elsewhere+", labels: {a: prize}}, data: {text: the-prize}}"))
 	v.tenantRule("child", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -168,13 +168,33 @@ spec:
 	for _, name := range []string{"child", "lookup", "patch"} {
 		v.reports(name, `"ready":true`)
 	}
+	for name, spec := range map[string]string{
+		"Selected": `lookups: [{id: far, apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {a: "${parent.spec.name}"}}, namespace: "${parent.spec.namespace}"}]
+  status: {selected: "${lookups.far[0].data.text}"}`,
+		"Each": `lookups: [{id: far, forEach: [{name: n, in: "${[parent.spec.name]}"}], apiVersion: v1, kind: ConfigMap, name: "${n}", namespace: "${parent.spec.namespace}"}]
+  status: {each: "${lookups.far[0].data.text}"}`,
+		"Selecting": `patches: [{id: far, target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {a: "${parent.spec.name}"}}, namespace: "${parent.spec.namespace}"}, template: {data: {text: taken}}}]`,
+		"Finalizing": `finalize:
+    until: ${children.far.data.done == "yes"}
+    children: [{id: far, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.spec.name}", namespace: "${parent.spec.namespace}"}}}]`,
+	} {
+		rule := strings.ToLower(name)
+		v.tenantRule(rule, "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: "+rule+"}\nspec:\n  conditionPrefix: "+name+"\n  parent: {apiVersion: $GROUP/v1, kind: Note}\n  "+spec+"\n")
+		v.reports(rule, `"ready":true`)
+	}
 	before := len(v.requests.since(0))
 	v.parent("Note", "far", "{name: prize, namespace: "+elsewhere+"}")
-	for _, condition := range []string{"ChildReady", "LookupReady", "PatchReady"} {
+	saysConfined := func(condition string) {
+		t.Helper()
 		v.await(v.resource("Note"), v.home, "far", condition+" says that the rule is confined", func(obj *unstructured.Unstructured) bool {
 			return strings.Contains(conditionField(obj, condition, "message"), "confined to namespace "+v.home)
 		})
 	}
+	for _, condition := range []string{"ChildReady", "LookupReady", "PatchReady", "SelectedReady", "EachReady", "SelectingReady"} {
+		saysConfined(condition)
+	}
+	v.delete(v.resource("Note"), v.home, "far")
+	saysConfined("FinalizingReady")
 	if text := fmt.Sprint(v.get(v.resource("Note"), v.home, "far").Object); strings.Contains(text, "the-prize") {
 		t.Errorf("the parent has what is elsewhere: %s", text)
 	}
@@ -220,9 +240,38 @@ func TestTenantWithoutRights(t *testing.T) {
 	if n := v.get(v.resource("Note"), v.home, "one"); field(n, "status") != nil {
 		t.Errorf("the parent has a status: %v", field(n, "status"))
 	}
-	if err := v.client.Resource(configMaps).Namespace(v.home).Delete(t.Context(), "note", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
+	// It has nothing, so nothing is in the way of its removal.
+	v.delete(configMaps, v.home, "note")
+	v.awaitGone(configMaps, v.kanon, v.recordOfNote())
+}
+
+// What is reported on a tenant's rule does not depend on objects that its ServiceAccount may not read: by the labels that a rule selects, a
+// tenant would learn which there are. Once the ServiceAccount may read them, the rule reconciles and counts them.
+func TestTenantLearnsNothingOfParents(t *testing.T) {
+	t.Parallel()
+	v := newTenant(t)
+	selecting := func(name string) string {
+		return strings.NewReplacer("name: note", "name: "+name, "spec:\n", "spec:\n  serviceAccountName: later\n  conditionPrefix: "+strings.ToUpper(name)+"\n",
+			"kind: Note}", "kind: Note, selector: {matchLabels: {pin: "+name+"}}}", `"${parent.metadata.name}"`, "child-"+name).Replace(tenantNote)
 	}
+	v.create(v.resource("Note"), v.object("{apiVersion: $GROUP/v1, kind: Note, metadata: {name: secret, namespace: "+v.home+", labels: {pin: right}}}"))
+	var reports []string
+	for _, name := range []string{"right", "wrong"} {
+		v.tenantRule(name, selecting(name))
+		v.reports(name, `"reason":"Forbidden"`)
+	}
+	v.quiet()
+	for _, name := range []string{"right", "wrong"} {
+		text := v.get(configMaps, v.home, name).GetAnnotations()[source.AnnotationStatus]
+		reports = append(reports, strings.NewReplacer(name, "", mark.RuleID(v.kanon, v.home, name), "").Replace(text))
+	}
+	if reports[0] != reports[1] {
+		t.Errorf("the reports differ:\n%s\n%s", reports[0], reports[1])
+	}
+	v.allow(v.home, "later", "system:serviceaccount:"+v.home+":later", `[{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)
+	v.reports("right", `"ready":true`)
+	v.reports("wrong", `"ready":true`)
+	v.await(configMaps, v.home, "child-right", "is made", exists)
 }
 
 // A tenant's rule ends with its parent: what Kanon looks for then is in the tenant's namespace.

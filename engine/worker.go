@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -60,7 +61,7 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		}
 		log.Error(out.Err, "Reconcile failed; it is tried again")
 	}
-	if op := e.running.Get(k.Rule); op != nil && !op.Identity.IsZero() && out.Verdict != outcome.Later && e.parents.SetDenied(k, out.Denied) {
+	if op := e.running.Get(k.Rule); op != nil && out.Verdict != outcome.Later && e.noteDenied(op, k, out) {
 		e.inbox.Notify() // the report on the rule says so
 	}
 	if e.running.Get(k.Rule) == nil {
@@ -84,6 +85,23 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		}
 		e.queue.AddRateLimited(k)
 	}
+}
+
+// noteDenied notes what a rule may not do, or what its removal waits for. It tells whether that is news.
+func (e *Engine) noteDenied(op *operator.Operator, k queue.Key, out outcome.Outcome) (isNews bool) {
+	switch {
+	case op.Removal != nil && k.Patch != "": // no parent reports what is in the way of restoring
+		why := ""
+		if out.Err != nil {
+			why = out.Err.Error()
+		}
+		return e.parents.SetDenied(queue.Key{Rule: k.Rule}, why)
+	case op.Removal != nil:
+		return e.parents.SetDenied(k, cmp.Or(out.Denied, out.Waits))
+	case op.Identity.IsZero():
+		return false
+	}
+	return e.parents.SetDenied(k, out.Denied)
 }
 
 // trace begins the trace of what is done for a key, if traces are made.
@@ -120,11 +138,9 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
 	case k.Patch != "":
 		return e.patches.Reconcile(ctx, op, k, ready)
 	case ready && k.IsSeek():
-		return e.findHiddenParents(ctx, op)
+		return e.seek(ctx, op)
 	case ready:
 		return e.reconciler.Reconcile(ctx, op, k)
-	case op != nil && k.IsSeek():
-		op.Searched.Store(false) // so that its start searches again
 	}
 	return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start enqueues every parent
 }

@@ -182,7 +182,7 @@ func (s *script) terminate([]string) {
 // How often, and how long, a fetch asks again.
 const (
 	fetchPause    = 50 * time.Millisecond
-	fetchPatience = 30 * time.Second
+	fetchPatience = 4 * time.Minute
 )
 
 func (s *script) fetch(args []string) {

@@ -17,7 +17,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Options are what a Catalog needs. All are required, except Limits.
+// Options are what a Catalog needs. All are required, except Limits and Recorded.
 type Options struct {
 	Kinds       Kinds
 	Schemas     SchemaReader
@@ -28,6 +28,9 @@ type Options struct {
 	Limits template.Limits
 	// RuleID is the id of the rule of that namespace and name.
 	RuleID func(kanonNamespace, namespace, name string) string
+	// Recorded has the names of the rules of which a record exists, by their ids: those that run, or ran, and those that are being
+	// removed. It is false until the records are known. Default: it stays so.
+	Recorded func() (rules map[string]types.NamespacedName, known bool)
 }
 
 // Catalog has the texts of all sources, and the revisions of the rules in them.
@@ -37,6 +40,7 @@ type Catalog struct {
 	compiling   rules.Options
 	schemas     *schemas
 	definitions *definitions
+	recorded    func() (rules map[string]types.NamespacedName, known bool)
 	clashes     clashes
 	grace       *grace
 
@@ -49,8 +53,9 @@ type Catalog struct {
 	// that is not in byName may exist there. Rules of Kanon's own namespace are in files, too.
 	partial bool
 	broken  sets.Set[string]
-	// removed has the ids of rules that were in byName.
-	removed sets.Set[string]
+	// removed has the ids of rules that were in byName and have a record, and refused those of rules in texts that are passed over,
+	// because their tenant has too many.
+	removed, refused sets.Set[string]
 }
 
 // New makes a catalog without texts. now is when the process started.
@@ -60,9 +65,13 @@ func New(options Options, now time.Time) *Catalog {
 		schemas:     newSchemas(options.Kinds, options.Schemas),
 		definitions: newDefinitions(options.Kinds, options.Definitions),
 		grace:       newGrace(now),
+		recorded:    options.Recorded,
 		texts:       make(map[string]*text),
 		byName:      make(map[types.NamespacedName]*revisions),
 		removed:     make(sets.Set[string]),
+	}
+	if c.recorded == nil {
+		c.recorded = func() (map[string]types.NamespacedName, bool) { return nil, false }
 	}
 	c.compiling = rules.Options{
 		Kinds: CompilerKinds(options.Kinds), AwaitKinds: true, Schemas: c.schemas, Namespace: options.Namespace, Limits: options.Limits,
@@ -115,7 +124,9 @@ func (c *Catalog) kindsInUse() KindSet {
 // updateRevisions compiles the rules of the texts as far as they are new, or changed has a
 // kind that they use.
 func (c *Catalog) updateRevisions(changed KindSet) {
+	recorded, known := c.recorded()
 	claims := c.claims()
+	c.admit(claims, recorded)
 	for name, claimed := range claims {
 		c.recompile(c.assign(name, claimed), changed)
 	}
@@ -130,6 +141,8 @@ func (c *Catalog) updateRevisions(changed KindSet) {
 			c.removed.Insert(r.id)
 		}
 	}
+	// Of a rule without a record nothing is left. Without the records, a rule whose text is gone is in doubt.
+	maps.DeleteFunc(c.removed, func(id string, _ sets.Empty) bool { _, ok := recorded[id]; return !known || !ok })
 }
 
 // waitsFor is what a revision with these kinds has to wait for; empty: nothing. newest is the newest revision in the text, whose
@@ -181,8 +194,11 @@ func (c *Catalog) IsComplete() bool { return !c.partial && len(c.broken) == 0 }
 // one of those.
 func (c *Catalog) IsCompleteIn(namespace string) bool { return !c.partial && !c.broken.Has(namespace) }
 
-// Removed tells whether a rule of that id existed, and exists no more.
+// Removed tells whether a rule of that id existed, and exists no more. It is false for one that has no record.
 func (c *Catalog) Removed(id string) bool { return c.removed.Has(id) }
+
+// Refused tells whether a text has a rule of that id which is passed over, because its tenant has too many. It is not removed.
+func (c *Catalog) Refused(id string) bool { return c.refused.Has(id) }
 
 // HasOrigin tells whether a source has an origin.
 func (c *Catalog) HasOrigin(origin source.Origin) bool {

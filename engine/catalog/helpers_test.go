@@ -122,6 +122,8 @@ type cluster struct {
 	unanswered KindSet
 	now        time.Time
 	snapshot   source.Snapshot
+	// recorded are the rules with a record, by their ids.
+	recorded map[string]types.NamespacedName
 }
 
 // newCluster makes a cluster with Notes and ConfigMaps, after the grace period of the start.
@@ -140,7 +142,8 @@ func newCluster(t *testing.T) *cluster {
 	c.define(noteKind, "Namespaced", "text")
 	c.Catalog = New(Options{
 		Kinds: c.kinds, Schemas: c.reader, Definitions: c.writer, Namespace: "kanon",
-		RuleID: func(_, namespace, name string) string { return namespace + "/" + name },
+		RuleID:   func(_, namespace, name string) string { return namespace + "/" + name },
+		Recorded: func() (map[string]types.NamespacedName, bool) { return c.recorded, c.recorded != nil },
 	}, c.now)
 	c.now = c.now.Add(startGracePeriod)
 	return c

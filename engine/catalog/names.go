@@ -20,23 +20,19 @@ type claim struct {
 // others by age, so that after a restart the name still belongs to the oldest, and then by
 // the names of the texts.
 func (c *Catalog) claims() map[types.NamespacedName][]claim {
-	claims, ofTenant := make(map[types.NamespacedName][]claim), make(map[string]int)
-	texts := slices.SortedFunc(maps.Keys(c.texts), func(a, b string) int {
-		return cmp.Or(c.texts[a].created.Compare(c.texts[b].created), cmp.Compare(a, b))
-	})
-	for _, text := range texts {
+	claims := make(map[types.NamespacedName][]claim)
+	for _, text := range slices.SortedFunc(maps.Keys(c.texts), c.byAge) {
 		for _, rule := range c.texts[text].docs.Rules {
 			name := c.nameOf(c.texts[text], rule)
-			if c.placeOf(c.texts[text]).Confined {
-				if ofTenant[name.Namespace]++; ofTenant[name.Namespace] > maxTenantRules && c.byName[name] == nil {
-					c.refuse(text, rule, name)
-					continue
-				}
-			}
 			claims[name] = append(claims[name], claim{text: text, rule: rule})
 		}
 	}
 	return claims
+}
+
+// byAge compares the names of texts: the oldest comes first.
+func (c *Catalog) byAge(a, b string) int {
+	return cmp.Or(c.texts[a].created.Compare(c.texts[b].created), cmp.Compare(a, b))
 }
 
 // assign gives a name to the text that had it before if that still claims it, and else to
@@ -44,7 +40,7 @@ func (c *Catalog) claims() map[types.NamespacedName][]claim {
 func (c *Catalog) assign(name types.NamespacedName, claims []claim) *revisions {
 	r := c.byName[name]
 	if r == nil {
-		r = &revisions{id: c.ruleID(c.compiling.Namespace, name.Namespace, name.Name), name: name}
+		r = &revisions{id: c.idOf(name), name: name}
 		c.byName[name] = r
 	}
 	c.removed.Delete(r.id)

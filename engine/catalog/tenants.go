@@ -3,8 +3,10 @@ package catalog
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
@@ -57,13 +59,50 @@ func (t *text) confine() {
 	}
 }
 
-// maxTenantRules is how many rules a tenant may have in a namespace: each takes memory, an informer or two, and a turn.
+// maxTenantRules is how many rules a tenant may have in a namespace: each takes memory, an informer or two, and a turn. Those that are
+// being removed take the same, so they count until nothing is left of them.
 const maxTenantRules = 100
 
-// refuse passes over a rule of a tenant who has too many. It may have run in another process, so its namespace counts as one with a
-// text that cannot be read: nothing is taken for removed there.
-func (c *Catalog) refuse(text string, rule *syntax.Rule, name types.NamespacedName) {
-	t := c.texts[text]
-	t.conflicts = append(t.conflicts, rule.TooMany(name.Namespace, maxTenantRules))
-	c.broken.Insert(name.Namespace)
+// admit takes the rules out of the claims that tenants have too many. Whoever has a record counts first: it runs, ran, or is being
+// removed. Then come the rules that were admitted before, so that none makes room for a text that is older and came later; then the
+// others by the age of their texts.
+func (c *Catalog) admit(claims map[types.NamespacedName][]claim, recorded map[string]types.NamespacedName) {
+	c.refused = make(sets.Set[string])
+	count := make(map[string]int)
+	for _, name := range recorded {
+		count[name.Namespace]++
+	}
+	var asking []types.NamespacedName
+	for name := range claims {
+		if _, ok := recorded[c.idOf(name)]; !ok && name.Namespace != c.compiling.Namespace {
+			asking = append(asking, name)
+		}
+	}
+	slices.SortFunc(asking, func(a, b types.NamespacedName) int {
+		return cmp.Or(isNil(c.byName[a])-isNil(c.byName[b]), c.byAge(claims[a][0].text, claims[b][0].text), cmp.Compare(a.Name, b.Name))
+	})
+	for _, name := range asking {
+		if count[name.Namespace]++; count[name.Namespace] <= maxTenantRules {
+			continue
+		}
+		for _, of := range claims[name] {
+			t := c.texts[of.text]
+			t.conflicts = append(t.conflicts, of.rule.TooMany(name.Namespace, maxTenantRules))
+		}
+		c.refused.Insert(c.idOf(name))
+		delete(claims, name)
+	}
+}
+
+// isNil is 1 for no revisions, so that these sort last.
+func isNil(r *revisions) int {
+	if r == nil {
+		return 1
+	}
+	return 0
+}
+
+// idOf is the id of the rule of that name.
+func (c *Catalog) idOf(name types.NamespacedName) string {
+	return c.ruleID(c.compiling.Namespace, name.Namespace, name.Name)
 }

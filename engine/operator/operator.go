@@ -37,6 +37,8 @@ type Operator struct {
 	Explained atomic.Bool
 	// Searched is set once parents were searched for that have the finalizer and that no informer shows.
 	Searched atomic.Bool
+	// ReadsParents is set while the ServiceAccount of a tenant's rule may read all objects of the kind of its parents.
+	ReadsParents atomic.Bool
 	// Verbosity is how much is logged about the rule, beyond what is logged anyway.
 	Verbosity atomic.Int32
 	// ReadsObserved is set once an expression has asked how a child was before the reconcile.
@@ -73,6 +75,7 @@ func (op *Operator) UpdateRecord(r *record.Record) {
 	if op.Removal != nil {
 		return // it creates nothing
 	}
+	r.Removal = ""
 	r.Rule, r.Origin, r.OnRuleDeletion = op.Name.String(), op.Origin, op.Program.OnRuleDeletion
 	r.ServiceAccountName, r.Confined = op.Program.ServiceAccountName, op.Program.Confined
 	r.ConditionPrefix, r.Conditions = op.Program.ConditionPrefix, op.Program.ConditionTypes()

@@ -23,6 +23,8 @@ type Outcome struct {
 	Requested bool
 	// Denied is what the rule's ServiceAccount may not do, and would have to; empty: nothing is known.
 	Denied string
+	// Waits is why the removal of a rule cannot go on with the parent; empty: nothing is known.
+	Waits string
 	// Err is what the log says of a reconcile that failed.
 	Err error
 }

@@ -29,7 +29,9 @@ func (s *Store) Denied(rule string) (what string, parents int) {
 	if len(all) == 0 {
 		return "", 0
 	}
-	first := slices.MinFunc(slices.Collect(maps.Keys(all)), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
+	first := slices.MinFunc(slices.Collect(maps.Keys(all)), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	return all[first], len(all)
 }
 

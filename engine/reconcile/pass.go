@@ -243,6 +243,9 @@ func (p *pass) result() outcome.Outcome {
 	if p.evaluation != nil && p.evaluation.OutOfTime() {
 		out = out.AtLeast(outcome.Again) // no event tells when a busy machine is not busy any more
 	}
+	if p.op.Removal != nil && len(p.problems) > 0 {
+		out.Waits = p.problems[0].String()
+	}
 	return out
 }
 

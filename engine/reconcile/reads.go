@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules/privilege"
 )
 
@@ -42,9 +43,14 @@ func (c *Cluster) checkParentReads(ctx context.Context, op *operator.Operator, p
 }
 
 // unread is the outcome of a reconcile of a parent that the rule must not see: the report on the rule says so, and the parent nothing.
-func unread(err error) outcome.Outcome {
+// That on the rule of a tenant is about all of its parents, so that it does not tell that there is this one.
+func (r *Reconciler) unread(op *operator.Operator, err error) outcome.Outcome {
 	if !lacksRights(err) {
 		return outcome.Outcome{Verdict: outcome.Again, Err: err}
+	}
+	if op.Identity.Confined && op.Removal == nil {
+		r.Queue.AddPatient(queue.Key{Rule: op.ID})
+		return outcome.Outcome{Verdict: outcome.Waiting, After: authorization.Lifetime}
 	}
 	return outcome.Outcome{Verdict: outcome.Waiting, After: authorization.Lifetime, Denied: err.Error()}
 }

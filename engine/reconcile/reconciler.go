@@ -87,10 +87,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 	if ctx = withVerbosity(ctx, parent); parent != nil {
 		logr.FromContextOrDiscard(ctx).V(4).Info("Reconciling", "resourceVersion", parent.GetResourceVersion())
 	}
-	if err := r.checkParentReads(ctx, op, parent); err != nil {
+	if err := r.checkParentReads(ctx, op, parent); err != nil && !r.hasNothingToRemove(op, k, parent) {
 		r.Guard.Doubt(op, k, r.childrenOf(op, k))
 		r.Patches.ContributeUnknown(patching.Contributor{Op: op, Key: k, Parent: parent, Provenance: &feedback.Provenance{}})
-		return unread(err)
+		return r.unread(op, err)
 	}
 	if op.Removal != nil {
 		return r.cleanUpRemoved(ctx, op, k, parent)

@@ -28,18 +28,20 @@ func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, 
 				logr.FromContextOrDiscard(ctx).Info("children of a rule that was removed wait until it is known whether the cluster has their kinds",
 					"rule", op.Name.String(), "reason", doubt.Error())
 			}
-			return outcome.Outcome{Verdict: outcome.Again}
+			return outcome.Outcome{Verdict: outcome.Again, Waits: doubt.Error()}
 		}
 	}
 	switch {
 	case parent == nil:
 	case request.IsSuspended(parent) && r.mayHaveFields(op, k, parent):
-		return outcome.Outcome{Verdict: r.skipSuspended(op, k, parent)}
+		return outcome.Outcome{Verdict: r.skipSuspended(op, k, parent), Waits: "parent " + k.Parent.String() + " is suspended"}
 	case request.IsSuspended(parent): // all the rules for its kind come here
 	case parent.GetDeletionTimestamp() != nil && op.HasFinalizer(parent):
 		out = r.pass(ctx, r.deletionOf(op, k, parent), (*pass).cleanUp)
 	case parent.GetDeletionTimestamp() == nil && r.mayHaveFields(op, k, parent) && (r.waitsForOtherRule(ctx, op, parent) || !r.Guard.MayCleanUp(op)):
-		return outcome.Outcome{Verdict: outcome.Again} // also where the other one has only just begun to run, and has not looked yet
+		return outcome.Outcome{ // also where the other one has only just begun to run, and has not looked yet
+			Verdict: outcome.Again, Waits: "another rule for the same kind of parents does not run yet, and may want the children",
+		}
 	case parent.GetDeletionTimestamp() == nil:
 		out = r.pass(ctx, newSubject(op, k, parent, &parents.Memory{}, r.Now()), (*pass).cleanUpUnselected)
 	}
@@ -56,6 +58,12 @@ func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, 
 // mayHaveFields tells whether a parent may have something of a rule. One whose field managers are not known may.
 func (r *Reconciler) mayHaveFields(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) bool {
 	return op.HasFinalizer(parent) || r.hasChildren(op, k) || fieldset.IsManaged(parent, op.ID)
+}
+
+// hasNothingToRemove tells whether a removed rule has nothing of a parent. Such a parent is none of its business any more, and takes no
+// rights, so the rule of a ServiceAccount that never had any is removed, too.
+func (r *Reconciler) hasNothingToRemove(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) bool {
+	return op.Removal != nil && parent != nil && !r.mayHaveFields(op, k, parent)
 }
 
 // waitsForOtherRule tells whether children of a parent would be deleted that a rule which does not run may want: it may be the

@@ -23,6 +23,7 @@ const (
 	keyRecord  = "record"  // as JSON
 	keyBlocked = "blocked" // as JSON
 	keyMessage = "held"
+	keyRemoval = "removal"
 	keySeal    = "seal"
 )
 
@@ -57,6 +58,9 @@ func (r *Record) encode(namespace, id string, keys *keyring.Keyring) (*unstructu
 	data := map[string]any{keyRecord: string(text), keySeal: keys.Seal(statement(namespace, id, string(text)))}
 	if err := r.Blocked.encode(data); err != nil {
 		return nil, fmt.Errorf("encode the record of rule %s: %w", r.Rule, err)
+	}
+	if r.Removal != "" {
+		data[keyRemoval] = r.Removal
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
@@ -98,6 +102,7 @@ func read(object *unstructured.Unstructured) (r Record, text string, err error) 
 		return r, text, fmt.Errorf("read the record in ConfigMap %s: %w", name, err)
 	}
 	r.Blocked = readBlocked(object)
+	r.Removal, _, _ = unstructured.NestedString(object.Object, "data", keyRemoval)
 	return r, text, nil
 }
 

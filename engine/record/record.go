@@ -38,6 +38,9 @@ type Record struct {
 	OnRuleDeletion syntax.RuleDeletion `json:"onRuleDeletion"`
 	// Blocked is what a revision would delete and may not; nil if there is none. It is no part of what the seal proves.
 	Blocked *Blocked `json:"-"`
+	// Removal is why the removal of the rule waits, for people; empty if it does not, and while the rule exists. The seal does not
+	// prove it either.
+	Removal string `json:"-"`
 }
 
 // Blocked is what the prune guard blocks, for people and for programs. Nobody changes it. Its JSON is the key blocked of the

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -114,11 +115,39 @@ func (s *Store) recheckAll(ctx context.Context) bool {
 		}
 		s.mu.Unlock()
 	}
+	good := s.endInGoneNamespaces(ctx)
 	s.mu.Lock()
 	s.recheck = false
 	s.mu.Unlock()
 	s.changed("")
-	return true
+	return good
+}
+
+// endInGoneNamespaces has the records deleted of removals that wait in the namespace of a tenant which does not exist any more. All
+// that a tenant's rule has is in its namespace.
+func (s *Store) endInGoneNamespaces(ctx context.Context) (good bool) {
+	waiting := make(map[string][]string)
+	s.mu.Lock()
+	for id, e := range s.byID {
+		if namespace, _, ok := strings.Cut(e.stored.Rule, "/"); ok && e.stored.Confined && e.wanted.Removal != "" {
+			waiting[namespace] = append(waiting[namespace], id)
+		}
+	}
+	s.mu.Unlock()
+	good = true
+	for namespace, ids := range waiting {
+		exists, err := s.namespaceExists(ctx, namespace)
+		if err != nil {
+			logr.FromContextOrDiscard(ctx).V(2).Info("cannot find out whether the namespace of a removed rule exists", "namespace", namespace, "reason", err.Error())
+		}
+		if good = good && err == nil; exists || err != nil {
+			continue
+		}
+		for _, id := range ids {
+			s.DeleteIf(id, func() bool { return s.byID[id].wanted.Removal != "" })
+		}
+	}
+	return good
 }
 
 // lost has the origins of the rules, by id, whose record is not among those of the cluster any more.

@@ -68,7 +68,7 @@ func (r requests) createOrPatch(ctx context.Context, live, desired *unstructured
 	patch.SetUID(live.GetUID())
 	patch.SetResourceVersion(live.GetResourceVersion())
 	if data, ok := patch.Object["data"].(map[string]any); ok {
-		for _, key := range []string{keyBlocked, keyMessage} {
+		for _, key := range []string{keyBlocked, keyMessage, keyRemoval} {
 			if data[key] == nil {
 				data[key] = nil // a merge patch removes the key then
 			}
@@ -137,12 +137,21 @@ func (r requests) exists(ctx context.Context, object *unstructured.Unstructured)
 	return live.GetUID() == object.GetUID(), nil
 }
 
+// namespaceExists reports whether there is a namespace of that name.
+func (r requests) namespaceExists(ctx context.Context, name string) (bool, error) {
+	_, err := r.client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // originExists reports whether the object exists that has the text of a rule. A file counts as existing.
 func (r requests) originExists(ctx context.Context, origin Origin) (bool, error) {
 	var err error
 	switch {
 	case origin.ConfigMap != "":
-		_, err = r.configMaps().Get(ctx, origin.ConfigMap, metav1.GetOptions{})
+		_, err = r.client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(origin.Namespace).Get(ctx, origin.ConfigMap, metav1.GetOptions{})
 	case origin.Rule != "":
 		_, err = r.client.Resource(source.RulesGVR()).Namespace(origin.Namespace).Get(ctx, origin.Rule, metav1.GetOptions{})
 	}

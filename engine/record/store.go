@@ -3,10 +3,12 @@ package record
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/activity"
@@ -142,6 +144,29 @@ func (s *Store) IDs() []string {
 	return slices.Sorted(maps.Keys(s.byID))
 }
 
+// Names are those of the rules with a record, by their ids; that of a rule whose record a newer version wrote is empty. It is false
+// until the records of the cluster were read.
+func (s *Store) Names() (names map[string]types.NamespacedName, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names = make(map[string]types.NamespacedName, len(s.byID))
+	for id, e := range s.byID {
+		namespace, name, _ := strings.Cut(e.wanted.Rule, "/")
+		names[id] = types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	return names, s.loaded
+}
+
+// SetRemoval has the record of a rule that is being removed say why that waits.
+func (s *Store) SetRemoval(id, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.byID[id]; e != nil && !e.remove && e.newer == nil && e.wanted.Removal != why {
+		e.wanted.Removal = why
+		s.Sync()
+	}
+}
+
 // Update changes the record of a rule as it should be. A record that was to be deleted is kept.
 func (s *Store) Update(id string, change func(*Record)) {
 	s.UpdateIf(id, func() bool { return true }, change)
@@ -177,8 +202,9 @@ func (s *Store) DeleteIf(id string, entitled func() bool) {
 	}
 }
 
-// Recheck has Run read the records again that were read: they may be gone with Kanon's namespace. It writes those again whose
-// rule exists, and forgets the others.
+// Recheck has Run read the records again that were read: they may be gone with Kanon's namespace, or somebody has deleted one. It
+// writes those again whose rule exists, and forgets the others. It deletes the records of removals that wait in a tenant's namespace
+// which does not exist any more: nothing of these rules is left.
 func (s *Store) Recheck() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

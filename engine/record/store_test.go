@@ -373,3 +373,55 @@ func TestRecheck(t *testing.T) {
 		t.Error("the record of a rule that does not exist is written")
 	}
 }
+
+// After a recheck, the record of a tenant's rule exists again if the text does, which is in the tenant's namespace.
+func TestRecheckOfATenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant := controlplanetest.Namespace(t, controlplanetest.Config(t))
+	if _, err := w.core.ConfigMaps(tenant).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "text"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := w.start()
+	s.Update("1", func(r *record.Record) { one(r); r.Origin = record.Origin{Namespace: tenant, ConfigMap: "text"} })
+	s.written("1")
+	if err := w.configMaps.Delete(t.Context(), "kanon-state-1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.Recheck()
+	s.await("the record exists again", func() bool {
+		_, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
+		return err == nil
+	})
+}
+
+// A removal that waits is over when the namespace of its tenant does not exist any more. Those that do not wait, and those in a
+// namespace that exists, are left alone.
+func TestRemovalInANamespaceThatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.start()
+	for id, rule := range map[string]string{"gone": "no-such-namespace/a", "new": "no-such-namespace/b", "kept": w.namespace + "/a"} {
+		s.Update(id, func(r *record.Record) { one(r); r.Rule, r.Confined = rule, true })
+		s.written(id)
+	}
+	for _, id := range []string{"gone", "kept"} {
+		s.SetRemoval(id, "it may not read")
+		s.written(id)
+	}
+	if live, err := w.configMaps.Get(t.Context(), "kanon-state-gone", metav1.GetOptions{}); err != nil || live.Data["removal"] != "it may not read" {
+		t.Fatalf("the record says %v, %v", live.Data, err)
+	}
+	s.Recheck()
+	s.await("the removal is over", func() bool { return len(s.IDs()) == 2 })
+	if _, err := w.configMaps.Get(t.Context(), "kanon-state-gone", metav1.GetOptions{}); err == nil {
+		t.Error("its record exists")
+	}
+	s.SetRemoval("kept", "")
+	s.written("kept")
+	for _, id := range []string{"new", "kept"} {
+		if live, err := w.configMaps.Get(t.Context(), "kanon-state-"+id, metav1.GetOptions{}); err != nil || live.Data["removal"] != "" {
+			t.Errorf("the record of %s says %v, %v", id, live.Data, err)
+		}
+	}
+}

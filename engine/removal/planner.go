@@ -20,9 +20,11 @@ import (
 
 // Catalog is what the Planner reads of the catalog.
 type Catalog interface {
-	// IsCompleteIn tells whether a namespace can have no other rules, and Removed whether a rule was seen to be removed.
+	// IsCompleteIn tells whether a namespace can have no other rules, and Removed whether a rule was seen to be removed. Refused tells
+	// whether a rule exists, and is passed over.
 	IsCompleteIn(namespace string) bool
 	Removed(id string) bool
+	Refused(id string) bool
 }
 
 // Records is what the Planner reads of the records of rules that ran.
@@ -40,6 +42,8 @@ type Planner struct {
 	covers  func(source.Origin) bool
 	// underWay has the removals that have begun, by the rule's id.
 	underWay map[string]*Removal
+	// doubts has why rules that are in no text are not being removed, by their ids.
+	doubts map[string]string
 }
 
 // NewPlanner makes a Planner. covers tells whether one of the sources would find a text at an origin: a rule in a file is not
@@ -56,9 +60,13 @@ type Run struct {
 	Removal *Removal
 }
 
+// Doubts are the reasons for which rules that are in no text are not being removed, by their ids, as of the last call of Runs.
+func (p *Planner) Doubts() map[string]string { return p.doubts }
+
 // Runs lists what is to run now, in the order of the rules' ids. all are the rules of the catalog.
 func (p *Planner) Runs(c Catalog, all []catalog.Rule) []Run {
 	var found []Run
+	p.doubts = make(map[string]string)
 	underWay := make(map[string]*Removal)
 	begin := func(id string, r *Removal) *Removal {
 		if r != nil {
@@ -79,7 +87,7 @@ func (p *Planner) Runs(c Catalog, all []catalog.Rule) []Run {
 		found = append(found, next)
 	}
 	for _, id := range p.records.IDs() {
-		if exists[id] {
+		if exists[id] || c.Refused(id) {
 			continue
 		}
 		rule, removal := p.ofRemoved(c, id)
@@ -128,13 +136,21 @@ func (p *Planner) ofRemoved(c Catalog, id string) (catalog.Rule, *Removal) {
 	namespace, name, _ := strings.Cut(stored.Rule, "/")
 	sure := c.IsCompleteIn(namespace) && (c.Removed(id) || p.covers(stored.Origin.Source()))
 	if !sure && (!c.Removed(id) || stored.OnRuleDeletion == syntax.DeleteChildren) {
+		if !c.IsCompleteIn(namespace) { // where no source would find its text, it is not removed, but not read
+			p.doubts[id] = "another text of its namespace cannot be read, and may have the rule"
+		}
 		return catalog.Rule{}, nil
 	}
 	if !underWay && stored.Origin.Path == "" && !p.records.IsRemovalMeant(id) {
 		return catalog.Rule{}, nil
 	}
 	rule := catalog.Rule{ID: id, Name: types.NamespacedName{Namespace: namespace, Name: name}}
-	return rule, p.of(id, rule.Name, stored.Parents[len(stored.Parents)-1].GVK(), &stored)
+	parent := stored.Parents[len(stored.Parents)-1].GVK()
+	r := p.of(id, rule.Name, parent, &stored)
+	if r == nil {
+		p.doubts[id] = fmt.Sprintf("the cluster has no kind %s in %s, so nobody knows what the rule has left there", parent.Kind, parent.GroupVersion())
+	}
+	return rule, r
 }
 
 // of is the removal of a rule from a kind of parents, the same one as before if that is under way; nil if the cluster does not

@@ -2,6 +2,7 @@ package removal
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,19 +20,20 @@ type texts struct{ complete, removed bool }
 
 func (c texts) IsCompleteIn(string) bool { return c.complete }
 func (c texts) Removed(string) bool      { return c.removed }
+func (c texts) Refused(string) bool      { return false }
 
 // oneRecord is the record of one rule.
 type oneRecord struct {
 	record.Record
-	pending, meant bool
+	pending, meant, noKind bool
 }
 
 func (r oneRecord) IDs() []string                    { return []string{"id"} }
 func (r oneRecord) Get(string) (record.Record, bool) { return r.Record, true }
 func (r oneRecord) IsPending(string) bool            { return r.pending }
 func (r oneRecord) IsRemovalMeant(string) bool       { return r.meant }
-func (oneRecord) Lookup(schema.GroupVersionKind) (rules.Kind, bool) {
-	return rules.Kind{Namespaced: true, HasStatus: true}, true
+func (r oneRecord) Lookup(schema.GroupVersionKind) (rules.Kind, bool) {
+	return rules.Kind{Namespaced: true, HasStatus: true}, !r.noKind
 }
 
 // A rule that is in no text counts as removed when that is certain, or when it was seen to be removed and nothing is deleted.
@@ -77,6 +79,51 @@ func TestRemovedRule(t *testing.T) {
 		})
 	}
 }
+
+// What keeps a rule that is in no text from being removed is known. A rule that no source reads now is not in doubt: it may exist.
+func TestDoubts(t *testing.T) {
+	for name, test := range map[string]struct {
+		texts   texts
+		covered bool
+		noKind  bool
+		want    string
+	}{
+		"a text may have it":            {texts: texts{false, true}, covered: true, want: "another text"},
+		"no source would find its text": {texts: texts{true, false}},
+		"its kind does not exist":       {texts: texts{true, true}, covered: true, noKind: true, want: "no kind ConfigMap in v1"},
+		"it is removed":                 {texts: texts{true, true}, covered: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := oneRecord{meant: true, noKind: test.noKind, Record: record.Record{
+				Rule: "kanon/r", OnRuleDeletion: syntax.DeleteChildren, Origin: record.Origin{Namespace: "team-a", ConfigMap: "rules"},
+			}}
+			stored.AddParent(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+			p := NewPlanner(stored, stored, func(source.Origin) bool { return test.covered })
+			runs := p.Runs(test.texts, nil)
+			if got := p.Doubts()["id"]; test.want == "" && got != "" || !strings.Contains(got, test.want) {
+				t.Errorf("the doubt is %q, want %q", got, test.want)
+			}
+			if removed := len(runs) == 1; removed && test.want != "" {
+				t.Error("a rule that is in doubt is removed")
+			}
+		})
+	}
+}
+
+// A rule that is passed over exists, and is not removed.
+func TestRefusedRule(t *testing.T) {
+	stored := oneRecord{meant: true, Record: record.Record{Rule: "team-a/r"}}
+	stored.AddParent(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	p := NewPlanner(stored, stored, func(source.Origin) bool { return true })
+	if runs := p.Runs(refusing{texts{true, true}}, nil); len(runs) > 0 || len(p.Doubts()) > 0 {
+		t.Errorf("%v runs, in doubt are %v", runs, p.Doubts())
+	}
+}
+
+// refusing is a catalog that passes over the rule.
+type refusing struct{ texts }
+
+func (refusing) Refused(string) bool { return true }
 
 // A removal is done with the last of the parents that there were when it began.
 func TestRemovalIsDone(t *testing.T) {

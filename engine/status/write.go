@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -128,6 +129,10 @@ func (s *Report) conditionsShape(ctx context.Context) (schemas.ConditionsShape, 
 	shape, err := s.Schemas.Conditions(ctx, s.Op.Parent.GVK)
 	if err != nil {
 		return schemas.ConditionsShape{}, fmt.Errorf("look up the schema of %s: %w", s.Op.Parent.GVK.Kind, err)
+	}
+	if _, err := s.Schemas.Converter(ctx, s.Op.Parent.GVK); errors.Is(err, schemas.ErrNoSchema) {
+		// Every CustomResourceDefinition has a schema. A busy API server publishes it late, and no event tells.
+		s.Changes.RequeueAfter(schemas.MissingInterval)
 	}
 	return shape, nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // deleteLimit bounds the request that deletes a namespace.
-const deleteLimit = 30 * time.Second
+const deleteLimit = 2 * time.Minute
 
 // Namespace makes a namespace for one test and returns its name. It is deleted
 // when the test ends; nobody waits until it is gone, because names are never

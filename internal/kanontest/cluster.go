@@ -25,7 +25,7 @@ const (
 	// manager is the field manager of what the tests write.
 	manager = "somebody"
 	// findTries is how often a kind is looked up, retryPause apart.
-	findTries = 100
+	findTries = int(patience / retryPause)
 )
 
 // Cluster is a cluster as one test sees and changes it, by objects of any kind

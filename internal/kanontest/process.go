@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// patience bounds every wait for a state, as long as a healthy Kanon may need
-	// on a machine that is busy with other tests.
-	patience = 60 * time.Second
+	// patience bounds every wait for a state. It is far above what a healthy Kanon
+	// needs on a machine that is busy with other tests: it decides no test.
+	patience = 4 * time.Minute
 	// stopLimit is how long a Kanon that was told to end may take.
-	stopLimit = 20 * time.Second
+	stopLimit = time.Minute
 )
 
 // Process is a running Kanon. Its methods may be called by several goroutines.

@@ -20,8 +20,8 @@ const (
 	settleTime = 10 * time.Second
 	// recheckInterval is the least time between two reads of the index.
 	recheckInterval = 500 * time.Millisecond
-	// missingInterval is how often the index is read for a kind that is known to have no schema.
-	missingInterval = time.Minute
+	// MissingInterval is how often the index is read for a kind that is known to have no schema.
+	MissingInterval = time.Minute
 )
 
 // noSchemaError is the type of ErrNoSchema. Its method lets callers recognise it who do not import this package.
@@ -98,10 +98,11 @@ func (s *Schemas) find(ctx context.Context, gvk schema.GroupVersionKind) (*entry
 		return e, nil
 	}
 	// The document may be older than the kind.
-	since := s.missing(gvk)
+	first := s.missing(gvk)
+	since := time.Since(first)
 	maxAge = recheckInterval
-	if since >= settleTime {
-		maxAge = missingInterval
+	if e.checked.Sub(first) >= settleTime { // else the document may have been published since it was read
+		maxAge = MissingInterval
 	}
 	if e, err = s.load(ctx, gv, maxAge); err != nil {
 		return nil, err
@@ -156,8 +157,8 @@ func (s *Schemas) Settling(gv schema.GroupVersion) bool {
 	return ok && time.Since(at) < settleTime
 }
 
-// missing returns how long gvk has been asked for in vain.
-func (s *Schemas) missing(gvk schema.GroupVersionKind) time.Duration {
+// missing returns since when gvk has been asked for in vain.
+func (s *Schemas) missing(gvk schema.GroupVersionKind) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, ok := s.missed[gvk]
@@ -165,7 +166,7 @@ func (s *Schemas) missing(gvk schema.GroupVersionKind) time.Duration {
 		at = time.Now()
 		s.missed[gvk] = at
 	}
-	return time.Since(at)
+	return at
 }
 
 func (s *Schemas) found(gvk schema.GroupVersionKind) {

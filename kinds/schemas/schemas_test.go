@@ -207,7 +207,23 @@ func TestAKindWithoutASchema(t *testing.T) {
 			t.Errorf("Conditions = %+v, %v", shape, err)
 		}
 		srv.publish(publishing("App", ""))
-		pass(missingInterval)
+		pass(MissingInterval)
+		mustConvert(t, s, "App")
+	})
+}
+
+// Between two tries that are far apart, the document may have been published: what was read before the time was over proves nothing.
+func TestASchemaThatComesBetweenTwoTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := &server{}
+		s := New(srv)
+		for range 2 {
+			if _, err := s.Converter(t.Context(), gvk("App")); err == nil || errors.Is(err, ErrNoSchema) {
+				t.Fatalf("error = %v, want one that is not ErrNoSchema", err)
+			}
+			pass(settleTime * 2 / 3)
+		}
+		srv.publish(publishing("App", ""))
 		mustConvert(t, s, "App")
 	})
 }

@@ -94,5 +94,9 @@ func (rule *Rule) Compile(ctx context.Context, kinds *manifests.Kinds, namespace
 	if rule.Decoded == nil {
 		return nil, nil, fmt.Errorf("rule %s is in the file %s, which only Kanon reads", rule.Name, rule.Origin.Path)
 	}
-	return manifests.Compile(ctx, rule.Decoded, kinds, rules.Options{Namespace: namespace, Limits: limits})
+	options := rules.Options{Namespace: namespace, Limits: limits}
+	if rule.Confined {
+		options.Namespace, options.Confined = rule.Name.Namespace, true
+	}
+	return manifests.Compile(ctx, rule.Decoded, kinds, options)
 }

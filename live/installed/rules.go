@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -28,6 +29,9 @@ type Rules struct {
 	Problems []Problem
 	// Namespace is Kanon's.
 	Namespace string
+
+	// unread has the namespaces of tenants whose texts may not be read.
+	unread sets.Set[string]
 }
 
 // Problem says why rules may be missing: Kanon or this package could not read an origin.
@@ -42,6 +46,8 @@ type Rule struct {
 	// ID is what Kanon marks the rule's objects with.
 	ID     string
 	Origin source.Origin
+	// Confined is true for the rule of a tenant, which is confined to its namespace.
+	Confined bool
 	// Object is the ConfigMap or the Rule object; nil for a rule in a file.
 	Object *unstructured.Unstructured
 	// Text is what the rule is in; empty for a rule in a file.
@@ -61,12 +67,12 @@ type Rule struct {
 	ParentCount, ChildCount int
 }
 
-// List reads the rules of a cluster. namespace is Kanon's.
+// List reads the rules of a cluster. namespace is Kanon's. Of other namespaces it reads those of which Kanon has a record of a rule.
 func List(ctx context.Context, client dynamic.Interface, namespace string) (*Rules, error) {
 	configMaps, err1 := source.ListConfigMaps(ctx, client, namespace)
 	objects, err2 := source.ListRuleObjects(ctx, client, namespace)
 	records, err3 := record.List(ctx, client, namespace)
-	r := &Rules{Namespace: namespace}
+	r := &Rules{Namespace: namespace, unread: make(sets.Set[string])}
 	if err1 == nil && apierrors.IsForbidden(err2) {
 		// Whoever has no right gets this answer also where the kind does not exist.
 		r.Problems, err2 = append(r.Problems, Problem{Where: "Rule objects", Message: "they cannot be listed: " + reasonOf(err2)}), nil
@@ -74,7 +80,11 @@ func List(ctx context.Context, client dynamic.Interface, namespace string) (*Rul
 	if err := cmp.Or(err1, err2, err3); err != nil { // they mostly have one reason
 		return nil, err
 	}
-	r.build(append(configMaps, objects...), records)
+	tenants, err := r.listTenants(ctx, client, records)
+	if err != nil {
+		return nil, err
+	}
+	r.build(slices.Concat(configMaps, objects, tenants), records)
 	return r, nil
 }
 
@@ -103,7 +113,7 @@ func (r *Rules) build(origins []source.Listed, records []record.Listed) {
 		delete(recorded, rule.ID)
 	}
 	for id, stored := range recorded {
-		r.All = append(r.All, ofRecord(id, stored))
+		r.All = append(r.All, r.ofRecord(id, stored))
 	}
 	slices.SortFunc(r.All, func(a, b *Rule) int {
 		return cmp.Or(cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.Name, b.Name.Name))
@@ -181,8 +191,15 @@ func (r *Rules) addProblems(origins []source.Listed) {
 // ofText is a rule in the text of an origin.
 func (r *Rules) ofText(origin *source.Listed, text source.Text, decoded *syntax.Rule) *Rule {
 	name := types.NamespacedName{Namespace: cmp.Or(decoded.Namespace, r.Namespace), Name: decoded.Name}
+	confined := isTenant(origin.Origin.Namespace(), r.Namespace)
+	if confined {
+		name.Namespace = origin.Origin.Namespace()
+		if len(decoded.Parent.Namespaces) == 0 {
+			decoded.Parent.Namespaces = []string{name.Namespace} // as the compiler has it
+		}
+	}
 	rule := &Rule{
-		Name: name, ID: mark.RuleID(r.Namespace, name.Namespace, name.Name), Origin: origin.Origin, Object: origin.Object,
+		Name: name, ID: mark.RuleID(r.Namespace, name.Namespace, name.Name), Origin: origin.Origin, Object: origin.Object, Confined: confined,
 		Text: text, Decoded: decoded, Created: origin.Created, ParentCount: -1, ChildCount: -1,
 	}
 	if report := origin.Report; report != nil && text.Object {
@@ -192,12 +209,14 @@ func (r *Rules) ofText(origin *source.Listed, text source.Text, decoded *syntax.
 }
 
 // ofRecord is a rule of which the cluster has no text: it is in a file, or it is being removed.
-func ofRecord(id string, stored *record.Listed) *Rule {
-	rule := &Rule{ID: id, Origin: stored.Origin.Source(), Created: stored.Created, Record: &stored.Record, ParentCount: -1, ChildCount: -1}
+func (r *Rules) ofRecord(id string, stored *record.Listed) *Rule {
+	rule := &Rule{Confined: stored.Confined, ID: id, Origin: stored.Origin.Source(), Created: stored.Created, Record: &stored.Record, ParentCount: -1, ChildCount: -1}
 	if namespace, name, ok := cutName(stored.Rule); ok {
 		rule.Name = types.NamespacedName{Namespace: namespace, Name: name}
 	}
-	rule.judgeRecord()
+	if rule.judgeRecord(); r.unread.Has(rule.Origin.Namespace()) && stored.Removal == "" {
+		rule.State, rule.Message = Unknown, "its text is in namespace "+rule.Origin.Namespace()+", where you may not read rules"
+	}
 	return rule
 }
 

@@ -1,6 +1,7 @@
 package installed
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -9,11 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -273,5 +276,74 @@ func TestWroteTo(t *testing.T) {
 		if got := rule.wroteTo(object); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+// The rules of tenants are listed with their texts, and select in their namespace alone. Whoever may not read a tenant's namespace is told
+// so, and not that the rules are being removed.
+func TestListTenants(t *testing.T) {
+	t.Parallel()
+	config := controlplanetest.Config(t)
+	namespace, tenant := controlplanetest.Namespace(t, config), controlplanetest.Namespace(t, config)
+	client, core := dynamic.NewForConfigOrDie(config), kubernetes.NewForConfigOrDie(config)
+	create := func(in, name, label string, data map[string]string) {
+		t.Helper()
+		_, err := core.CoreV1().ConfigMaps(in).Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{label: "true"}}, Data: data,
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, origin := range map[string]string{"web": "rules", "gone": "deleted"} {
+		create(namespace, "kanon-state-"+mark.RuleID(namespace, tenant, name), record.Label, map[string]string{
+			"record":  fmt.Sprintf(`{"format":1,"rule":"%s/%s","origin":{"namespace":"%s","configMap":"%s"},"confined":true,"parents":[{"group":"apps","version":"v1","kind":"Deployment"}],"onRuleDeletion":"Orphan"}`, tenant, name, tenant, origin),
+			"removal": map[string]string{"gone": "ServiceAccount x may not get notes"}[name],
+		})
+	}
+	create(tenant, "rules", source.LabelRules, map[string]string{"web.yaml": ruleText("web", "")})
+	show := func(client dynamic.Interface) (r *Rules, text string) {
+		t.Helper()
+		r, err := List(t.Context(), client, namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, rule := range r.All {
+			lines = append(lines, fmt.Sprint(rule.Name.Name, " ", rule.State, " ", rule.Message, " ", rule.ID == mark.RuleID(namespace, tenant, rule.Name.Name)))
+		}
+		for _, problem := range r.Problems {
+			lines = append(lines, "problem: "+problem.Where)
+		}
+		return r, strings.Join(lines, "\n")
+	}
+
+	r, got := show(client)
+	if diff := cmp.Diff("gone Removing ServiceAccount x may not get notes true\nweb Unknown "+unreported+" true", got); diff != "" {
+		t.Error(diff)
+	}
+	for where, want := range map[string]int{tenant: 1, "default": 0} {
+		deployment := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": where, "name": "d"}}}
+		if found := r.Selecting(deployment, NamespaceLabels(t.Context(), client)); len(found) != want {
+			t.Errorf("%d rules select a Deployment in %s, want %d", len(found), where, want)
+		}
+	}
+
+	// Somebody who may read Kanon's namespace only.
+	const user = "reader-of-kanon"
+	_, err1 := core.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"", "kanon.dev"}, Resources: []string{"configmaps", "rules"}, Verbs: []string{"list"}},
+	}}, metav1.CreateOptions{})
+	_, err2 := core.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+	}, metav1.CreateOptions{})
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	limited := rest.CopyConfig(config)
+	limited.Impersonate.UserName = user
+	if _, got := show(dynamic.NewForConfigOrDie(limited)); !strings.Contains(got, "gone Removing") || !strings.Contains(got, "web Unknown its text is in namespace "+tenant) || !strings.Contains(got, "problem: rules in namespace "+tenant) {
+		t.Errorf("who may read Kanon's namespace only is told\n%s", got)
 	}
 }

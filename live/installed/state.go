@@ -1,6 +1,7 @@
 package installed
 
 import (
+	"cmp"
 	"strings"
 
 	"kanon.dev/kanon/engine/conditions"
@@ -92,7 +93,7 @@ func (rule *Rule) judge(report *source.Report) {
 func (rule *Rule) judgeRecord() {
 	rule.State, rule.Message = InFile, inFile
 	if rule.Origin.Path == "" {
-		rule.State, rule.Message = Removing, removing
+		rule.State, rule.Message = Removing, cmp.Or(rule.Record.Removal, removing)
 		return
 	}
 	if held := rule.Record.Blocked; held != nil && held.Message != "" {

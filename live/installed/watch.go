@@ -19,14 +19,24 @@ import (
 // or they may not be read.
 func Watches(ctx context.Context, client dynamic.Interface, namespace string) ([]follow.Watch, error) {
 	configMaps := client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(namespace)
-	texts, err1 := follow.Start(ctx, configMaps, metav1.ListOptions{LabelSelector: source.LabelRules + "=true"})
+	texts, err1 := startAnywhere(ctx, client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")), namespace, source.LabelRules+"=true")
 	records, err2 := follow.Start(ctx, configMaps, metav1.ListOptions{LabelSelector: record.Label + "=true"})
-	objects, err3 := follow.Start(ctx, client.Resource(source.RulesGVR()).Namespace(namespace), metav1.ListOptions{})
+	objects, err3 := startAnywhere(ctx, client.Resource(source.RulesGVR()), namespace, "")
 	watches := []follow.Watch{texts, records, objects}
 	if apierrors.IsNotFound(err3) || apierrors.IsForbidden(err3) {
 		watches, err3 = watches[:2], nil
 	}
 	return watches, errors.Join(err1, err2, err3)
+}
+
+// startAnywhere follows objects of all namespaces, where tenants may have rules, or those of one if that is all that may be read.
+func startAnywhere(ctx context.Context, resource dynamic.NamespaceableResourceInterface, namespace, selector string) (follow.Watch, error) {
+	options := metav1.ListOptions{LabelSelector: selector}
+	w, err := follow.Start(ctx, resource, options)
+	if apierrors.IsForbidden(err) {
+		return follow.Start(ctx, resource.Namespace(namespace), options)
+	}
+	return w, err
 }
 
 // ParentWatches are what to follow for changes of what Parents reads; ParentOf reads what comes.

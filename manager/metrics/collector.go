@@ -22,8 +22,8 @@ func gauge(name, help string, labels ...string) *prometheus.Desc {
 
 // gauges are all of these.
 type gauges struct {
-	info, runs, ready, findings, blocked, parents, waiting *prometheus.Desc
-	informers, objects, bytes, lag                         *prometheus.Desc
+	info, runs, ready, findings, blocked, removal, parents, waiting *prometheus.Desc
+	informers, objects, bytes, lag                                  *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -33,6 +33,7 @@ func newGauges() gauges {
 		ready:     gauge("kanon_rule_ready", "Whether the rule is in force as it is written: 1 or 0.", "rule"),
 		findings:  gauge("kanon_rule_findings", "Findings in the newest revision, by severity.", "rule", "severity"),
 		blocked:   gauge("kanon_rule_prune_blocked", "Whether the prune guard blocks the deletions of a revision: 1 or 0.", "rule"),
+		removal:   gauge("kanon_rule_removal_waits", "Whether the removal of a rule waits for something that does not come by itself: 1 or 0. Other rules have no series.", "rule"),
 		parents:   gauge("kanon_parents", "Parents that the rule selects, by the condition that is true of them, and its reason.", "rule", "condition", "reason"),
 		waiting:   gauge("kanon_queue_length", "Parents and targets of patches that wait for a worker.", "rule"),
 		informers: gauge("kanon_informers", "Informers, by whether they have filled, are filling, or cannot watch.", "resource", "state"),
@@ -45,7 +46,7 @@ func newGauges() gauges {
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	g := newGauges()
-	for _, desc := range []*prometheus.Desc{g.info, g.runs, g.ready, g.findings, g.blocked, g.parents, g.waiting, g.informers, g.objects, g.bytes, g.lag} {
+	for _, desc := range []*prometheus.Desc{g.info, g.runs, g.ready, g.findings, g.blocked, g.removal, g.parents, g.waiting, g.informers, g.objects, g.bytes, g.lag} {
 		to <- desc
 	}
 }
@@ -77,6 +78,7 @@ func collectRules(g gauges, rules []engine.RuleStats, put putter) {
 	for _, rule := range rules {
 		name := rule.Name.String()
 		if rule.Removed {
+			put(g.removal, one(rule.Waits), name)
 			continue
 		}
 		if rule.Revision != "" {

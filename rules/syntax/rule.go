@@ -114,8 +114,8 @@ func (r *Rule) MaySelect(parent metav1.Object, namespaceLabels func(name string)
 
 // TooMany is the finding about a rule that does not run because its namespace has limit others.
 func (r *Rule) TooMany(namespace string, limit int) diagnostic.Finding {
-	f := diagnostic.New(r.Position, diagnostic.CodeTooManyRules, "namespace %s has %d rules already, and this one does not run", namespace, limit)
-	f.WithHint("remove others, or put rules for one kind together")
+	f := diagnostic.New(r.Position, diagnostic.CodeTooManyRules, "namespace %s has %d rules already, with those that are being removed, and this one does not run", namespace, limit)
+	f.WithHint("remove others, or put rules for one kind together; kanon get rules shows those that are being removed, and what they wait for")
 	return *f
 }
 
