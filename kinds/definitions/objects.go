@@ -120,24 +120,46 @@ func (r *Refusal) WithoutValues() error {
 
 // CheckObject says why the API server would not take an object, as a *Refusal; nil if it would: its metadata and, of the kinds that are
 // known, unknown fields and values that the schema or its validation rules forbid. A status that has a subresource is
-// not looked at, because a write of the object ignores it. old is the object before an update, or nil. Neither is changed.
+// left as it was, because a write of the object ignores it. old is the object before an update, or nil. Neither is changed.
 func (kinds Kinds) CheckObject(ctx context.Context, object, old *unstructured.Unstructured) error {
 	written := object.DeepCopy()
 	unstructured.RemoveNestedField(written.Object, "metadata", "ownerReferences") // what people write by hand has no uids
-	kinds.Fill(written)
 	k := kinds[object.GroupVersionKind()]
-	namespaced := object.GetNamespace() != ""
-	if k != nil {
-		namespaced = k.namespaced
+	if k == nil {
+		return refusalOf(object, checkMetadata(written, object.GetNamespace() != ""))
 	}
-	reasons := checkMetadata(written, namespaced)
-	if k != nil {
-		more, err := k.check(ctx, written, old)
-		if err != nil {
-			return fmt.Errorf("check %s %s: %w", object.GetKind(), object.GetName(), err)
+	var status any
+	if k.hasStatus {
+		delete(written.Object, "status")
+		if old != nil {
+			status = old.Object["status"]
 		}
-		reasons = append(reasons, more...)
 	}
+	kinds.Fill(written)
+	reasons, err := k.check(ctx, written, old, status)
+	if err != nil {
+		return fmt.Errorf("check %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return refusalOf(object, append(checkMetadata(written, k.namespaced), reasons...))
+}
+
+// CheckStatus is CheckObject for a write of the status, where that has a subresource. Of the rest of the object, which such a write
+// ignores, it is for CheckObject to say whether it may be so.
+func (kinds Kinds) CheckStatus(ctx context.Context, object, old *unstructured.Unstructured) error {
+	k := kinds[object.GroupVersionKind()]
+	if k == nil || !k.hasStatus {
+		return nil
+	}
+	written := object.DeepCopy()
+	kinds.Fill(written)
+	reasons, err := k.check(ctx, written, old, nil)
+	if err != nil {
+		return fmt.Errorf("check the status of %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return refusalOf(object, reasons)
+}
+
+func refusalOf(object *unstructured.Unstructured, reasons []string) error {
 	if len(reasons) == 0 {
 		return nil
 	}
@@ -160,13 +182,11 @@ func checkMetadata(object *unstructured.Unstructured, namespaced bool) (reasons 
 	return append(reasons, texts(apivalidation.ValidateObjectMeta(meta, namespaced, valid, path))...)
 }
 
-// check says what the schema forbids in an object.
-func (k *kind) check(ctx context.Context, object, old *unstructured.Unstructured) (reasons []string, err error) {
+// check says what the schema forbids in an object, which it changes. status is one that a write leaves as it is, for validation rules to
+// read; nil: there is none.
+func (k *kind) check(ctx context.Context, object, old *unstructured.Unstructured, status any) (reasons []string, err error) {
 	if err := k.prepare(); err != nil {
 		return nil, err
-	}
-	if k.hasStatus {
-		delete(object.Object, "status")
 	}
 	for _, name := range pruning.PruneWithOptions(object.Object, k.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
 		reasons = append(reasons, k.unknownField(name))
@@ -174,6 +194,9 @@ func (k *kind) check(ctx context.Context, object, old *unstructured.Unstructured
 	wrong := validation.ValidateCustomResource(nil, object.Object, k.schema)
 	wrong = append(wrong, objectmeta.Validate(ctx, nil, object.Object, k.structural, false)...)
 	wrong = append(wrong, listtype.ValidateListSetsAndMaps(nil, k.structural, object.Object)...)
+	if status != nil {
+		object.Object["status"] = status
+	}
 	if len(wrong) == 0 {
 		var before any
 		if old != nil {

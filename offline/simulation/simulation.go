@@ -44,6 +44,8 @@ type Options struct {
 	Default func(*unstructured.Unstructured)
 	// Check says why the API server would not take an object; old is the one before an update, or nil. nil: it takes all.
 	Check func(object, old *unstructured.Unstructured) error
+	// CheckStatus is Check for a write of the status.
+	CheckStatus func(object, old *unstructured.Unstructured) error
 }
 
 // Simulation is a cluster in memory with one rule and one parent. It is not safe for concurrent use.
@@ -112,8 +114,12 @@ func New(o Options) (*Simulation, error) {
 	if o.HasGeneration == nil {
 		o.HasGeneration = func(schema.GroupVersionKind) bool { return true }
 	}
+	all := func(_, _ *unstructured.Unstructured) error { return nil }
 	if o.Check == nil {
-		o.Check = func(_, _ *unstructured.Unstructured) error { return nil }
+		o.Check = all
+	}
+	if o.CheckStatus == nil {
+		o.CheckStatus = all
 	}
 	marks, err := newMarks(o)
 	if err != nil {
@@ -125,12 +131,12 @@ func New(o Options) (*Simulation, error) {
 		marks: marks, policies: ending.Policies{ByNode: ending.ByNode(o.Program)}, ordered: ending.Ordered(o.Program),
 	}
 	s.complete(s.parent)
-	err = o.Check(s.parent, nil)
+	err = s.check(s.parent, nil)
 	for _, object := range o.Objects {
 		object = object.DeepCopy()
 		s.complete(object)
 		s.others[identity.Of(object)] = object
-		err = errors.Join(err, o.Check(object, nil))
+		err = errors.Join(err, s.check(object, nil))
 	}
 	return s, err
 }
@@ -241,7 +247,7 @@ func (s *Simulation) Set(written *unstructured.Unstructured) error {
 		object := &unstructured.Unstructured{Object: map[string]any{}}
 		Merge(object.Object, written.Object)
 		s.complete(object)
-		if err := s.options.Check(object, nil); err != nil {
+		if err := s.check(object, nil); err != nil {
 			return err
 		}
 		s.others[id] = object
@@ -266,7 +272,7 @@ func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]
 	if s.options.Default != nil {
 		s.options.Default(written)
 	}
-	if err := s.options.Check(written, object); err != nil {
+	if err := s.check(written, object); err != nil {
 		return err
 	}
 	s.noteGeneration(object, written)
@@ -275,6 +281,22 @@ func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]
 	s.touch(object)
 	s.collect(object)
 	return nil
+}
+
+// check says why the API server would not take an object as it is written; old is the one before, or nil. Whoever writes a
+// status as well sends that after the rest.
+func (s *Simulation) check(written, old *unstructured.Unstructured) error {
+	if err := s.options.Check(written, old); err != nil {
+		return err
+	}
+	between := written.DeepCopy()
+	if delete(between.Object, "status"); old != nil && old.Object["status"] != nil {
+		between.Object["status"] = old.Object["status"]
+	}
+	if equality.Semantic.DeepEqual(between.Object["status"], written.Object["status"]) {
+		return nil
+	}
+	return s.options.CheckStatus(written, between)
 }
 
 // noteGeneration gives an object with another spec than before another generation, if it has one.

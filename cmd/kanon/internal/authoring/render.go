@@ -156,6 +156,9 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 		Check: func(object, old *unstructured.Unstructured) error {
 			return known.CheckObject(cmd.Context(), object, old)
 		},
+		CheckStatus: func(object, old *unstructured.Unstructured) error {
+			return known.CheckStatus(cmd.Context(), object, old)
+		},
 	})
 	if err != nil {
 		return err
