@@ -33,8 +33,10 @@ type Kinds map[schema.GroupVersionKind]*kind
 // kind is one version of a definition.
 type kind struct {
 	namespaced, hasStatus bool
-	structural            *structuralschema.Structural
-	props                 *apiextensions.JSONSchemaProps
+	// converts is true if the API server serves objects of other versions in this one, without a webhook.
+	converts   bool
+	structural *structuralschema.Structural
+	props      *apiextensions.JSONSchemaProps
 	// validators are made when the first object is checked: that takes some milliseconds.
 	once   sync.Once
 	schema validation.SchemaValidator
@@ -57,6 +59,7 @@ func NewKinds(crds []*unstructured.Unstructured) (Kinds, error) {
 			k := &kind{
 				namespaced: crd.Spec.Scope != apiextensionsv1.ClusterScoped,
 				hasStatus:  version.Subresources != nil && version.Subresources.Status != nil,
+				converts:   version.Served && (crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter),
 			}
 			if err := k.read(version.Schema.OpenAPIV3Schema); err != nil {
 				return nil, fmt.Errorf("CustomResourceDefinition %s, version %s: %w", object.GetName(), version.Name, err)
@@ -86,6 +89,24 @@ func (kinds Kinds) Fill(object *unstructured.Unstructured) {
 		defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, k.structural)
 		defaulting.Default(object.Object, k.structural)
 	}
+}
+
+// Serve turns an object into another version of its kind, as the API server does for whoever reads it in that one: without the fields
+// that the version does not have, and with its defaults. It is false, and does nothing, if that is not known of the kind.
+func (kinds Kinds) Serve(object *unstructured.Unstructured, in schema.GroupVersionKind) bool {
+	is := object.GroupVersionKind()
+	from, to := kinds[is], kinds[in]
+	switch {
+	case is == in:
+		return true
+	case is.GroupKind() != in.GroupKind() || from == nil || to == nil || !from.converts || !to.converts:
+		return false
+	}
+	kinds.Fill(object)
+	object.SetGroupVersionKind(in)
+	pruning.Prune(object.Object, to.structural, true)
+	kinds.Fill(object)
+	return true
 }
 
 // Refusal is why the API server would not take an object.
@@ -128,15 +149,15 @@ func (kinds Kinds) CheckObject(ctx context.Context, object, old *unstructured.Un
 	if k == nil {
 		return refusalOf(object, checkMetadata(written, object.GetNamespace() != ""))
 	}
-	var status any
+	w := write{object: written, old: old}
 	if k.hasStatus {
 		delete(written.Object, "status")
 		if old != nil {
-			status = old.Object["status"]
+			w.status = old.Object["status"]
 		}
 	}
 	kinds.Fill(written)
-	reasons, err := k.check(ctx, written, old, status)
+	reasons, err := k.check(ctx, w)
 	if err != nil {
 		return fmt.Errorf("check %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
@@ -152,7 +173,7 @@ func (kinds Kinds) CheckStatus(ctx context.Context, object, old *unstructured.Un
 	}
 	written := object.DeepCopy()
 	kinds.Fill(written)
-	reasons, err := k.check(ctx, written, old, nil)
+	reasons, err := k.check(ctx, write{object: written, old: old, ofStatus: true})
 	if err != nil {
 		return fmt.Errorf("check the status of %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
@@ -182,25 +203,41 @@ func checkMetadata(object *unstructured.Unstructured, namespaced bool) (reasons 
 	return append(reasons, texts(apivalidation.ValidateObjectMeta(meta, namespaced, valid, path))...)
 }
 
-// check says what the schema forbids in an object, which it changes. status is one that a write leaves as it is, for validation rules to
-// read; nil: there is none.
-func (k *kind) check(ctx context.Context, object, old *unstructured.Unstructured, status any) (reasons []string, err error) {
+// write is the write of an object that is to be checked.
+type write struct {
+	// object may be changed. old is the one before, or nil.
+	object, old *unstructured.Unstructured
+	// status is one that the write leaves as it is, and that validation rules read; nil: there is none.
+	status any
+	// ofStatus is true if the write leaves everything else as it is.
+	ofStatus bool
+}
+
+// check says what the schema forbids in what is written. The API server says nothing of what stays as it was, but for validation rules
+// that read it.
+func (k *kind) check(ctx context.Context, w write) (reasons []string, err error) {
 	if err := k.prepare(); err != nil {
 		return nil, err
 	}
+	object := w.object
 	for _, name := range pruning.PruneWithOptions(object.Object, k.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
-		reasons = append(reasons, k.unknownField(name))
+		if !w.ofStatus || strings.HasPrefix(name, "status.") {
+			reasons = append(reasons, k.unknownField(name))
+		}
 	}
 	wrong := validation.ValidateCustomResource(nil, object.Object, k.schema)
 	wrong = append(wrong, objectmeta.Validate(ctx, nil, object.Object, k.structural, false)...)
 	wrong = append(wrong, listtype.ValidateListSetsAndMaps(nil, k.structural, object.Object)...)
-	if status != nil {
-		object.Object["status"] = status
+	if w.ofStatus {
+		wrong = slices.DeleteFunc(wrong, func(err *field.Error) bool { return err.Field != "status" && !strings.HasPrefix(err.Field, "status.") })
+	}
+	if w.status != nil {
+		object.Object["status"] = w.status
 	}
 	if len(wrong) == 0 {
 		var before any
-		if old != nil {
-			before = old.Object
+		if w.old != nil {
+			before = w.old.Object
 		}
 		wrong, _ = k.rules.Validate(ctx, nil, k.structural, object.Object, before, celconfig.RuntimeCELCostBudget)
 	}

@@ -42,6 +42,8 @@ type Options struct {
 	Schema func(schema.GroupVersionKind) *openapi.Schema
 	// Default fills in what the API server does when an object is written. nil: nothing.
 	Default func(*unstructured.Unstructured)
+	// Serve turns an object into another version of its kind, if it can. nil: it cannot.
+	Serve func(object *unstructured.Unstructured, in schema.GroupVersionKind) bool
 	// Check says why the API server would not take an object; old is the one before an update, or nil. nil: it takes all.
 	Check func(object, old *unstructured.Unstructured) error
 	// CheckStatus is Check for a write of the status.
@@ -115,6 +117,9 @@ func New(o Options) (*Simulation, error) {
 		o.HasGeneration = func(schema.GroupVersionKind) bool { return true }
 	}
 	all := func(_, _ *unstructured.Unstructured) error { return nil }
+	if o.Serve == nil {
+		o.Serve = func(*unstructured.Unstructured, schema.GroupVersionKind) bool { return false }
+	}
 	if o.Check == nil {
 		o.Check = all
 	}
@@ -132,6 +137,7 @@ func New(o Options) (*Simulation, error) {
 	}
 	s.complete(s.parent)
 	err = s.check(s.parent, nil)
+	o.Serve(s.parent, o.Program.Parent.GVK)
 	for _, object := range o.Objects {
 		object = object.DeepCopy()
 		s.complete(object)
@@ -264,16 +270,23 @@ func (s *Simulation) SetParent(fields map[string]any) error {
 	return s.write(s.parent, fields)
 }
 
-// write lays fields over an object. A new spec is a new generation.
+// write lays fields over an object, in the version that they name. A new spec is a new generation.
 func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]any) error {
-	written := object.DeepCopy()
+	written, old, stored := object.DeepCopy(), object, object.GroupVersionKind()
+	as := &unstructured.Unstructured{Object: fields}
+	if version := as.GroupVersionKind(); version.GroupKind() == stored.GroupKind() && s.options.Serve(written, version) {
+		old = written.DeepCopy()
+	}
 	Merge(written.Object, fields)
 	written.Object = fieldset.FoldStringData(written)
 	if s.options.Default != nil {
 		s.options.Default(written)
 	}
-	if err := s.check(written, object); err != nil {
+	if err := s.check(written, old); err != nil {
 		return err
+	}
+	if !s.options.Serve(written, stored) {
+		written.SetGroupVersionKind(stored)
 	}
 	s.noteGeneration(object, written)
 	dropEmpty(written, "labels", "annotations", "finalizers", "ownerReferences")
