@@ -1,0 +1,57 @@
+package shortschema
+
+import (
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// named is a field with what its name has behind a |.
+type named struct {
+	yamltree.Field
+	name    string
+	markers []marker
+}
+
+// named are the fields of a mapping. The name of one that is a mapping itself can have markers.
+func (r *Reader) named(n *yamltree.Node) []named {
+	fields := make([]named, 0, len(n.Fields))
+	for _, f := range n.Fields {
+		field := named{Field: f, name: f.Name}
+		if strings.Contains(f.Name, "|") {
+			parts := scan(f.Name)
+			field.name, field.markers = parts.typ, parts.markers
+			switch {
+			case parts.broken != "":
+				r.report(r.source.Within(f.Key, parts.brokenAt), diagnostic.CodeShortMarker, "%s", parts.broken)
+				continue
+			case parts.typ == "":
+				r.report(r.source.At(f.Key), diagnostic.CodeShortType, "the name of the field is missing").WithHint("write it before the |")
+				continue
+			}
+		}
+		if slices.ContainsFunc(fields, func(other named) bool { return other.name == field.name }) {
+			r.report(r.source.At(f.Key), diagnostic.CodeShortType, "there are two fields %s", field.name).WithHint("remove one of them")
+			continue
+		}
+		fields = append(fields, field)
+	}
+	return fields
+}
+
+// namedField makes the schema of a field with the markers behind its name; nil if nothing can be made of it.
+func (r *Reader) namedField(n named, path []string) *made {
+	f := r.field(n.Value, path)
+	if f == nil || len(n.markers) == 0 {
+		return f
+	}
+	if text, isText := n.Value.Text(); isText {
+		r.report(r.source.Within(n.Key, n.markers[0].at), diagnostic.CodeShortMarker, "the markers of %s stand behind its type", n.name).
+			WithHint("write %s: %s", n.name, strings.TrimSpace(text)+strings.TrimPrefix(n.Name, n.name))
+		return f
+	}
+	r.applyAll(n.Key, f, n.markers, path)
+	return f
+}
