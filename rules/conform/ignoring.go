@@ -30,7 +30,10 @@ func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
 	text, _ := n.Text()
 	path, err := ignore.Parse(text)
 	if err != nil {
-		g.ReportSpan(n, err.Offset, wordLength(text, err.Offset), diagnostic.CodeIgnorePath, "%s", err.Message).Hint = err.Hint
+		f := g.ReportSpan(n, err.Offset, wordLength(text, err.Offset), diagnostic.CodeIgnorePath, "%s", err.Message)
+		if f.Hint = err.Hint; err.Meant != "" {
+			f.WithEdit(f.Position, text, err.Meant)
+		}
 		return nil, false
 	}
 	if reason := notOthers(path.Steps); reason != "" {
