@@ -149,10 +149,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 		return err
 	}
 	kinds.InDefaultNamespace(check.Programs, slices.Concat(parents, with))
-	for _, object := range slices.Concat(parents, with) {
-		known.Fill(object)
-	}
-	refused := serve(cmd.Context(), known, check.Programs, parents)
+	refused := serve(cmd.Context(), known, check.Programs, parents, with)
 	previews, err := previewAll(cmd.Context(), check.Programs, parents, preview.Input{
 		With: with, Now: now, Namespace: o.namespace, Schema: kinds.Schema,
 		Check: func(object, old *unstructured.Unstructured) error {
@@ -174,11 +171,15 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 	return err
 }
 
-// serve turns parents into the versions of their kinds that rules read. It says why the API server would refuse them as they are
-// written.
-func serve(ctx context.Context, known definitions.Kinds, programs []*program.Program, parents []*unstructured.Unstructured) map[*unstructured.Unstructured]error {
+// serve fills in the defaults of objects, and turns parents into the versions of their kinds that rules read. It says why the API
+// server would refuse parents as they are written.
+func serve(ctx context.Context, known definitions.Kinds, programs []*program.Program, parents, with []*unstructured.Unstructured) map[*unstructured.Unstructured]error {
+	for _, object := range with {
+		known.Fill(object)
+	}
 	refused := map[*unstructured.Unstructured]error{}
 	for _, parent := range parents {
+		known.Fill(parent)
 		i := slices.IndexFunc(programs, func(p *program.Program) bool {
 			return p.Parent.GVK.GroupKind() == parent.GroupVersionKind().GroupKind()
 		})
