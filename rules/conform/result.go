@@ -39,6 +39,11 @@ func (t *Template) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	}
 	finding := t.report(n, diagnostic.CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, check.Wants(s))
 	text, _ := n.Text()
+	if parts, err := scanner.Scan(text); err == nil {
+		if i := slices.IndexFunc(parts, func(p scanner.Part) bool { return !p.Expr }); i >= 0 {
+			finding.Position, finding.Length = t.Source.Within(n, parts[i].Offset), t.Source.Span(n, parts[i].Offset, len(parts[i].Text))
+		}
+	}
 	blanks := strings.TrimSpace(text)
 	switch {
 	case strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1:

@@ -55,7 +55,9 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 			return
 		}
 	case !known.isFlag() && (!m.hasValue || m.value == "" && !m.quoted):
-		r.report(at, diagnostic.CodeShortMarker, "%s has no value", m.name).WithHint("write %s=%s", m.name, known.Value)
+		found := r.report(at, diagnostic.CodeShortMarker, "%s has no value", m.name)
+		found.Length = r.source.Span(n, m.at, len(m.name))
+		found.WithHint("write %s=%s", m.name, known.Value)
 		return
 	case m.inSingleQuotes():
 		bare := m.value[1 : len(m.value)-1]

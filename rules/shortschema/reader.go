@@ -181,7 +181,9 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 	}
 	if key, value, ok := cutMap(typ); ok {
 		if key != "string" {
-			r.report(at, diagnostic.CodeShortType, "the keys of a map are strings: write map[string]%s", value)
+			found := r.report(at, diagnostic.CodeShortType, "the keys of a map are strings: write map[string]%s", value)
+			found.Length = r.source.Span(n, offset, len(typ))
+			found.WithEdit(at, "map["+key+"]", "map[string]")
 			return nil
 		}
 		of := r.repeatedType(n, value, offset+len("map[string]"), append(slices.Clone(path), "additionalProperties"))
