@@ -305,6 +305,9 @@ func (c *compiler) checkConstant(n *yamltree.Node, part scanner.Part, x *checked
 	}
 }
 
+// anyText is true for each text around an expression.
+func anyText(string) bool { return true }
+
 // whole compiles a string that must be one expression and nothing else.
 func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, scanner.Part) {
 	s, _ := n.Text()
@@ -315,7 +318,7 @@ func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*che
 	}
 	p, ok := scanner.Whole(parts)
 	if !ok || p.Spread {
-		c.ReportNode(n, diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.Place)
+		c.ReportAround(n, anyText, diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.Place)
 		return nil, scanner.Part{}
 	}
 	x, _ := c.expression(n, p, sc, u)

@@ -89,7 +89,7 @@ func (c *compiler) childTemplate(spec *syntax.Child, child *program.Child, sc *c
 
 // checkTemplate checks a template that was compiled, and compared with its schema.
 func (c *compiler) checkTemplate(spec *syntax.Child, child *program.Child) {
-	validation.Check(validation.Input{Template: spec.Template, Kind: child.GVK.GroupKind(), Report: func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	validation.Check(validation.Input{Template: spec.Template, Kind: child.GVK.GroupKind(), At: c.At, Report: func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 		return c.Report(c.rule.Source.At(n), code, format, args...)
 	}})
 	c.checkItems(spec)
@@ -170,7 +170,7 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 			c.checkRange(f.In, x.X, from.typ, in)
 			c.constants.Try(f.In, t, in.Place, constant.AttemptOf(template.ItemsOf))
 		case template.Text:
-			c.ReportNode(f.In, diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.Place)
+			c.ReportAround(f.In, anyText, diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.Place)
 		}
 		out = append(out, program.Dimension{Name: f.Name, In: t, Path: path})
 		if from == nil {

@@ -1,11 +1,13 @@
 package rules
 
 import (
+	"github.com/google/cel-go/common/ast"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/conform"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -58,11 +60,22 @@ func (c *compiler) Scalar(n *yamltree.Node) (conform.Scalar, bool) {
 	if !ok || r.wrong || r.x == nil {
 		return conform.Scalar{}, ok && !r.wrong
 	}
-	return conform.Scalar{Whole: r.x.Expression, Text: r.x.run.Text, Offset: r.part.Offset, GoesInto: func(s *openapi.Schema) {
+	return conform.Scalar{Whole: r.x.Expression, Text: r.x.run.Text, Offset: r.part.Offset, Variable: c.variableOf(r.x.expr.Root()), GoesInto: func(s *openapi.Schema) {
 		for _, x := range append(r.others, r.x) {
 			x.goesInto(s)
 		}
 	}}, true
+}
+
+// variableOf is the value of the variable of the rule that an expression reads, and no more; nil if it is something else.
+func (c *compiler) variableOf(root ast.Expr) *yamltree.Node {
+	if root.Kind() != ast.SelectKind || root.AsSelect().Operand().Kind() != ast.IdentKind || root.AsSelect().Operand().AsIdent() != flow.RootVariables {
+		return nil
+	}
+	if v := c.variables[root.AsSelect().FieldName()]; v != nil {
+		return v.spec.Value
+	}
+	return nil
 }
 
 // conform compares a template with the schema of its kind. shared is true if others write to the

@@ -2,8 +2,10 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,30 +20,30 @@ import (
 // before what was wrong with it is mended: go test -update rewrites it.
 func TestFixes(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
 	fixed := 0
 	var log strings.Builder
-	for _, path := range paths {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files := map[string]string{}
-		for _, f := range archive.Files {
-			files[f.Name] = string(f.Data)
-		}
+	cases := casesIn(t, "testdata/*.txtar")
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		files := cases[name]
 		_, findings := compileCase(t, files)
 		data, done := findings.Fixed([]byte(files["rule.yaml"]))
+		for _, f := range without(findings, done) {
+			switch {
+			case f.Fix != nil:
+				t.Errorf("%s: the fix is not made, because that of another finding changes the same place: %s", name, f)
+			case strings.Contains(f.Hint, "did you mean"):
+				t.Errorf("%s: it is known what is meant, and there is no fix: %s", name, f)
+			}
+		}
+		for _, contradiction := range contradictions(findings) {
+			t.Errorf("%s: %s", name, contradiction)
+		}
 		if len(done) == 0 {
 			continue
 		}
 		fixed += len(done)
 		files["rule.yaml"] = string(data)
 		_, after := compileCase(t, files)
-		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
 		for _, f := range newIn(after, findings, done) {
 			fmt.Fprintf(&log, "%s: %s\n", name, f)
 		}
@@ -64,9 +66,119 @@ func TestFixes(t *testing.T) {
 	}
 }
 
+// Whoever makes the fixes of all findings of a rule, and then those of what has come to light, comes to an end: no fix makes undone what
+// another one has done, and at the end nothing is left that has one.
+func TestFixesEnd(t *testing.T) {
+	t.Parallel()
+	for name, files := range casesIn(t, "testdata/*.txtar") {
+		const most = 5
+		var all diagnostic.Findings
+		for round := range most + 1 {
+			_, findings := compileCase(t, files)
+			data, done := findings.Fixed([]byte(files["rule.yaml"]))
+			if len(done) == 0 {
+				break
+			}
+			if round == most {
+				t.Errorf("%s: after %d rounds there are still fixes: %v", name, most, done)
+			}
+			for _, f := range done {
+				if slices.ContainsFunc(all, func(before diagnostic.Finding) bool { return about(before) == about(f) && before.Line == f.Line }) {
+					t.Errorf("%s: it comes back after its fix: %s", name, f)
+				}
+			}
+			all = append(all, done...)
+			files["rule.yaml"] = string(data)
+		}
+	}
+}
+
+// casesIn are the files of cases, by the names of these.
+func casesIn(t *testing.T, pattern string) map[string]map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	cases := map[string]map[string]string{}
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := map[string]string{}
+		for _, f := range archive.Files {
+			files[f.Name] = string(f.Data)
+		}
+		cases[strings.TrimSuffix(filepath.Base(path), ".txtar")] = files
+	}
+	return cases
+}
+
+// contradictions are the findings about one place whose fixes, or whose hints, would put different texts there.
+func contradictions(findings diagnostic.Findings) (found []string) {
+	for i, f := range findings {
+		for _, g := range findings[:i] {
+			if a, b := replacement(f), replacement(g); f.Position == g.Position && f.Length == g.Length && a != "" && b != "" && a != b {
+				found = append(found, fmt.Sprintf("the advice of these contradicts itself:\n%s\n%s", f, g))
+			}
+		}
+	}
+	return found
+}
+
+// replacement is the text that a finding would have in place of what it is about; empty if its advice is something else.
+func replacement(f diagnostic.Finding) string {
+	if f.Fix != nil && len(f.Fix.Edits) == 1 && f.Fix.Edits[0].Position == f.Position {
+		return f.Fix.Edits[0].New
+	}
+	if text, ok := strings.CutPrefix(f.Hint, "write "); ok {
+		return text
+	}
+	return ""
+}
+
+// Contradictions are found where there are some.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	at := diagnostic.Position{File: "rule.yaml", Line: 3, Column: 5}
+	hint := func(text string) diagnostic.Finding { return diagnostic.Finding{Position: at, Length: 4, Hint: text} }
+	fix := func(text string) diagnostic.Finding {
+		f := diagnostic.Finding{Position: at, Length: 4}
+		return *f.WithEdit(at, "nmae", text)
+	}
+	elsewhere := hint("write z")
+	elsewhere.Column++
+	for name, c := range map[string]struct {
+		findings diagnostic.Findings
+		want     int
+	}{
+		"two texts":         {diagnostic.Findings{hint("write x"), hint("write y")}, 1},
+		"two fixes":         {diagnostic.Findings{fix("name"), fix("names")}, 1},
+		"a fix and a hint":  {diagnostic.Findings{fix("name"), hint("write names")}, 1},
+		"the same":          {diagnostic.Findings{fix("name"), hint("write name")}, 0},
+		"another place":     {diagnostic.Findings{hint("write x"), elsewhere}, 0},
+		"no text":           {diagnostic.Findings{hint("write x"), hint("leave it out")}, 0},
+		"three in one rule": {diagnostic.Findings{hint("write x"), hint("write y"), hint("write z")}, 3},
+	} {
+		if got := contradictions(c.findings); len(got) != c.want {
+			t.Errorf("%s: %q, want %d", name, got, c.want)
+		}
+	}
+}
+
+// about is what a finding says, wherever.
+func about(f diagnostic.Finding) string { return string(f.Code) + f.Message }
+
+// without are the findings that are not among others.
+func without(findings, others diagnostic.Findings) diagnostic.Findings {
+	return slices.DeleteFunc(slices.Clone(findings), func(f diagnostic.Finding) bool {
+		return slices.ContainsFunc(others, func(o diagnostic.Finding) bool { return about(o) == about(f) && o.Position == f.Position })
+	})
+}
+
 // newIn are the findings after a fix that were not there before, and those that are still there although they were fixed.
 func newIn(after, before, done diagnostic.Findings) []diagnostic.Finding {
-	about := func(f diagnostic.Finding) string { return string(f.Code) + f.Message }
 	left := map[string]int{}
 	for _, f := range before {
 		left[about(f)]++

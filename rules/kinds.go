@@ -148,6 +148,9 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, us
 	f.Hint, f.Missing = s.hint, &gvk
 	if value := n.Get(s.field); s.meant != "" && value != nil && code == diagnostic.CodeUnknownKind {
 		f.WithEdit(f.Position, value.Raw(), s.meant)
+		if version := n.Get("apiVersion"); s.in != "" && version != nil {
+			f.WithEdit(c.FieldAt(n, "apiVersion"), version.Raw(), s.in)
+		}
 	}
 	if c.opts.AwaitKinds && use.node != "" {
 		f.Message += "; " + use.node + " waits for it, and the rest of the rule runs"
@@ -155,8 +158,13 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, us
 	}
 }
 
-// kindSuggestion is what could be meant by a kind that does not exist: the field with the mistake, and its value if there is only one.
-type kindSuggestion struct{ field, hint, meant string }
+// kindSuggestion is what could be meant by a kind that does not exist.
+type kindSuggestion struct {
+	// field is the one with the mistake, and meant its value if there is only one.
+	field, hint, meant string
+	// in is the apiVersion of a kind that is meant, if that is another one, too.
+	in string
+}
 
 // suggestKind names the kind that could be meant, and the field in which the difference is.
 func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) kindSuggestion {
@@ -173,7 +181,7 @@ func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) k
 	versions := places(func(k schema.GroupVersionKind) bool { return k.GroupKind() == gvk.GroupKind() })
 	groups := places(func(k schema.GroupVersionKind) bool { return k.Kind == gvk.Kind })
 	if in := cmp.Or(versions, groups); in != "" {
-		s := kindSuggestion{"apiVersion", fmt.Sprintf("%s is in %s", gvk.Kind, in), in}
+		s := kindSuggestion{field: "apiVersion", hint: fmt.Sprintf("%s is in %s", gvk.Kind, in), meant: in}
 		if strings.Contains(in, ", ") {
 			s.meant = ""
 		}
@@ -186,11 +194,16 @@ func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) k
 		}
 	}
 	if near, ok := diagnostic.Nearest(gvk.Kind, siblings); ok {
-		return kindSuggestion{"kind", diagnostic.DidYouMean(gvk.Kind, siblings), near}
+		return kindSuggestion{field: "kind", hint: diagnostic.DidYouMean(gvk.Kind, siblings), meant: near}
 	}
 	near, ok := diagnostic.Nearest(gvk.Kind, others)
 	if !ok {
 		return kindSuggestion{field: "kind"}
 	}
-	return kindSuggestion{field: "kind", hint: fmt.Sprintf("did you mean %q, which is in %s?", near, places(func(k schema.GroupVersionKind) bool { return k.Kind == near }))}
+	in := places(func(k schema.GroupVersionKind) bool { return k.Kind == near })
+	s := kindSuggestion{field: "kind", hint: fmt.Sprintf("did you mean %q, which is in %s?", near, in)}
+	if !strings.Contains(in, ", ") {
+		s.meant, s.in = near, in
+	}
+	return s
 }

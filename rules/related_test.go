@@ -128,6 +128,71 @@ spec:
 	}
 }
 
+// A finding about a part of a value underlines that part, and not the whole value.
+func TestSpansOfParts(t *testing.T) {
+	t.Parallel()
+	const rule = `apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: r}
+spec:
+  parent: {apiVersion: shop.example.com/v1, kind: WebApp}
+  lookups:
+  - {id: both, apiVersion: v1, kind: ConfigMap, name: a, selector: {matchLabels: {a: b}}}
+  children:
+  - id: named
+    when: sure ${parent.spec.a}
+    ignore: ["data[].x"]
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}_config", labels: {part: "of ${parent.metadata.name}"}}
+      data: {a: "${[1, 2][5] == 1 ? 'a' : 'b'}", b: "${random(3)}", c: "${['a'].map('a')}"}
+  - id: items
+    forEach: [{name: i, in: "about ${[1, 2]}"}]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: same}}
+  - id: alike
+    forEach: [{name: i, in: "${[1, 2]}"}]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: alike}}
+  - id: never
+    when: ${parent.spec.size == 1 && parent.spec.size == 2}
+    template:
+      apiVersion: v1
+      kind: Pod
+      metadata: {name: a}
+      spec: {containers: [{name: a, image: a, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}
+`
+	_, findings := compileAll("rule.yaml", []byte(rule), testKinds{}.options())
+	var got []string
+	for _, f := range findings {
+		got = append(got, fmt.Sprintf("%d %s `%s`", f.Line, f.Code, f.Text[f.Column-1:][:f.Length]))
+		for _, r := range f.Related {
+			got = append(got, fmt.Sprintf("  %d `%s` %s", r.Line, r.Text[r.Column-1:][:r.Length], r.Label))
+		}
+	}
+	want := []string{
+		"7 KN0211 `selector`",
+		"  7 `name` the name is here",
+		"10 KN0308 `sure`",
+		"11 KN0130 `[]`",
+		"15 KN0106 `_config`",
+		"15 KN0423 `of`",
+		"16 KN0309 `[5]`",
+		"16 KN0209 `random`",
+		"16 KN0304 `map`",
+		"18 KN0308 `about`",
+		"18 KN0306 `[1, 2]`",
+		"22 KN0421 `alike`",
+		"  21 `\"${[1, 2]}\"` the items are here",
+		"24 KN0321 `==`",
+		"  24 `==` the comparison before",
+		"29 KN0426 `2`",
+		"  29 `1` the limit is here",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // What a finding underlines lies in its line, and most findings underline something.
 func TestSpansOfFindings(t *testing.T) {
 	t.Parallel()

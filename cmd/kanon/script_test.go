@@ -39,6 +39,7 @@ func (s sharing) Run() int { return controlplanetest.Main(s.m) }
 //	exits CODE COMMAND...   the command ends with that exit code
 //	cluster                 $KUBECONFIG is a real cluster's, $NAMESPACE a new namespace in it, and $RULES_CRD the definition of Rule objects
 //	kubectl ARGUMENT...     in that namespace
+//	refused ARGUMENT...     the same for what kubectl fails with
 //	start ARGUMENT...       kanon runs with the arguments, beside the script
 //	await REGEXP            its log gets a line that matches
 //	follow ARGUMENT...      kanon runs with the arguments, too, such as get -w
@@ -61,6 +62,7 @@ func TestScripts(t *testing.T) {
 			"exits":     command((*script).exits),
 			"cluster":   command((*script).cluster),
 			"kubectl":   command((*script).kubectl),
+			"refused":   command((*script).refused),
 			"start":     command((*script).start),
 			"await":     command((*script).await),
 			"follow":    command((*script).follow),
@@ -132,8 +134,17 @@ func (s *script) cluster([]string) {
 }
 
 func (s *script) kubectl(args []string) {
-	all := append([]string{"--namespace", s.Getenv("NAMESPACE")}, args...)
-	s.Check(s.Exec(controlplanetest.Kubectl(s.tb), all...))
+	s.Check(s.inNamespace(args))
+}
+
+func (s *script) refused(args []string) {
+	if s.inNamespace(args) == nil {
+		s.Fatalf("kubectl succeeds")
+	}
+}
+
+func (s *script) inNamespace(args []string) error {
+	return s.Exec(controlplanetest.Kubectl(s.tb), append([]string{"--namespace", s.Getenv("NAMESPACE")}, args...)...)
 }
 
 func (s *script) start(args []string) { s.kanon = s.launch(args) }

@@ -33,8 +33,10 @@ type Kinds map[schema.GroupVersionKind]*kind
 // kind is one version of a definition.
 type kind struct {
 	namespaced, hasStatus bool
-	structural            *structuralschema.Structural
-	props                 *apiextensions.JSONSchemaProps
+	// converts is true if the API server serves objects of other versions in this one, without a webhook.
+	converts   bool
+	structural *structuralschema.Structural
+	props      *apiextensions.JSONSchemaProps
 	// validators are made when the first object is checked: that takes some milliseconds.
 	once   sync.Once
 	schema validation.SchemaValidator
@@ -57,6 +59,7 @@ func NewKinds(crds []*unstructured.Unstructured) (Kinds, error) {
 			k := &kind{
 				namespaced: crd.Spec.Scope != apiextensionsv1.ClusterScoped,
 				hasStatus:  version.Subresources != nil && version.Subresources.Status != nil,
+				converts:   version.Served && (crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter),
 			}
 			if err := k.read(version.Schema.OpenAPIV3Schema); err != nil {
 				return nil, fmt.Errorf("CustomResourceDefinition %s, version %s: %w", object.GetName(), version.Name, err)
@@ -86,6 +89,24 @@ func (kinds Kinds) Fill(object *unstructured.Unstructured) {
 		defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, k.structural)
 		defaulting.Default(object.Object, k.structural)
 	}
+}
+
+// Serve turns an object into another version of its kind, as the API server does for whoever reads it in that one: without the fields
+// that the version does not have, and with its defaults. It is false, and does nothing, if that is not known of the kind.
+func (kinds Kinds) Serve(object *unstructured.Unstructured, in schema.GroupVersionKind) bool {
+	is := object.GroupVersionKind()
+	from, to := kinds[is], kinds[in]
+	switch {
+	case is == in:
+		return true
+	case is.GroupKind() != in.GroupKind() || from == nil || to == nil || !from.converts || !to.converts:
+		return false
+	}
+	kinds.Fill(object)
+	object.SetGroupVersionKind(in)
+	pruning.Prune(object.Object, to.structural, true)
+	kinds.Fill(object)
+	return true
 }
 
 // Refusal is why the API server would not take an object.
@@ -120,24 +141,46 @@ func (r *Refusal) WithoutValues() error {
 
 // CheckObject says why the API server would not take an object, as a *Refusal; nil if it would: its metadata and, of the kinds that are
 // known, unknown fields and values that the schema or its validation rules forbid. A status that has a subresource is
-// not looked at, because a write of the object ignores it. old is the object before an update, or nil. Neither is changed.
+// left as it was, because a write of the object ignores it. old is the object before an update, or nil. Neither is changed.
 func (kinds Kinds) CheckObject(ctx context.Context, object, old *unstructured.Unstructured) error {
 	written := object.DeepCopy()
 	unstructured.RemoveNestedField(written.Object, "metadata", "ownerReferences") // what people write by hand has no uids
-	kinds.Fill(written)
 	k := kinds[object.GroupVersionKind()]
-	namespaced := object.GetNamespace() != ""
-	if k != nil {
-		namespaced = k.namespaced
+	if k == nil {
+		return refusalOf(object, checkMetadata(written, object.GetNamespace() != ""))
 	}
-	reasons := checkMetadata(written, namespaced)
-	if k != nil {
-		more, err := k.check(ctx, written, old)
-		if err != nil {
-			return fmt.Errorf("check %s %s: %w", object.GetKind(), object.GetName(), err)
+	w := write{object: written, old: old}
+	if k.hasStatus {
+		delete(written.Object, "status")
+		if old != nil {
+			w.status = old.Object["status"]
 		}
-		reasons = append(reasons, more...)
 	}
+	kinds.Fill(written)
+	reasons, err := k.check(ctx, w)
+	if err != nil {
+		return fmt.Errorf("check %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return refusalOf(object, append(checkMetadata(written, k.namespaced), reasons...))
+}
+
+// CheckStatus is CheckObject for a write of the status, where that has a subresource. Of the rest of the object, which such a write
+// ignores, it is for CheckObject to say whether it may be so.
+func (kinds Kinds) CheckStatus(ctx context.Context, object, old *unstructured.Unstructured) error {
+	k := kinds[object.GroupVersionKind()]
+	if k == nil || !k.hasStatus {
+		return nil
+	}
+	written := object.DeepCopy()
+	kinds.Fill(written)
+	reasons, err := k.check(ctx, write{object: written, old: old, ofStatus: true})
+	if err != nil {
+		return fmt.Errorf("check the status of %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return refusalOf(object, reasons)
+}
+
+func refusalOf(object *unstructured.Unstructured, reasons []string) error {
 	if len(reasons) == 0 {
 		return nil
 	}
@@ -160,24 +203,41 @@ func checkMetadata(object *unstructured.Unstructured, namespaced bool) (reasons 
 	return append(reasons, texts(apivalidation.ValidateObjectMeta(meta, namespaced, valid, path))...)
 }
 
-// check says what the schema forbids in an object.
-func (k *kind) check(ctx context.Context, object, old *unstructured.Unstructured) (reasons []string, err error) {
+// write is the write of an object that is to be checked.
+type write struct {
+	// object may be changed. old is the one before, or nil.
+	object, old *unstructured.Unstructured
+	// status is one that the write leaves as it is, and that validation rules read; nil: there is none.
+	status any
+	// ofStatus is true if the write leaves everything else as it is.
+	ofStatus bool
+}
+
+// check says what the schema forbids in what is written. The API server says nothing of what stays as it was, but for validation rules
+// that read it.
+func (k *kind) check(ctx context.Context, w write) (reasons []string, err error) {
 	if err := k.prepare(); err != nil {
 		return nil, err
 	}
-	if k.hasStatus {
-		delete(object.Object, "status")
-	}
+	object := w.object
 	for _, name := range pruning.PruneWithOptions(object.Object, k.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
-		reasons = append(reasons, k.unknownField(name))
+		if !w.ofStatus || strings.HasPrefix(name, "status.") {
+			reasons = append(reasons, k.unknownField(name))
+		}
 	}
 	wrong := validation.ValidateCustomResource(nil, object.Object, k.schema)
 	wrong = append(wrong, objectmeta.Validate(ctx, nil, object.Object, k.structural, false)...)
 	wrong = append(wrong, listtype.ValidateListSetsAndMaps(nil, k.structural, object.Object)...)
+	if w.ofStatus {
+		wrong = slices.DeleteFunc(wrong, func(err *field.Error) bool { return err.Field != "status" && !strings.HasPrefix(err.Field, "status.") })
+	}
+	if w.status != nil {
+		object.Object["status"] = w.status
+	}
 	if len(wrong) == 0 {
 		var before any
-		if old != nil {
-			before = old.Object
+		if w.old != nil {
+			before = w.old.Object
 		}
 		wrong, _ = k.rules.Validate(ctx, nil, k.structural, object.Object, before, celconfig.RuntimeCELCostBudget)
 	}

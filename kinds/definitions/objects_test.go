@@ -66,6 +66,86 @@ func TestRefusalWithoutValues(t *testing.T) {
 	}
 }
 
+// A status is checked when it is written, and an object that is written keeps the one that it has.
+func TestCheckStatus(t *testing.T) {
+	t.Parallel()
+	const root = "      openAPIV3Schema:\n        type: object\n"
+	frozen := strings.Replace(shop, root, root+"        x-kubernetes-validations: [{rule: \"!has(oldSelf.status) || !oldSelf.status.open || self.spec == oldSelf.spec\", message: it is open}]\n", 1)
+	kinds, err := definitions.NewKinds([]*unstructured.Unstructured{parse(t, frozen)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const a = "{apiVersion: example.com/v1, kind: Shop, metadata: {name: a, namespace: ns}, "
+	for name, c := range map[string]struct{ object, old, wantObject, wantStatus string }{
+		"one that fits":            {object: a + "spec: {}, status: {open: true}}"},
+		"none":                     {object: a + "spec: {}}"},
+		"another type":             {object: a + "spec: {}, status: {open: 5}}", wantStatus: "status.open: Invalid value"},
+		"an unknown field":         {object: a + "spec: {}, status: {opne: true}}", wantStatus: `unknown field "status.opne", did you mean "open"?`},
+		"a validation that reads":  {object: a + "spec: {size: 2}, status: {open: false}}", old: a + "spec: {}, status: {open: true}}", wantObject: "it is open", wantStatus: "it is open"},
+		"one that does not matter": {object: a + "spec: {size: 2}, status: {open: true}}", old: a + "spec: {}, status: {open: false}}"},
+	} {
+		object := parse(t, c.object)
+		var old *unstructured.Unstructured
+		if c.old != "" {
+			old = parse(t, c.old)
+		}
+		for what, got := range map[string]struct {
+			err  error
+			want string
+		}{
+			"the object": {kinds.CheckObject(t.Context(), object, old), c.wantObject}, "the status": {kinds.CheckStatus(t.Context(), object, old), c.wantStatus},
+		} {
+			if got.want == "" && got.err != nil || got.want != "" && (got.err == nil || !strings.Contains(got.err.Error(), got.want)) {
+				t.Errorf("%s: %s: %v, want %q", name, what, got.err, got.want)
+			}
+		}
+	}
+}
+
+// An object is read in another version as the API server serves it.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	const former = `  - name: v1beta1
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {color: {type: string, default: blue}, pattern: {type: string}}}}}}
+`
+	two := shop + former
+	read := func(text string) definitions.Kinds {
+		kinds, err := definitions.NewKinds([]*unstructured.Unstructured{parse(t, text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kinds
+	}
+	of := func(version, spec string) string {
+		return "{apiVersion: example.com/" + version + ", kind: Shop, metadata: {name: a}, spec: " + spec + "}"
+	}
+	for name, c := range map[string]struct {
+		kinds        definitions.Kinds
+		object, want string
+	}{
+		"the same version": {read(two), of("v1", "{size: 2}"), of("v1", "{size: 2}")},
+		"another version":  {read(two), of("v1beta1", "{pattern: dots}"), of("v1", "{color: blue, size: 1}")},
+		"one that is not served": {
+			read(strings.Replace(two, "served: true\n    storage: false", "served: false\n    storage: false", 1)), of("v1beta1", "{}"), "",
+		},
+		"a webhook": {
+			read(strings.Replace(two, "  scope:", "  conversion: {strategy: Webhook}\n  scope:", 1)), of("v1beta1", "{}"), "",
+		},
+		"another kind": {read(two), "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", ""},
+	} {
+		object, want := parse(t, c.object), c.object
+		served := c.kinds.Serve(object, parse(t, of("v1", "{}")).GroupVersionKind())
+		if c.want != "" {
+			want = c.want
+		}
+		if diff := cmp.Diff(parse(t, want), object); diff != "" || served != (c.want != "") {
+			t.Errorf("%s: served is %t\n%s", name, served, diff)
+		}
+	}
+}
+
 func TestCheckObject(t *testing.T) {
 	t.Parallel()
 	kinds, err := definitions.NewKinds([]*unstructured.Unstructured{parse(t, shop)})

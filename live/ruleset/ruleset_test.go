@@ -129,7 +129,7 @@ func TestSummary(t *testing.T) {
 			"what follows is no more than which children exist: Kanon runs an earlier revision, or none",
 		}, false},
 		"an unknown field": {there(t, "r", installed.Refused, text+"  parnts: {}\n"), []string{
-			"it is so", "for a reason", `configmap/r:9:3: error: unknown field "parnts" in spec; did you mean "parent"? [KN0101]`,
+			"it is so", "for a reason", `configmap/r:9:3: error: unknown field "parnts" in spec; parent is there already: move to it what belongs there, and remove parnts [KN0101]`,
 			"what follows is no more than which children exist: Kanon runs an earlier revision, or none",
 		}, false},
 	} {

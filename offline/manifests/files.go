@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // File is a text that may hold rules, definitions or objects.
@@ -32,8 +34,8 @@ func ReadSchemas(args []string, stdin io.Reader) ([]File, error) {
 	return readFiles(args, stdin, ".yaml", ".yml", ".json")
 }
 
-// SchemasFor reads the schemas that are named, as ReadSchemas does. Without any it reads the CustomResourceDefinitions that stand
-// beside the files of args, so that a rule is checked by itself as with its directory. Nobody named these: one that cannot be read
+// SchemasFor reads the schemas that are named, as ReadSchemas does. Without any it reads the CustomResourceDefinitions, and the rules
+// with the schema of a kind, that stand beside the files of args, so that a rule is checked by itself as with its directory. Nobody named these: one that cannot be read
 // does not count, and what is wrong in it is not reported.
 func SchemasFor(args, schemas []string, stdin io.Reader) ([]File, error) {
 	if len(schemas) > 0 {
@@ -56,13 +58,19 @@ func SchemasFor(args, schemas []string, stdin io.Reader) ([]File, error) {
 			path := filepath.Join(filepath.Dir(arg), entry.Name())
 			ext := filepath.Ext(path)
 			if entry.Type().IsRegular() && (ext == ".yaml" || ext == ".yml") && !isArgument(path) {
-				if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte("CustomResourceDefinition")) {
+				if data, err := os.ReadFile(path); err == nil && mayDefine(data) {
 					beside = append(beside, File{Name: path, Data: data})
 				}
 			}
 		}
 	}
 	return beside, nil
+}
+
+// mayDefine is false for a text that defines no kind, without parsing it.
+func mayDefine(data []byte) bool {
+	has := func(text string) bool { return bytes.Contains(data, []byte(text)) }
+	return has("CustomResourceDefinition") || has(syntax.APIVersion) && has("schema")
 }
 
 func readFiles(args []string, stdin io.Reader, endings ...string) ([]File, error) {

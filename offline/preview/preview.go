@@ -39,6 +39,10 @@ type Input struct {
 	Schema func(schema.GroupVersionKind) *openapi.Schema
 	// Check says why the API server would not take an object; old is the one that exists, or nil. nil: it takes all.
 	Check func(object, old *unstructured.Unstructured) error
+	// CheckStatus is Check for a write of the parent's status.
+	CheckStatus func(object, old *unstructured.Unstructured) error
+	// Status is what the rule rendered last of the parent's status. A field that it has, and that is no longer rendered, is removed.
+	Status map[string]any
 	// Namespace is Kanon's own. Empty: the marks of children do not tell this rule
 	// from others.
 	Namespace string
@@ -68,6 +72,8 @@ type Preview struct {
 	Outcome program.Outcome
 	// Evaluation is the one that came to this, for those who ask why; nil where the rule is not for the parent.
 	Evaluation *program.Evaluation
+	// StatusRefused says why the API server would not take the status that the rule renders; nil: it would.
+	StatusRefused error
 	// Secrets are the values of the Secrets that the rule has to do with: they are not shown, wherever they are.
 	Secrets redact.Values
 	// failed is true where the rule cannot say whether it is for the parent.
@@ -173,7 +179,7 @@ func (p *Preview) Failed() bool {
 			return true
 		}
 	}
-	return p.failed || patchFailed(p.Outcome.Patches) || len(p.Outcome.StatusFailed) > 0
+	return p.failed || patchFailed(p.Outcome.Patches) || len(p.Outcome.StatusFailed) > 0 || p.StatusRefused != nil
 }
 
 // Rendered lists the objects that the rule renders: those that are applied, kept and refused.
@@ -246,6 +252,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		}
 		p.Nodes = append(p.Nodes, node)
 	}
+	p.StatusRefused = w.checkStatus(in, p.Outcome)
 	return p
 }
 

@@ -214,6 +214,21 @@ func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstr
 	return live
 }
 
+// checkStatus says why the API server would not take the status that was rendered for the parent.
+func (w *world) checkStatus(in Input, out program.Outcome) error {
+	if in.CheckStatus == nil || out.StatusHeld {
+		return nil
+	}
+	written := in.Parent.DeepCopy()
+	status := func(fields map[string]any) map[string]any { return map[string]any{"status": fields} }
+	overlay.Apply(w.schema(written.GroupVersionKind()), written.Object, status(in.Status), status(out.Status))
+	err := in.CheckStatus(written, in.Parent)
+	if in.Program.HasSecrets {
+		return redacted(err)
+	}
+	return err
+}
+
 // ignored are the fields of a rendered object that are left to others.
 func (w *world) ignored(node string, rendered *unstructured.Unstructured) []ignore.Path {
 	return slices.Concat(w.children[node].Ignore, w.ignores(rendered))

@@ -144,6 +144,10 @@ func (w *writer) status(p *Preview) {
 	for _, failed := range out.StatusFailed {
 		w.comment("fails: %s: %s", failed.Path, failed.Text())
 	}
+	if p.StatusRefused != nil {
+		w.comment("fails: status: %s", p.StatusRefused)
+		return
+	}
 	status := maps.Clone(out.Status)
 	if conditions := conditionsOf(out); len(conditions) > 0 {
 		if status == nil {

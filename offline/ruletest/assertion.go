@@ -70,7 +70,7 @@ func (q *question) sides(env *celenv.Env, expr *celenv.Expression) string {
 	}
 	var parts []string
 	for _, arg := range root.AsCall().Args() {
-		if arg.Kind() == ast.LiteralKind {
+		if isWritten(arg) {
 			continue
 		}
 		source := expr.Source(arg)
@@ -83,7 +83,7 @@ func (q *question) sides(env *celenv.Env, expr *celenv.Expression) string {
 			continue
 		}
 		other, _ := q.evaluateWith(side, q.others)
-		if val = q.secrets.JSON(common(val, other)); val == redact.Hidden {
+		if val = q.secrets.JSON(q.common(val, other)); val == redact.Hidden {
 			parts = append(parts, source+" comes from a Secret and is not shown")
 			continue
 		}
@@ -95,6 +95,16 @@ func (q *question) sides(env *celenv.Env, expr *celenv.Expression) string {
 		return ""
 	}
 	return ": " + strings.Join(parts, ", ")
+}
+
+// isWritten tells whether a value is written out, and read from nowhere.
+func isWritten(e ast.Expr) bool {
+	for below := range celenv.All(e) {
+		if kind := below.Kind(); kind != ast.LiteralKind && kind != ast.ListKind && kind != ast.MapKind {
+			return false
+		}
+	}
+	return true
 }
 
 // evaluate gives the value of an expression as JSON, or why it has none.
@@ -127,12 +137,12 @@ func (q *question) evaluateWith(expr *celenv.Expression, vars interpreter.Activa
 // variables are what an assertion reads, of objects as a function gives them.
 func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Unstructured) (interpreter.Activation, error) {
 	valueOf := func(object *unstructured.Unstructured) ref.Val { return r.valueOf(as(object)) }
-	valuesOf := func(objects []*unstructured.Unstructured) []any {
+	valuesOf := func(objects []*unstructured.Unstructured) ref.Val {
 		out := make([]any, len(objects))
 		for i, object := range objects {
 			out[i] = valueOf(object)
 		}
-		return out
+		return value.MadeList(out)
 	}
 	children, observed := map[string]any{}, map[string]any{}
 	for _, child := range r.program.Children {
@@ -155,8 +165,8 @@ func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Uns
 		status = value.Encoded(p.Object["status"], schema, nil)
 	}
 	return interpreter.NewActivation(map[string]any{
-		"parent": parent, "status": status, "children": value.FromJSON(children), "observed": value.FromJSON(observed),
-		"objects":      value.FromJSON(valuesOf(r.state.Objects)),
+		"parent": parent, "status": status, "children": value.Made(children), "observed": value.Made(observed),
+		"objects":      valuesOf(r.state.Objects),
 		"events":       value.FromJSON(list(r.eventReasons())),
 		"created":      value.FromJSON(list(objectNames(r.state.Created))),
 		"updated":      value.FromJSON(list(objectNames(r.state.Updated))),

@@ -219,6 +219,7 @@ func (d *decoder) expect(n *yamltree.Node, path string, e *Expect) {
 		"updated":   func(n *yamltree.Node, path string) { e.Updated = d.expectedTexts(n, path) },
 		"deleted":   func(n *yamltree.Node, path string) { e.Deleted = d.expectedTexts(n, path) },
 		"recreated": func(n *yamltree.Node, path string) { e.Recreated = d.expectedTexts(n, path) },
+		"refused":   func(n *yamltree.Node, path string) { e.Refused = d.expectedTexts(n, path) },
 		"output": func(n *yamltree.Node, path string) {
 			e.Output = &expected[string]{d.possiblyEmpty(n, path), d.source.At(n)}
 		},

@@ -331,6 +331,9 @@ func (r *runner) compareStatusFailures(e *Expect) {
 		for _, failed := range r.state.Preview.Outcome.StatusFailed {
 			texts = append(texts, failed.Path+": "+failed.Text())
 		}
+		if refused := r.state.Preview.StatusRefused; refused != nil {
+			texts = append(texts, "status: "+refused.Error())
+		}
 	}
 	text := strings.Join(texts, "\n")
 	wanted, known := e.Failing["status"]

@@ -77,6 +77,8 @@ type Expect struct {
 	Skipped          []expected[string]
 	// Events are the reasons of those that were emitted, in order. The others are objects, as KIND/NAME.
 	Events, Created, Updated, Deleted, Recreated *expected[[]string]
+	// Refused are parts of the message with which the API server refuses a change of the step.
+	Refused *expected[[]string]
 	// That are CEL expressions that are true.
 	That []expected[string]
 	// Output is what kanon render prints.

@@ -136,7 +136,7 @@ func (s *subject) readParent(o object) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	want := s.program.Parent.GVK
-	i := slices.IndexFunc(objects, func(u *unstructured.Unstructured) bool { return u.GroupVersionKind() == want })
+	i := slices.IndexFunc(objects, func(u *unstructured.Unstructured) bool { return s.definitions.Serve(u.DeepCopy(), want) })
 	if i < 0 {
 		return nil, fmt.Errorf("%s: there is no parent for the rule in %s: name a file with an object of kind %s in %s", o.at, o.file, want.Kind, want.GroupVersion())
 	}
@@ -146,7 +146,9 @@ func (s *subject) readParent(o object) (*unstructured.Unstructured, error) {
 // asParent is a parent of the rule's kind with some fields. Its name need not be given.
 func (s *subject) asParent(fields map[string]any) *unstructured.Unstructured {
 	parent := &unstructured.Unstructured{Object: fields}
-	parent.SetGroupVersionKind(s.program.Parent.GVK)
+	if want := s.program.Parent.GVK; !s.definitions.Serve(parent.DeepCopy(), want) { // else it is in another version of the kind
+		parent.SetGroupVersionKind(want)
+	}
 	if parent.GetName() == "" {
 		parent.SetName("test")
 	}

@@ -3,6 +3,7 @@ package ruletest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/kinds/definitions"
 	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/offline/simulation"
 	"kanon.dev/kanon/redact"
@@ -191,10 +193,39 @@ func (r *runner) begin(ctx context.Context) bool {
 	r.sim, err = simulation.New(simulation.Options{
 		Program: r.program, Parent: parent, Objects: cluster, Now: r.c.Now,
 		TakesConditions: r.kinds.TakesConditions, HasGeneration: r.kinds.HasGeneration, Schema: r.kinds.Schema, Default: r.definitions.Fill,
-		Check: func(object, old *unstructured.Unstructured) error { return r.definitions.CheckObject(ctx, object, old) },
+		Serve:       r.definitions.Serve,
+		Check:       func(object, old *unstructured.Unstructured) error { return r.definitions.CheckObject(ctx, object, old) },
+		CheckStatus: func(object, old *unstructured.Unstructured) error { return r.definitions.CheckStatus(ctx, object, old) },
 	})
-	if err != nil {
-		return r.fail(r.c.at, "%s", err)
+	switch {
+	case err == nil:
+		return true
+	case !r.compareRefusal(r.c.at, err):
+		return false
+	case len(r.c.Steps) > 1:
+		return r.fail(r.c.Steps[1].at, "the API server has refused the parent, or an object of cluster, so nothing can follow: write another case")
+	}
+	r.state = &simulation.State{Now: r.c.Now}
+	r.compare(ctx)
+	return false
+}
+
+// compareRefusal compares what the API server refuses of a step, nil for nothing, with what the step wants. It tells whether there is no
+// other error.
+func (r *runner) compareRefusal(at diagnostic.Position, err error) bool {
+	want := r.step.Expect.Refused
+	_, refused := errors.AsType[*definitions.Refusal](err)
+	switch {
+	case err != nil && (want == nil || !refused):
+		return r.fail(at, "%s", err)
+	case want != nil && err == nil:
+		r.fail(want.at, "want that the API server refuses a change, and it takes all")
+	case want != nil:
+		for _, part := range want.want {
+			if !strings.Contains(err.Error(), part) {
+				r.fail(want.at, "want a refusal with %q, and %s", part, err)
+			}
+		}
 	}
 	return true
 }
@@ -207,8 +238,12 @@ func (r *runner) fail(at diagnostic.Position, format string, args ...any) bool {
 
 // take takes one step. It tells whether the next one makes sense.
 func (r *runner) take(ctx context.Context) bool {
-	if err := r.change(ctx); err != nil {
+	refused, err := r.change(ctx)
+	if err != nil {
 		return r.fail(r.step.at, "%s", err)
+	}
+	if !r.compareRefusal(r.step.at, refused) {
+		return false
 	}
 	state, err := r.sim.Settle(ctx)
 	if err != nil {
@@ -221,23 +256,27 @@ func (r *runner) take(ctx context.Context) bool {
 	return true
 }
 
-// change changes the world as the step says.
-func (r *runner) change(ctx context.Context) error {
-	if r.step != &r.c.Steps[0] && r.step.Parent != nil {
-		if err := r.sim.SetParent(r.step.Parent); err != nil {
-			return err
-		}
-	}
+// change changes the world as the step says. refused is what the API server does not take of it, and err why it cannot be done.
+func (r *runner) change(ctx context.Context) (refused, err error) {
 	objects, err := r.readAll(r.step.Set)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if r.step != &r.c.Steps[0] && r.step.Parent != nil {
+		refused = r.sim.SetParent(r.step.Parent)
 	}
 	r.kinds.InDefaultNamespace([]*program.Program{r.program}, objects)
 	for _, object := range objects {
-		if err := r.sim.Set(object); err != nil {
-			return err
-		}
+		refused = errors.Join(refused, r.sim.Set(object))
 	}
+	if refused != nil && r.step.Expect.Refused == nil {
+		return refused, nil // the step fails
+	}
+	return refused, r.act(ctx)
+}
+
+// act does with objects what the step says besides, and lets time pass.
+func (r *runner) act(ctx context.Context) error {
 	if r.step == &r.c.Steps[0] && (r.step.Ready != nil || r.step.Failed != nil || r.step.Delete != nil) {
 		if _, err := r.sim.Settle(ctx); err != nil { // there is nothing before
 			return err

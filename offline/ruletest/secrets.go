@@ -3,6 +3,7 @@ package ruletest
 import (
 	"encoding/base64"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -33,6 +34,11 @@ func objectsOf(state *simulation.State) []*unstructured.Unstructured {
 // shown is a value for a message.
 func (r *runner) shown(val any) string { return shown(r.secrets.JSON(val)) }
 
+// stand is what stands for the value of a Secret, as data has it.
+//
+//nolint:gochecknoglobals // a constant in all but syntax
+var stand = base64.StdEncoding.EncodeToString([]byte(redact.Hidden))
+
 // withoutSecrets is an object with something else as the values of a Secret.
 func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
 	values, _ := object.Object["data"].(map[string]any)
@@ -41,21 +47,22 @@ func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructure
 	}
 	other := object.DeepCopy()
 	for key := range values {
-		_ = unstructured.SetNestedField(other.Object, base64.StdEncoding.EncodeToString([]byte(redact.Hidden)), "data", key) // which is a mapping
+		_ = unstructured.SetNestedField(other.Object, stand, "data", key) // which is a mapping
 	}
 	return other
 }
 
 // common is a value of JSON with redact.Hidden in place of the parts that another one does not have. The other one was computed in the
-// same way from something else in place of the values of Secrets: what differs comes from these.
-func common(val, other any) any {
+// same way from something else in place of the values of Secrets: what differs comes from these. Of a text that has them in it as they are,
+// the rest stays.
+func (r *runner) common(val, other any) any {
 	switch val := val.(type) {
 	case map[string]any:
 		others, _ := other.(map[string]any)
 		out := make(map[string]any, len(val))
 		for name, field := range val {
 			if with, ok := others[name]; ok {
-				out[name] = common(field, with)
+				out[name] = r.common(field, with)
 			} else {
 				out[redact.Hidden] = redact.Hidden
 			}
@@ -68,9 +75,15 @@ func common(val, other any) any {
 		}
 		out := make([]any, len(val))
 		for i, item := range val {
-			out[i] = common(item, others[i])
+			out[i] = r.common(item, others[i])
 		}
 		return out
+	case string:
+		with, _ := other.(string)
+		if shown := r.secrets.Text(val); val == with || shown == strings.ReplaceAll(with, stand, redact.Hidden) {
+			return shown
+		}
+		return redact.Hidden
 	default:
 		if reflect.DeepEqual(val, other) {
 			return val

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,7 +29,7 @@ func (s *Simulation) control(word string, want status.Status, statusOf func(*uns
 	}
 	for _, object := range objects {
 		if fields := statusOf(object); fields != nil {
-			Merge(object.Object, map[string]any{"status": fields})
+			Merge(object.Object, map[string]any{"status": s.fitting(object, fields)})
 		}
 		result, err := readiness.Of(object, false)
 		if err != nil {
@@ -39,6 +40,24 @@ func (s *Simulation) control(word string, want status.Status, statusOf func(*uns
 		}
 	}
 	return nil
+}
+
+// fitting is a status as the schema of the object's kind takes it: with the observed generation only where there is one, and with
+// all that conditions have.
+func (s *Simulation) fitting(object *unstructured.Unstructured, status map[string]any) map[string]any {
+	if s.options.Schema != nil {
+		of, _ := s.options.Schema(object.GroupVersionKind()).At("status")
+		if _, has := of.At("observedGeneration"); of != nil && !has {
+			delete(status, "observedGeneration")
+		}
+	}
+	all, _ := status["conditions"].([]any)
+	for _, item := range all {
+		if fields, ok := item.(map[string]any); ok {
+			fields["message"], fields["lastTransitionTime"] = "", s.now.Format(time.RFC3339)
+		}
+	}
+	return status
 }
 
 // readyStatus is what a controller writes for an object that is ready; nil for one that needs no status.

@@ -69,7 +69,10 @@ func (s *Simulation) evaluate(ctx context.Context) *preview.Preview {
 
 // preview evaluates the rule with all objects as they are.
 func (s *Simulation) preview(ctx context.Context) *preview.Preview {
-	in := preview.Input{Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now, Schema: s.options.Schema, Check: s.options.Check, Namespace: namespace}
+	in := preview.Input{
+		Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now, Schema: s.options.Schema, Namespace: namespace,
+		Check: s.options.Check, CheckStatus: s.options.CheckStatus, Status: s.status,
+	}
 	for _, object := range sorted(s.others) {
 		in.With = append(in.With, s.patched(object))
 	}
@@ -157,7 +160,7 @@ func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
 		own = append(s.summary(p).Conditions(s.options.Program.ConditionPrefix, s.parent, s.now), own...)
 	}
 	rendered := s.status
-	if !out.StatusHeld {
+	if !out.StatusHeld && p.StatusRefused == nil {
 		rendered = out.Status
 	}
 	s.lay(s.parent, map[string]any{"status": after}, map[string]any{"status": s.status}, map[string]any{"status": rendered})
@@ -191,8 +194,11 @@ func (s *Simulation) summary(p *preview.Preview) conditions.Summary {
 	var problems []conditions.Problem
 	for _, node := range p.Nodes {
 		for _, refused := range node.Refused {
-			problems = append(problems, conditions.OfWrite("child "+node.ID, refused.Err))
+			problems = append(problems, problemOf("child "+node.ID, refused.Err))
 		}
+	}
+	if p.StatusRefused != nil {
+		problems = append(problems, problemOf("status", p.StatusRefused))
 	}
 	if f := p.Outcome.Finalization; s.parent.GetDeletionTimestamp() != nil && f.Waits != "" {
 		waits := conditions.Problem{Subject: "spec.finalize", Reason: conditions.ReasonFinalizing, Err: errors.New(f.Waits), Stalled: f.Failed}
@@ -202,6 +208,15 @@ func (s *Simulation) summary(p *preview.Preview) conditions.Summary {
 		problems = append(problems, waits)
 	}
 	return conditions.Summarize(problems, p.Outcome, "")
+}
+
+// problemOf is what a refused write means for the parent. What no room of the engine has refused, Options has: the content of the object.
+func problemOf(subject string, err error) conditions.Problem {
+	problem := conditions.OfWrite(subject, err)
+	if problem.Reason == conditions.ReasonWrite {
+		problem.Reason, problem.Stalled = conditions.ReasonInvalid, true
+	}
+	return problem
 }
 
 // release takes back what the rule wrote to a parent that it no longer selects.

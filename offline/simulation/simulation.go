@@ -43,8 +43,12 @@ type Options struct {
 	Schema func(schema.GroupVersionKind) *openapi.Schema
 	// Default fills in what the API server does when an object is written. nil: nothing.
 	Default func(*unstructured.Unstructured)
+	// Serve turns an object into another version of its kind, if it can. nil: it cannot.
+	Serve func(object *unstructured.Unstructured, in schema.GroupVersionKind) bool
 	// Check says why the API server would not take an object; old is the one before an update, or nil. nil: it takes all.
 	Check func(object, old *unstructured.Unstructured) error
+	// CheckStatus is Check for a write of the status.
+	CheckStatus func(object, old *unstructured.Unstructured) error
 }
 
 // Simulation is a cluster in memory with one rule and one parent. It is not safe for concurrent use.
@@ -113,8 +117,15 @@ func New(o Options) (*Simulation, error) {
 	if o.HasGeneration == nil {
 		o.HasGeneration = func(schema.GroupVersionKind) bool { return true }
 	}
+	all := func(_, _ *unstructured.Unstructured) error { return nil }
+	if o.Serve == nil {
+		o.Serve = func(*unstructured.Unstructured, schema.GroupVersionKind) bool { return false }
+	}
 	if o.Check == nil {
-		o.Check = func(_, _ *unstructured.Unstructured) error { return nil }
+		o.Check = all
+	}
+	if o.CheckStatus == nil {
+		o.CheckStatus = all
 	}
 	marks, err := newMarks(o)
 	if err != nil {
@@ -126,12 +137,13 @@ func New(o Options) (*Simulation, error) {
 		marks: marks, policies: ending.Policies{ByNode: ending.ByNode(o.Program)}, ordered: ending.Ordered(o.Program),
 	}
 	s.complete(s.parent)
-	err = o.Check(s.parent, nil)
+	err = s.check(s.parent, nil)
+	o.Serve(s.parent, o.Program.Parent.GVK)
 	for _, object := range o.Objects {
 		object = object.DeepCopy()
 		s.complete(object)
 		s.others[identity.Of(object)] = object
-		err = errors.Join(err, o.Check(object, nil))
+		err = errors.Join(err, s.check(object, nil))
 	}
 	return s, err
 }
@@ -242,7 +254,7 @@ func (s *Simulation) Set(written *unstructured.Unstructured) error {
 		object := &unstructured.Unstructured{Object: map[string]any{}}
 		Merge(object.Object, written.Object)
 		s.complete(object)
-		if err := s.options.Check(object, nil); err != nil {
+		if err := s.check(object, nil); err != nil {
 			return err
 		}
 		s.others[id] = object
@@ -259,16 +271,23 @@ func (s *Simulation) SetParent(fields map[string]any) error {
 	return s.write(s.parent, fields)
 }
 
-// write lays fields over an object. A new spec is a new generation.
+// write lays fields over an object, in the version that they name. A new spec is a new generation.
 func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]any) error {
-	written := object.DeepCopy()
+	written, old, stored := object.DeepCopy(), object, object.GroupVersionKind()
+	as := &unstructured.Unstructured{Object: fields}
+	if version := as.GroupVersionKind(); version.GroupKind() == stored.GroupKind() && s.options.Serve(written, version) {
+		old = written.DeepCopy()
+	}
 	Merge(written.Object, fields)
 	written.Object = fieldset.FoldStringData(written)
 	if s.options.Default != nil {
 		s.options.Default(written)
 	}
-	if err := s.options.Check(written, object); err != nil {
+	if err := s.check(written, old); err != nil {
 		return err
+	}
+	if !s.options.Serve(written, stored) {
+		written.SetGroupVersionKind(stored)
 	}
 	s.noteGeneration(object, written)
 	dropEmpty(written, "labels", "annotations", "finalizers", "ownerReferences")
@@ -276,6 +295,22 @@ func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]
 	s.touch(object)
 	s.collect(object)
 	return nil
+}
+
+// check says why the API server would not take an object as it is written; old is the one before, or nil. Whoever writes a
+// status as well sends that after the rest.
+func (s *Simulation) check(written, old *unstructured.Unstructured) error {
+	if err := s.options.Check(written, old); err != nil {
+		return err
+	}
+	between := written.DeepCopy()
+	if delete(between.Object, "status"); old != nil && old.Object["status"] != nil {
+		between.Object["status"] = old.Object["status"]
+	}
+	if equality.Semantic.DeepEqual(between.Object["status"], written.Object["status"]) {
+		return nil
+	}
+	return s.options.CheckStatus(written, between)
 }
 
 // noteGeneration gives an object with another spec than before another generation, if it has one.

@@ -5,8 +5,20 @@ import (
 	"strings"
 )
 
-// TokenLength is how many bytes of an expression the word, the number, the text, the field or the operator takes that begins at an
-// offset. Within the quotes of an index, it is all up to the closing one.
+// TokenStart is where the word begins that an offset is about: for CEL, a call is at its bracket, and for people at the name of the
+// function.
+func TokenStart(text string, offset int) int {
+	if offset <= 0 || offset >= len(text) || text[offset] != '(' {
+		return offset
+	}
+	return offset - len(name.FindString(text[:offset]))
+}
+
+// name is a name at the end of a text.
+var name = regexp.MustCompile(`[A-Za-z_]\w*$`)
+
+// TokenLength is how many bytes of an expression the word, the number, the text, the field, the index or the operator takes that begins at
+// an offset. Within the quotes of an index, it is all up to the closing one.
 func TokenLength(text string, offset int) int {
 	if offset < 0 || offset >= len(text) {
 		return 0
@@ -19,8 +31,19 @@ func TokenLength(text string, offset int) int {
 			}
 		}
 	}
+	if offset > 0 && isOperand.MatchString(text[:offset]) {
+		if index := index.FindString(rest); index != "" {
+			return len(index)
+		}
+	}
 	return len(token.FindString(rest))
 }
+
+// isOperand is a text that ends with what an index can follow, and index is one without another one in it.
+var (
+	isOperand = regexp.MustCompile("[\\w\\])}`]$")
+	index     = regexp.MustCompile(`^\[[^\[\]]*\]`)
+)
 
 // token is a token of CEL. A field has the dot before it.
 var token = regexp.MustCompile("^(?:" +

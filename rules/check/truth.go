@@ -60,17 +60,18 @@ func (c *checker) checkTerms(e ast.Expr, operator string) {
 	if operator == operators.LogicalOr {
 		compares, outcome, hint = operators.NotEquals, true, "write && for and"
 	}
-	first := map[string]ref.Val{}
+	first, places := map[string]ref.Val{}, map[string]diagnostic.Position{}
 	for _, term := range celenv.Terms(e, operator) {
 		path, value, ok := c.compared(term, compares)
 		if !ok {
 			continue
 		}
 		if old, twice := first[path]; twice && types.Equal(old, value) != types.True {
-			c.report(term, diagnostic.CodeNeverEqual, "%s is compared with %s before, so all this is always %t", path, literalWords(old), outcome).Hint = hint
+			f := c.report(term, diagnostic.CodeNeverEqual, "%s is compared with %s before, so all this is always %t", path, literalWords(old), outcome)
+			f.WithRelated(places[path], "the comparison before").Hint = hint
 			return
 		}
-		first[path] = value
+		first[path], places[path] = value, c.At(c.Expr.Offset(term.ID()))
 	}
 }
 

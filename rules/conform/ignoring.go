@@ -30,7 +30,10 @@ func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
 	text, _ := n.Text()
 	path, err := ignore.Parse(text)
 	if err != nil {
-		g.ReportSpan(n, err.Offset, wordLength(text, err.Offset), diagnostic.CodeIgnorePath, "%s", err.Message).Hint = err.Hint
+		f := g.ReportSpan(n, err.Offset, wordLength(text, err.Offset), diagnostic.CodeIgnorePath, "%s", err.Message)
+		if f.Hint = err.Hint; err.Meant != "" {
+			f.WithEdit(f.Position, text, err.Meant)
+		}
 		return nil, false
 	}
 	if reason := notOthers(path.Steps); reason != "" {
@@ -114,10 +117,13 @@ func within(path ignore.Path, others []ignore.Path) (ignore.Path, bool) {
 	return nil, false
 }
 
-// wordLength is how many bytes of a path the field, or the value of a key, takes that begins at an offset.
+// wordLength is how many bytes of a path the field, the value of a key, or what stands in brackets takes that begins at an offset.
 func wordLength(path string, offset int) int {
 	if offset < 0 || offset > len(path) {
 		return 0
+	}
+	if end := strings.IndexByte(path[offset:], ']'); end > 0 && path[offset] == '[' {
+		return end + 1
 	}
 	if end := strings.IndexAny(path[offset:], ".[]=\"'"); end >= 0 {
 		return end

@@ -1,7 +1,7 @@
 package conform
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -39,6 +39,11 @@ func (t *Template) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	}
 	finding := t.report(n, diagnostic.CodeFieldResult, "%s must be %s, and text around an expression makes a string", at, check.Wants(s))
 	text, _ := n.Text()
+	if parts, err := scanner.Scan(text); err == nil {
+		if i := slices.IndexFunc(parts, func(p scanner.Part) bool { return !p.Expr }); i >= 0 {
+			finding.Position, finding.Length = t.Source.Within(n, parts[i].Offset), t.Source.Span(n, parts[i].Offset, len(parts[i].Text))
+		}
+	}
 	blanks := strings.TrimSpace(text)
 	switch {
 	case strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1:
@@ -109,11 +114,11 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	default:
 	}
 	if m := r.Table.Misfit(r.x.TypeAt(e), s); m != nil {
-		text := fmt.Sprintf("must be %s, and this gives %s", m.Want, m.Got)
 		if m.Field != "" {
-			text = fmt.Sprintf("has no field %s, which this gives", m.Field)
+			r.noFieldOf(e, m.Field, s, at)
+			return
 		}
-		f := r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s %s", at, text)
+		f := r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s must be %s, and this gives %s", at, m.Want, m.Got)
 		r.fixer().Advise(f, bytesHint(r.hint(e, s, m), at), r.source, e)
 		return
 	}
@@ -177,8 +182,8 @@ func (r *resultCheck) literal(e ast.Expr, s *openapi.Schema, at *fieldPath) bool
 func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	given := map[string]bool{}
 	whole := !r.Shared
-	for _, e := range e.AsMap().Entries() {
-		entry := e.AsMapEntry()
+	for _, each := range e.AsMap().Entries() {
+		entry := each.AsMapEntry()
 		name, ok := flow.LiteralText(entry.Key())
 		if s.Type == openapi.Map {
 			if !ok {
@@ -194,7 +199,7 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 		case field != nil:
 			r.check(entry.Value(), field.Schema, at.to(name, s))
 		case !s.Open:
-			_, name = r.noField(r.place(entry.Key()), name, s, at)
+			name = r.noEntry(entry, name, e, s, at)
 		}
 		given[name] = true
 	}
@@ -202,6 +207,40 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 		if missing := missingFields(s, given); len(missing) > 0 {
 			r.Compiler.Report(r.place(e), diagnostic.CodeFieldMissing, "%s is missing %s", at, check.Listed(missing, "and"))
 		}
+	}
+}
+
+// noEntry reports an entry that is none of an object's fields. It gives the field whose name is near.
+func (r *resultCheck) noEntry(entry ast.MapEntry, name string, of ast.Expr, s *openapi.Schema, at *fieldPath) (near string) {
+	finding, near := r.noField(r.place(entry.Key()), name, s, at)
+	isGiven := slices.ContainsFunc(of.AsMap().Entries(), func(other ast.EntryExpr) bool {
+		key, ok := flow.LiteralText(other.AsMapEntry().Key())
+		return !ok || key == near
+	})
+	if near != "" && !isGiven {
+		finding.WithEdit(finding.Position, name, near)
+	}
+	return near
+}
+
+// noFieldOf reports that the value of a variable has a field which the schema has not, where the variable is read. The fix is where the
+// field is written.
+func (r *resultCheck) noFieldOf(e ast.Expr, name string, s *openapi.Schema, at *fieldPath) {
+	f := r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s has no field %s, which this gives", at, name)
+	near, ok := diagnostic.Nearest(name, check.FieldNames(s))
+	if ok {
+		f.WithHint("did you mean %q?", near)
+	}
+	if e.ID() != r.x.Parsed().Root().ID() || r.Variable == nil {
+		return
+	}
+	key := r.Variable.KeyOf(name)
+	if key == nil {
+		return
+	}
+	f.WithRelated(r.Source.At(key), "%s is here", name)
+	if ok && !r.Variable.Has(near) {
+		f.WithEdit(r.Source.At(key), name, near)
 	}
 }
 

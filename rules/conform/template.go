@@ -66,6 +66,8 @@ type Scalar struct {
 	// Text is the expression as it is written, and Offset where it begins in the scalar.
 	Text   string
 	Offset int
+	// Variable is the value of the variable that the expression reads and gives as it is; nil for every other expression.
+	Variable *yamltree.Node
 	// GoesInto notes the schema of the field that takes the value, if the type of the value does
 	// not show that it fits.
 	GoesInto func(s *openapi.Schema)

@@ -170,7 +170,14 @@ func (a *analyzer) lookup(e ast.Expr, id string, soft bool) *Origin {
 		if !a.Rule.OpenLookups {
 			f := a.out.ReportNode(e.ID(), id, diagnostic.CodeUnknownLookup, "there is no lookup called %q", id)
 			if f.Suggest(id, a.Names.Members(RootLookups)); f.Hint == "" && a.Children[id] != nil {
-				f.WithHint("write children.%s", id)
+				meant := RootChildren + "." + id
+				if id == a.Scope.Own { // a child cannot read itself
+					meant = RootObserved + "." + id
+				}
+				begin := f.Position
+				begin.Column -= len(RootLookups + ".")
+				f.WithHint("write %s", meant)
+				f.WithEdit(begin, RootLookups+"."+id, meant)
 			}
 		}
 		return later()

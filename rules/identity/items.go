@@ -35,8 +35,8 @@ func CheckItems(r *reporting.Reporter, spec, root *syntax.Child, readsItem func(
 	if name == nil {
 		return
 	}
-	r.ReportNode(name, diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s",
-		spec.Label(), root.ForEach[0].Name).WithHint("make the name different for each item")
+	f := r.ReportNode(name, diagnostic.CodeSameItem, "every item of %s is the same object: its name does not depend on %s", spec.Label(), root.ForEach[0].Name)
+	r.Relate(f, root.ForEach[0].In, "the items are here").WithHint("make the name different for each item")
 }
 
 // AtMostOneItem says whether it can be seen that forEach gives one item at most,

@@ -73,7 +73,8 @@ func checkWritten(r *reporting.Reporter, n *yamltree.Node, at string, code diagn
 	if strings.Contains(s, "{{") {
 		hint = "an expression is written ${…}, as in ${parent.metadata.name}"
 	}
-	r.ReportNode(n, code, "%s: %q is not %s that Kubernetes accepts", at, s, what).WithHint("%s", hint)
+	isWrong := func(text string) bool { return len(check("a"+text+"a")) > 0 }
+	r.ReportAround(n, isWrong, code, "%s: %q is not %s that Kubernetes accepts", at, s, what).WithHint("%s", hint)
 }
 
 // CheckConstantNames reports names that expressions give each time and that Kubernetes

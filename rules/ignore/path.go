@@ -80,6 +80,8 @@ type Parsed struct {
 type Error struct {
 	Offset        int
 	Message, Hint string
+	// Meant is the whole path as it is meant; empty if that is not known.
+	Meant string
 }
 
 // parser parses the text of a path.
@@ -102,6 +104,11 @@ func Parse(text string) (Parsed, *Error) {
 
 func (p *parser) fail(offset int, hint, format string, args ...any) *Error {
 	return &Error{Offset: offset, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// meant is the error of a path that is to be written as another text.
+func (p *parser) meant(text, message string) *Error {
+	return &Error{Message: message, Hint: fmt.Sprintf("write %q", text), Meant: text}
 }
 
 // step parses one step, with the dot before it.
@@ -128,9 +135,9 @@ func (p *parser) step(first bool) *Error {
 		p.add(start, Step{Field: p.text[start:p.pos]})
 		return nil
 	case first && strings.HasPrefix(p.text, "/"):
-		return p.fail(start, fmt.Sprintf("write %q", strings.ReplaceAll(p.text[1:], "/", ".")), "a path is written with dots")
+		return p.meant(strings.ReplaceAll(p.text[1:], "/", "."), "a path is written with dots")
 	case first && strings.HasPrefix(p.text, "."):
-		return p.fail(start, fmt.Sprintf("write %q", p.text[1:]), "a path begins with the name of a field")
+		return p.meant(p.text[1:], "a path begins with the name of a field")
 	case p.pos == len(p.text):
 		return p.fail(start, "", "a name is missing after the dot")
 	}

@@ -20,6 +20,7 @@ type place struct {
 
 // Within is the position of an offset in an expression. Findings about it span what is written there.
 func (r *Reporter) Within(n *yamltree.Node, p scanner.Part, offset int) diagnostic.Position {
+	offset = celenv.TokenStart(p.Text, offset)
 	pos := r.source.Within(n, valueOffset(n, p.Offset+offset))
 	if pos.Line > 0 {
 		r.places[pos] = place{node: n, part: p, offset: offset}

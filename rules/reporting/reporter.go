@@ -3,6 +3,7 @@ package reporting
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/scanner"
@@ -53,6 +54,18 @@ func (r *Reporter) ReportSpan(n *yamltree.Node, offset, length int, code diagnos
 	f := r.ReportAt(n, offset, code, format, args...)
 	f.Length = r.source.Span(n, offset, length)
 	return f
+}
+
+// ReportAround is ReportNode for a finding about what stands around the expressions of a scalar: the first of it for which is is true.
+func (r *Reporter) ReportAround(n *yamltree.Node, is func(text string) bool, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+	text, _ := n.Text()
+	parts, err := scanner.Scan(text)
+	i := slices.IndexFunc(parts, func(p scanner.Part) bool { return !p.Expr && is(p.Text) })
+	if err != nil || i < 0 || len(parts) == 1 {
+		return r.ReportNode(n, code, format, args...)
+	}
+	shown := strings.TrimLeft(parts[i].Text, " ")
+	return r.ReportSpan(n, parts[i].Offset+len(parts[i].Text)-len(shown), len(strings.TrimRight(shown, " ")), code, format, args...)
 }
 
 // ReportScan reports a scalar whose ${…} cannot be told from the text around them.

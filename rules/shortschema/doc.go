@@ -10,14 +10,17 @@
 // comment describes a field that has no description.
 //
 // The form is that of kro's SimpleSchema (https://kro.run/api/specifications/simple-schema) where that has one, so its types and
-// markers mean here what they mean there. types.go has the types, markers.go the markers, one row for each, scan.go reads the
-// text of a field, and reader.go makes the schema:
+// markers mean here what they mean there:
 //
 //	r := shortschema.NewReader(source, types, report)
 //	schema := r.Object(node, "spec", "versions", "0", "schema", "openAPIV3Schema", "properties", "spec")
 //
 // The path says where the schema will be in the definition. So a problem that the API server's validation finds there is
 // reported where the rule has what it is about: [Reader.Place].
+//
+// scan.go splits the text of a field. reader.go makes the schema of it: types.go and owntypes.go have the types, markers.go the markers, one
+// row for each, settings.go what they set in a schema, and whole.go and immutable.go what only the field as a whole tells. status.go completes
+// the status from what a rule sets there. definition.go and versions.go make a CustomResourceDefinition of the schemas of all versions.
 //
 // The package knows neither rules nor clusters, and checks no more than the form: whether a default fits its schema, or what an
 // expression costs, is for package definitions to say.

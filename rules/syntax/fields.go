@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -44,7 +45,7 @@ func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, 
 			found[name] = true
 		}
 	}
-	meant := map[string]bool{}
+	meant := map[string]*yamltree.Node{}
 	for _, f := range n.Fields {
 		if fields.Field(f.Name) != nil {
 			read(f.Name, f.Value)
@@ -56,17 +57,23 @@ func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, 
 			hint = misplacedField(n, path, f)
 		}
 		if near, ok := diagnostic.NearestWord(f.Name, fields.Names()); ok && hint == "" {
-			target, hint = near, fmt.Sprintf("did you mean %q?", near)
+			target = near
+			if hint = fmt.Sprintf("did you mean %q?", near); n.Has(near) || meant[near] != nil {
+				hint = fmt.Sprintf("%s is there already: move to it what belongs there, and remove %s", near, f.Name)
+				if first := cmp.Or(n.KeyOf(near), meant[near]); first != nil {
+					unknown.WithRelated(d.src.At(first), "%s is here", near)
+				}
+			}
 		}
 		unknown.Hint = hint
-		if fields.Field(target) != nil && !n.Has(target) && !meant[target] {
-			meant[target] = true
+		if fields.Field(target) != nil && !n.Has(target) && meant[target] == nil {
+			meant[target] = f.Key
 			unknown.WithEdit(unknown.Position, f.Name, target)
 			read(target, f.Value)
 		}
 	}
 	for _, field := range fields {
-		if field.Required && !n.Has(field.Name) && !meant[field.Name] {
+		if field.Required && !n.Has(field.Name) && meant[field.Name] == nil {
 			d.report(n, diagnostic.CodeMissingField, "%s is missing %s", orDocument(path), field.Name)
 			found[field.Name] = true
 		}

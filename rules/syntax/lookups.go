@@ -78,7 +78,12 @@ func (d *decoder) whichForm(n *yamltree.Node, path string, l *Lookup, code diagn
 	case !named && !selects:
 		d.report(n, code, "%s has neither name nor selector", path).WithHint("%s", none)
 	case named && selects:
-		d.report(n, code, "%s has both name and selector", path).WithHint("%s", both)
+		f := d.report(n, code, "%s has both name and selector", path)
+		if name, selector := n.KeyOf("name"), n.KeyOf("selector"); name != nil && selector != nil {
+			f.Position, f.Length = d.src.At(selector), 0
+			f.WithRelated(d.src.At(name), "the name is here")
+		}
+		f.WithHint("%s", both)
 	case named && namespace == AllNamespaces:
 		d.report(n.Get("namespace"), code, `%s names one object, and so cannot be in "*", all namespaces`, path).
 			WithHint("name its namespace, or use a selector")

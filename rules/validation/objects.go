@@ -19,6 +19,8 @@ type Input struct {
 	Kind     schema.GroupKind
 	// Report reports a mistake at a node of the template.
 	Report func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+	// At is the position of a node.
+	At func(n *yamltree.Node) diagnostic.Position
 }
 
 type checker struct{ Input }

@@ -72,7 +72,7 @@ func (c *checker) container(path string, container *yamltree.Node) {
 		most, ok2 := quantity(limit)
 		if ok1 && ok2 && asked.Cmp(most) > 0 {
 			c.report(request.Value, diagnostic.CodeRequestAboveLimit, "%s.resources.requests.%s is %s, and its limit is %s",
-				path, request.Name, asked.String(), most.String()).WithHint("write a request that is not above the limit")
+				path, request.Name, asked.String(), most.String()).WithRelated(c.At(limit), "the limit is here").WithHint("write a request that is not above the limit")
 		}
 	}
 }

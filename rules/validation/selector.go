@@ -61,6 +61,6 @@ func (c *checker) selects(wanted yamltree.Field, labels map[string]*yamltree.Nod
 			WithHint("give the template the same label")
 	case ok && isLiteral && haveLiteral && value != want:
 		c.report(wanted.Value, diagnostic.CodeSelectorLabels, "spec.selector.matchLabels.%[1]s is %[2]q, and spec.template.metadata.labels.%[1]s is %[3]q", wanted.Name, want, value).
-			WithHint("write the same in both")
+			WithRelated(c.At(have), "the label is here").WithHint("write the same in both")
 	}
 }

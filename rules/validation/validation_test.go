@@ -26,7 +26,7 @@ func find(t *testing.T, text string) (codes, messages []string) {
 	apiVersion, _ := template.Get("apiVersion").Text()
 	kind, _ := template.Get("kind").Text()
 	validation.Check(validation.Input{
-		Template: template, Kind: schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind(),
+		Template: template, Kind: schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind(), At: source.At,
 		Report: func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 			return list.Report(source.At(n), code, format, args...)
 		},

@@ -80,6 +80,19 @@ func (n *Node) Has(name string) bool {
 	return n.Get(name) != nil || n != nil && slices.Contains(n.Lost, name)
 }
 
+// KeyOf is the key of a mapping's field; nil if the mapping does not have it, or if its value could not be read.
+func (n *Node) KeyOf(name string) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, f := range n.Fields {
+		if f.Name == name {
+			return f.Key
+		}
+	}
+	return nil
+}
+
 // Text is the value of a string.
 func (n *Node) Text() (string, bool) {
 	if n == nil || n.Kind != Scalar {

@@ -159,8 +159,12 @@ func failing(err error) func(*keeper.Wanted, *cluster) {
 func with(specs ...string) func(*keeper.Wanted, *cluster) {
 	return func(_ *keeper.Wanted, c *cluster) {
 		for _, spec := range specs {
+			data, err := yaml.YAMLToJSON([]byte("{apiVersion: example.com/v1, kind: Wall, metadata: {name: o, namespace: team}, spec: " + spec + "}"))
+			if err != nil {
+				panic(err)
+			}
 			object := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte("{apiVersion: example.com/v1, kind: Wall, metadata: {name: o, namespace: team}, spec: "+spec+"}"), &object.Object); err != nil {
+			if err := object.UnmarshalJSON(data); err != nil {
 				panic(err)
 			}
 			c.objects = append(c.objects, object)

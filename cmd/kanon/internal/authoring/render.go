@@ -53,11 +53,12 @@ children as they are, and the parent's Namespace are taken from --with. An objec
 there is a child of the parent if its mark, kanon.dev/applied, says so, or if the
 parent is its controller by metadata.ownerReferences, as kubectl get prints both. Any
 other object that has the name of a child stays unchanged, and the child fails. What is
-not given does not exist. The parent gets the defaults of its
-CustomResourceDefinition, if it is beside the rule or in --schemas, and a uid, a
-resourceVersion, a generation and a creationTimestamp if it has none. The parent and the
-children are checked as the API server does: their names, and of kinds whose definition
-is known, their fields.
+not given does not exist. The parent and the objects of --with get the defaults of their
+CustomResourceDefinition, if it is made of the rule's schema, beside the rule or in
+--schemas. The parent gets a uid, a resourceVersion, a generation and a
+creationTimestamp if it has none, and can be in another version of its kind. The parent,
+its status and the children are checked as the API server does: their names, and of kinds
+whose definition is known, their fields.
 
 Left out are the labels and annotations by which Kanon knows its children, its own
 conditions, and the values of Secrets.
@@ -147,26 +148,48 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 	if err != nil {
 		return err
 	}
-	for _, parent := range parents {
-		known.Fill(parent)
-	}
 	kinds.InDefaultNamespace(check.Programs, slices.Concat(parents, with))
+	refused := serve(cmd.Context(), known, check.Programs, parents, with)
 	previews, err := previewAll(cmd.Context(), check.Programs, parents, preview.Input{
 		With: with, Now: now, Namespace: o.namespace, Schema: kinds.Schema,
 		Check: func(object, old *unstructured.Unstructured) error {
 			return known.CheckObject(cmd.Context(), object, old)
+		},
+		CheckStatus: func(object, old *unstructured.Unstructured) error {
+			return known.CheckStatus(cmd.Context(), object, old)
 		},
 	})
 	if err != nil {
 		return err
 	}
 	err = writePreviews(cmd.OutOrStdout(), previews)
-	for _, p := range previews {
-		if refused := known.CheckObject(cmd.Context(), p.Parent, nil); refused != nil {
-			return refused
+	for _, parent := range parents {
+		if refused[parent] != nil {
+			return refused[parent]
 		}
 	}
 	return err
+}
+
+// serve fills in the defaults of objects, and turns parents into the versions of their kinds that rules read. It says why the API
+// server would refuse parents as they are written.
+func serve(ctx context.Context, known definitions.Kinds, programs []*program.Program, parents, with []*unstructured.Unstructured) map[*unstructured.Unstructured]error {
+	for _, object := range with {
+		known.Fill(object)
+	}
+	refused := map[*unstructured.Unstructured]error{}
+	for _, parent := range parents {
+		known.Fill(parent)
+		i := slices.IndexFunc(programs, func(p *program.Program) bool {
+			return p.Parent.GVK.GroupKind() == parent.GroupVersionKind().GroupKind()
+		})
+		if i < 0 {
+			continue // it is for no rule
+		}
+		refused[parent] = known.CheckObject(ctx, parent, nil)
+		known.Serve(parent, programs[i].Parent.GVK)
+	}
+	return refused
 }
 
 // timeOf is the time that a flag --now gives.
