@@ -23,6 +23,7 @@ const (
 	keyRecord  = "record"  // as JSON
 	keyBlocked = "blocked" // as JSON
 	keyMessage = "held"
+	keyReport  = "report" // as JSON
 	keySeal    = "seal"
 )
 
@@ -57,6 +58,13 @@ func (r *Record) encode(namespace, id string, keys *keyring.Keyring) (*unstructu
 	data := map[string]any{keyRecord: string(text), keySeal: keys.Seal(statement(namespace, id, string(text)))}
 	if err := r.Blocked.encode(data); err != nil {
 		return nil, fmt.Errorf("encode the record of rule %s: %w", r.Rule, err)
+	}
+	if r.Report != nil {
+		report, err := json.Marshal(r.Report)
+		if err != nil {
+			return nil, fmt.Errorf("encode the report on rule %s: %w", r.Rule, err)
+		}
+		data[keyReport] = string(report)
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
@@ -97,7 +105,7 @@ func read(object *unstructured.Unstructured) (r Record, text string, err error) 
 	if err != nil {
 		return r, text, fmt.Errorf("read the record in ConfigMap %s: %w", name, err)
 	}
-	r.Blocked = readBlocked(object)
+	r.Blocked, r.Report = readBlocked(object), readReport(object)
 	return r, text, nil
 }
 
@@ -135,6 +143,16 @@ func readBlocked(object *unstructured.Unstructured) *Blocked {
 		return nil
 	}
 	return &b
+}
+
+// readReport is what is reported, nil without that, or if it cannot be read.
+func readReport(object *unstructured.Unstructured) *Report {
+	text, _, _ := unstructured.NestedString(object.Object, "data", keyReport)
+	var report *Report
+	if json.Unmarshal([]byte(text), &report) != nil {
+		return nil
+	}
+	return report
 }
 
 // statement is what the seal of a record proves.
