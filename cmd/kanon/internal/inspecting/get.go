@@ -7,6 +7,7 @@ import (
 
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/inventory"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // getOptions are the flags of kanon get.
@@ -56,6 +57,9 @@ command is called wrongly, and 3 when the cluster does not answer.`,
 			}
 			switch what := nounOf(args[0]); {
 			case what == "":
+				if near, ok := diagnostic.Nearest(args[0], []string{"rules", "parents", "children"}); ok {
+					return exit.Usagef(cmd, "%q is none of rules, parents and children; did you mean %s?", args[0], near)
+				}
 				return exit.Usagef(cmd, "%q is none of rules, parents and children; kubectl gets all else", args[0])
 			case what != "rules" && len(args) != 2:
 				return exit.Usagef(cmd, "name one rule whose %s to get", what)

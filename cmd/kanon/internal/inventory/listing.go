@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -67,7 +68,7 @@ func (g *Listing) PrintObjects(ctx context.Context, rule *installed.Rule, what s
 	if len(list.Rows) == 0 && g.Printer.Format.IsTable() && !g.Watch {
 		in := "the cluster: rule " + g.rule.Name.String() + " has no " + what
 		if g.Query.Namespace != "" {
-			in = "namespace " + g.Query.Namespace + "; -A asks for all namespaces"
+			in = "namespace " + g.Query.Namespace + "; " + cmp.Or(installed.NoNamespace(ctx, g.Client, g.Query.Namespace), "-A asks for all namespaces")
 		}
 		return terminal.Say(g.Notes, "Nothing found in %s\n", in)
 	}
@@ -131,7 +132,8 @@ func (g *Listing) PrintRules(ctx context.Context, names []string) error {
 	}
 	list.Single = len(names) == 1
 	if len(chosen) == 0 && g.Printer.Format.IsTable() && !g.Watch {
-		err = terminal.Say(g.Notes, "No rules found. Kanon's namespace is taken to be %s; --kanon-namespace names another\n", g.kanonNamespace())
+		err = terminal.Say(g.Notes, "No rules found: %s; --kanon-namespace names another\n",
+			cmp.Or(installed.NoNamespace(ctx, g.Client, g.kanonNamespace()), "Kanon's namespace is taken to be "+g.kanonNamespace()))
 	} else {
 		err = g.Printer.Print(list)
 	}

@@ -103,6 +103,9 @@ func (o *reconcileOptions) parentsOf(cmd *cobra.Command, there *inventory.Live, 
 	}
 	if len(parents) == 0 {
 		if namespace := o.targets.Namespace; namespace != "" {
+			if missing := installed.NoNamespace(cmd.Context(), there.Client, namespace); missing != "" {
+				return nil, fmt.Errorf("rule %s has no parents in namespace %s: %s", rule.Name, namespace, missing)
+			}
 			return nil, fmt.Errorf("rule %[1]s has no parents in namespace %[2]s; 'kanon get parents %[1]s -A' lists those in all namespaces", rule.Name, namespace)
 		}
 		return nil, fmt.Errorf("rule %s has no parents: no object of kind %s is as its spec.parent selects", rule.Name, rule.ParentKind().Kind)
