@@ -36,6 +36,8 @@ type Listing struct {
 	rule   *installed.Rule
 	// program is the rule once it was compiled.
 	program *program.Program
+	// noted is true once a person was told something.
+	noted bool
 }
 
 // Nouns of the objects of a rule.
