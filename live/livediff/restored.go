@@ -227,39 +227,21 @@ func wantedIn(content *patchset.Part) (items []string, paths *fieldpath.Set) {
 	return content.Shared, content.Paths
 }
 
-// content is what the parents that were evaluated set in an object by a patch, together; unknown says of whom it is not
-// known, and why; empty if it is known of all.
+// content is what the parents that were evaluated set in an object by a patch, together; unknown says of whom it is not known, and why;
+// empty if it is known of all.
 func (d *Differ) content(ctx context.Context, live *unstructured.Unstructured, id string) (content *patchset.Part, unknown string, err error) {
 	var parts []*patchset.Part
 	for _, parent := range slices.SortedFunc(maps.Keys(d.contributors), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
-		c := d.contributors[parent]
-		doubt := func(why string) {
-			unknown = cmp.Or(unknown, fmt.Sprintf("%s %s %s", d.options.Program.Parent.GVK.Kind, parent, why))
+		objects, doubt := d.setBy(d.contributors[parent], live, id)
+		if doubt != "" && unknown == "" {
+			unknown = fmt.Sprintf("%s %s %s", d.options.Program.Parent.GVK.Kind, parent, doubt)
 		}
-		if c.unknown != "" {
-			doubt(c.unknown)
-		}
-		for _, patch := range c.patches {
-			if patch.ID != id {
-				continue
+		for _, object := range objects {
+			part, err := d.part(ctx, live, object)
+			if err != nil {
+				return nil, "", err
 			}
-			if patch.Unknown {
-				doubt("waits or fails")
-			}
-			for _, contribution := range patch.Contributions {
-				if !d.isTarget(id, contribution.Target, live) {
-					continue
-				}
-				if contribution.Object == nil {
-					doubt("waits or fails")
-					continue
-				}
-				part, err := d.part(ctx, live, contribution.Object)
-				if err != nil {
-					return nil, "", err
-				}
-				parts = append(parts, part)
-			}
+			parts = append(parts, part)
 		}
 	}
 	merged, err := patchset.Merge(nil, parts)
@@ -267,6 +249,30 @@ func (d *Differ) content(ctx context.Context, live *unstructured.Unstructured, i
 		return nil, "", err
 	}
 	return merged.Part, unknown, nil
+}
+
+// setBy is what one parent sets in an object by a patch; doubt says why that may not be all; empty if it is.
+func (d *Differ) setBy(c contributor, live *unstructured.Unstructured, id string) (objects []*unstructured.Unstructured, doubt string) {
+	const waits = "waits or fails"
+	doubt = c.unknown
+	for _, patch := range c.patches {
+		if patch.ID != id {
+			continue
+		}
+		if patch.Unknown {
+			doubt = cmp.Or(doubt, waits)
+		}
+		for _, contribution := range patch.Contributions {
+			switch {
+			case !d.isTarget(id, contribution.Target, live):
+			case contribution.Object == nil:
+				doubt = cmp.Or(doubt, waits)
+			default:
+				objects = append(objects, contribution.Object)
+			}
+		}
+	}
+	return objects, doubt
 }
 
 // part is what one parent sets in an object.
