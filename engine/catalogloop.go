@@ -97,6 +97,7 @@ func (l *catalogLoop) update(ctx context.Context) (again time.Duration) {
 	l.publisher.noteKnown(l.catalog, reports)
 	l.publisher.countObjects(reports)
 	if l.publisher.engine.leads() {
+		l.publisher.engine.recordReports(reports)
 		l.reporter.Report(reports, l.catalog.HasOrigin)
 	}
 	return again

@@ -9,6 +9,7 @@ import (
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/engine/source"
 )
 
 // requireRecord asks for what the record of a rule must have before the rule writes anything: above all the kinds of objects
@@ -59,6 +60,19 @@ func (e *Engine) recordBlocked() {
 		}
 		now := blockedRecord(op, blocked[id])
 		e.records.UpdateIf(id, func() bool { return e.running.IsCurrent(op) }, func(r *record.Record) { r.Blocked = now })
+	}
+}
+
+// recordReports has the records of rules in files say how these fare. Other rules have an object for that.
+func (e *Engine) recordReports(reports map[source.Origin]source.Report) {
+	for origin, report := range reports {
+		for _, rule := range report.Rules {
+			var now *record.Report
+			if origin.Path != "" {
+				now = &record.Report{Ready: rule.Ready, Reason: rule.Reason, Message: rule.Message}
+			}
+			e.records.Report(rule.ID, now)
+		}
 	}
 }
 

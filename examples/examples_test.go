@@ -49,7 +49,8 @@ func manyAtOnce() error {
 
 func TestScenarios(t *testing.T) {
 	dirs := directories(t)
-	args := []string{"run", "--kubeconfig", controlplanetest.Kubeconfig(t)}
+	recorder := newRecorder(t)
+	args := []string{"run", "--kubeconfig", controlplanetest.Kubeconfig(t), "--server", recorder.URL}
 	var files []string
 	for _, dir := range dirs {
 		path := filepath.Join(dir, "rule.yaml")
@@ -72,6 +73,9 @@ func TestScenarios(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() { // once all are played
+		if n := int(recorder.compared.Load()); n < len(dirs) {
+			t.Errorf("%d objects of kanon render were compared with those of kanon run", n)
+		}
 		for line := range strings.Lines(kanon.Log()) {
 			if strings.Contains(line, "level=ERROR") {
 				t.Errorf("kanon complains: %s", line)
@@ -85,7 +89,9 @@ func TestScenarios(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scenario.Play(shared.In(t, controlplanetest.Namespace(t, controlplanetest.Config(t))).Within(*patience))
+			cluster := shared.In(t, controlplanetest.Namespace(t, controlplanetest.Config(t))).Within(*patience)
+			recorder.renderIsWhatRunCreates(t, cluster, dir, scenario)
+			scenario.Play(cluster)
 		})
 	}
 }

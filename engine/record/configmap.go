@@ -24,6 +24,7 @@ const (
 	keyBlocked = "blocked" // as JSON
 	keyMessage = "held"
 	keyRemoval = "removal"
+	keyReport  = "report" // as JSON
 	keySeal    = "seal"
 )
 
@@ -61,6 +62,13 @@ func (r *Record) encode(namespace, id string, keys *keyring.Keyring) (*unstructu
 	}
 	if r.Removal != "" {
 		data[keyRemoval] = r.Removal
+	}
+	if r.Report != nil {
+		report, err := json.Marshal(r.Report)
+		if err != nil {
+			return nil, fmt.Errorf("encode the report on rule %s: %w", r.Rule, err)
+		}
+		data[keyReport] = string(report)
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
@@ -101,7 +109,7 @@ func read(object *unstructured.Unstructured) (r Record, text string, err error) 
 	if err != nil {
 		return r, text, fmt.Errorf("read the record in ConfigMap %s: %w", name, err)
 	}
-	r.Blocked = readBlocked(object)
+	r.Blocked, r.Report = readBlocked(object), readReport(object)
 	r.Removal, _, _ = unstructured.NestedString(object.Object, "data", keyRemoval)
 	return r, text, nil
 }
@@ -140,6 +148,16 @@ func readBlocked(object *unstructured.Unstructured) *Blocked {
 		return nil
 	}
 	return &b
+}
+
+// readReport is what is reported, nil without that, or if it cannot be read.
+func readReport(object *unstructured.Unstructured) *Report {
+	text, _, _ := unstructured.NestedString(object.Object, "data", keyReport)
+	var report *Report
+	if json.Unmarshal([]byte(text), &report) != nil {
+		return nil
+	}
+	return report
 }
 
 // statement is what the seal of a record proves.

@@ -41,6 +41,16 @@ type Record struct {
 	// Removal is why the removal of the rule waits, for people; empty if it does not, and while the rule exists. The seal does not
 	// prove it either.
 	Removal string `json:"-"`
+	// Report says how a rule in a file fares, which has no object with a status; nil for all others, and before it is known. The seal does
+	// not prove it, either.
+	Report *Report `json:"-"`
+}
+
+// Report is what Kanon reports on a rule, for people. Nobody changes it. Its JSON is the key report of the ConfigMap.
+type Report struct {
+	Ready   bool   `json:"ready"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message"`
 }
 
 // Blocked is what the prune guard blocks, for people and for programs. Nobody changes it. Its JSON is the key blocked of the
@@ -142,6 +152,13 @@ func (r *Record) Clone() Record {
 	c.Parents, c.Children, c.Patches = slices.Clone(r.Parents), slices.Clone(r.Children), slices.Clone(r.Patches)
 	c.Conditions = slices.Clone(r.Conditions)
 	return c
+}
+
+// equalButReport reports whether two records have the same content, whatever they report.
+func (r *Record) equalButReport(other *Record) bool {
+	a, b := *r, *other
+	a.Report, b.Report = nil, nil
+	return a.Equal(&b)
 }
 
 // Equal reports whether two records have the same content.

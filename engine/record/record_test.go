@@ -28,6 +28,7 @@ func full() Record {
 	r := Record{
 		Rule: "kanon/box", Origin: Origin{Namespace: "kanon", ConfigMap: "box"}, Finalizers: true,
 		ConditionPrefix: "Box", Conditions: []string{"Lit"}, OnRuleDeletion: syntax.DeleteChildren, Blocked: &Blocked{Revision: "7a3d", Reason: "would delete 1 object", Objects: []string{"Service a/b"}, Message: "PruneHeld: …"},
+		Report: &Report{Reason: "PruneHeld", Message: "PruneHeld: …"},
 	}
 	r.AddParent(crates)
 	r.AddParent(boxes)
@@ -59,7 +60,7 @@ func TestFormat(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "kanon-state-0c41", "namespace": "kanon", "labels": map[string]any{"kanon.dev/state": "true"}},
 		"data": map[string]any{
-			"record": text, "held": "PruneHeld: …", "blocked": `{"revision":"7a3d","reason":"would delete 1 object","objects":["Service a/b"]}`, "seal": keys.Seal("record\x00kanon\x000c41\x00" + text),
+			"record": text, "held": "PruneHeld: …", "blocked": `{"revision":"7a3d","reason":"would delete 1 object","objects":["Service a/b"]}`, "report": `{"ready":false,"reason":"PruneHeld","message":"PruneHeld: …"}`, "seal": keys.Seal("record\x00kanon\x000c41\x00" + text),
 		},
 	}
 	if diff := cmp.Diff(want, object.Object); diff != "" {

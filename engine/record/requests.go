@@ -68,7 +68,7 @@ func (r requests) createOrPatch(ctx context.Context, live, desired *unstructured
 	patch.SetUID(live.GetUID())
 	patch.SetResourceVersion(live.GetResourceVersion())
 	if data, ok := patch.Object["data"].(map[string]any); ok {
-		for _, key := range []string{keyBlocked, keyMessage, keyRemoval} {
+		for _, key := range []string{keyBlocked, keyMessage, keyRemoval, keyReport} {
 			if data[key] == nil {
 				data[key] = nil // a merge patch removes the key then
 			}

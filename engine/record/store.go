@@ -192,6 +192,19 @@ func (s *Store) UpdateIf(id string, entitled func() bool, change func(*Record)) 
 	}
 }
 
+// Report has the record of a rule say how the rule fares; nil: nothing. Without a record, or if it is to be deleted, it does nothing.
+func (s *Store) Report(id string, report *Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byID[id]
+	if e == nil || e.remove {
+		return
+	}
+	if e.wanted.Report = report; e.isPending() {
+		s.Sync()
+	}
+}
+
 // DeleteIf has Run delete the record of a rule, where entitled is true as in UpdateIf.
 func (s *Store) DeleteIf(id string, entitled func() bool) {
 	s.mu.Lock()

@@ -201,6 +201,41 @@ func TestRecordThatSomebodyElseChanges(t *testing.T) {
 	}
 }
 
+// A report is written into the record that a rule has, and nothing else waits for that.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.start()
+	s.Report("1", &record.Report{Ready: true, Message: "running"}) // of a rule without a record
+	s.Update("1", one)
+	if stored := s.written("1"); stored.Report != nil {
+		t.Errorf("%+v", stored.Report)
+	}
+	watch, err := w.configMaps.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=kanon-state-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	awaitReport := func(want string) {
+		t.Helper()
+		for event := range watch.ResultChan() {
+			if live, ok := event.Object.(*corev1.ConfigMap); ok && live.Data["report"] == want {
+				return
+			}
+		}
+		t.Fatalf("the report is never %q", want)
+	}
+	s.Report("1", &record.Report{Message: "1:2: error: no"})
+	awaitReport(`{"ready":false,"message":"1:2: error: no"}`)
+	select {
+	case <-s.changed:
+		t.Error("a report counts as a change of what the record says")
+	default:
+	}
+	s.Report("1", nil)
+	awaitReport("")
+}
+
 // Records without a seal count in full where there was no key before, and without their permissions where there was.
 func TestRecordsWithoutASeal(t *testing.T) {
 	t.Parallel()

@@ -159,6 +159,9 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 	if err != nil && isSame(before.err, err) {
 		return false
 	}
+	if err == nil && before.err == nil && !before.remove && before.live != nil && before.sealed && before.stored.equalButReport(&wanted) {
+		return true // nothing waits for a report
+	}
 	if err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "cannot write the record of a rule; retrying", "rule", wanted.Rule)
 	}

@@ -17,5 +17,5 @@
 // The program is that of the rule's text. If the text has mistakes, Kanon runs an earlier one, which the cluster does not have.
 //
 // rules.go brings texts, reports and records together; state.go says how a rule fares; find.go finds rules; objects.go reads the
-// parents and the children of a rule.
+// parents and the children of a rule. absent.go says what was meant by a name that a cluster does not have.
 package installed

@@ -35,7 +35,7 @@ func (r *Rules) Find(name string) (*Rule, error) {
 	switch len(found) {
 	case 0:
 		near, _ := diagnostic.Nearest(name, names)
-		return nil, &NotFoundError{Name: name, Near: near}
+		return nil, &NotFoundError{Name: name, Near: near, Namespace: r.Namespace, None: len(r.All) == 0}
 	case 1:
 		return found[0], nil
 	default:

@@ -104,7 +104,7 @@ func (r *Reader) Parents(ctx context.Context, rule *Rule, q Query) ([]Parent, er
 	for i := range list.Items {
 		object := &list.Items[i]
 		if rule.Decoded != nil && rule.Decoded.MaySelect(object, namespaces) || rule.Decoded == nil && written(object) {
-			parents = append(parents, rule.parentOf(object))
+			parents = append(parents, rule.ParentOf(object))
 		}
 	}
 	slices.SortFunc(parents, func(a, b Parent) int { return compareObjects(a.Object, b.Object) })
@@ -154,8 +154,8 @@ func (r *Reader) Selects(ctx context.Context, rule *Rule, object *unstructured.U
 	return rule.Decoded.MaySelect(object, NamespaceLabels(ctx, r.Client))
 }
 
-// parentOf is a parent with what Kanon reports on it.
-func (rule *Rule) parentOf(object *unstructured.Unstructured) Parent {
+// ParentOf is a parent with what Kanon reports on it.
+func (rule *Rule) ParentOf(object *unstructured.Unstructured) Parent {
 	parent := Parent{Object: object, Suspended: request.IsSuspended(object)}
 	if condition := conditions.Find(object, rule.conditionPrefix()+conditions.Ready); condition != nil && fieldset.IsManaged(object, rule.ID) {
 		parent.Ready, _ = condition["status"].(string)

@@ -264,11 +264,17 @@ type NotFoundError struct {
 	Name string
 	// Near is a name that a rule has, if one is alike.
 	Near string
+	// Namespace is Kanon's, and None is true if it has no rules at all.
+	Namespace string
+	None      bool
 }
 
 func (e *NotFoundError) Error() string {
 	if e.Near != "" {
 		return fmt.Sprintf("there is no rule %s (did you mean %s?)", e.Name, e.Near)
+	}
+	if e.None {
+		return fmt.Sprintf("there is no rule %s, as namespace %s has none; --kanon-namespace names another", e.Name, e.Namespace)
 	}
 	return fmt.Sprintf("there is no rule %s; kanon get rules lists all", e.Name)
 }

@@ -59,6 +59,13 @@ func recordOfWeb(origin record.Origin, blocked *record.Blocked) record.Listed {
 	return listed
 }
 
+// reported is the record of rule web in a file, with a report.
+func reported(report *record.Report) record.Listed {
+	listed := recordOfWeb(record.Origin{Path: "rules/web.yaml"}, nil)
+	listed.Report = report
+	return listed
+}
+
 const blocked = "PruneHeld: nothing is deleted until the rule, or the ConfigMap that contains it, is annotated kanon.dev/confirm-prune: \"5f2c\"\n" +
 	"this revision of the rule would delete 2 objects, and pruneLimit is 1: Service a/x, Service a/y"
 
@@ -128,6 +135,26 @@ func TestVerdicts(t *testing.T) {
 		},
 		"in a file": {
 			records: []record.Listed{recordOfWeb(record.Origin{Path: "rules/web.yaml"}, nil)},
+			want:    "kanon/web InFile rules/web.yaml Deployment: " + inFile + "\n",
+		},
+		"in a file, and running": {
+			records: []record.Listed{reported(&record.Report{Ready: true, Message: "running"})},
+			want:    "kanon/web Running rules/web.yaml Deployment: running\n",
+		},
+		"in a file, and suspended": {
+			records: []record.Listed{reported(&record.Report{Ready: true, Message: source.MessageSuspended})},
+			want:    "kanon/web Suspended rules/web.yaml Deployment: suspended: nothing is written\n",
+		},
+		"in a file, with findings": {
+			records: []record.Listed{reported(&record.Report{Message: "a\nb"})},
+			want:    "kanon/web Refused rules/web.yaml Deployment: a\n",
+		},
+		"in a file, whose definition would lose something": {
+			records: []record.Listed{reported(&record.Report{Reason: "DefinitionHeld", Message: "a"})},
+			want:    "kanon/web DefinitionHeld rules/web.yaml Deployment: a\n",
+		},
+		"in a file, and no longer blocked": {
+			records: []record.Listed{reported(&record.Report{Reason: "PruneHeld", Message: blocked})},
 			want:    "kanon/web InFile rules/web.yaml Deployment: " + inFile + "\n",
 		},
 		"in a file, and blocked": {

@@ -28,7 +28,7 @@ const (
 	Refused State = "Refused"
 	// Removing: the text of the rule is gone, and Kanon cleans up after it.
 	Removing State = "Removing"
-	// InFile: the rule is in a file of Kanon's process, which reports in its log how it fares. What the prune guard blocks is known.
+	// InFile: the rule is in a file of Kanon's process, which has not reported in the rule's record how it fares; its log says that.
 	InFile State = "InFile"
 	// Unknown: Kanon has not reported on the rule. It may be not running, or not have come to it.
 	Unknown State = "Unknown"
@@ -53,7 +53,7 @@ type Held = record.Blocked
 const (
 	unreported = "Kanon has not reported on it: it is not running, or has another --namespace"
 	outdated   = "Kanon has not reported on it since it was suspended or resumed"
-	inFile     = "it is in a file of Kanon's process, whose log says how it fares"
+	inFile     = "it is in a file of Kanon's process, which has not reported on it in its record; the log of the process says how it fares"
 	removing   = "its text is gone, and its record is still there: Kanon cleans up after it when it runs"
 )
 
@@ -67,20 +67,9 @@ func (rule *Rule) judge(report *source.Report) {
 		if of.Name != rule.Name.Name {
 			continue
 		}
-		rule.Reason, rule.Message = of.Reason, of.Message
-		switch {
-		case !of.Ready && (of.Reason == conditions.ReasonPruneHeld || strings.HasPrefix(of.Message, conditions.ReasonPruneHeld+": ")):
-			rule.State, rule.Reason, rule.Held = PruneHeld, conditions.ReasonPruneHeld, rule.blocked()
-		case !of.Ready && of.Reason == keeper.ReasonHeld:
-			rule.State = DefinitionHeld
-		case !of.Ready:
-			rule.State = Refused
-		case rule.Decoded.Suspend != (of.Message == source.MessageSuspended):
+		rule.take(of)
+		if (rule.State == Running || rule.State == Suspended) && rule.Decoded.Suspend != (rule.State == Suspended) {
 			rule.State, rule.Message = Unknown, outdated
-		case rule.Decoded.Suspend:
-			rule.State = Suspended
-		default:
-			rule.State = Running
 		}
 		return
 	}
@@ -89,15 +78,35 @@ func (rule *Rule) judge(report *source.Report) {
 	}
 }
 
+// take takes in what Kanon reported on the rule.
+func (rule *Rule) take(of source.RuleReport) {
+	rule.Reason, rule.Message = of.Reason, of.Message
+	switch {
+	case !of.Ready && (of.Reason == conditions.ReasonPruneHeld || strings.HasPrefix(of.Message, conditions.ReasonPruneHeld+": ")):
+		rule.State, rule.Reason, rule.Held = PruneHeld, conditions.ReasonPruneHeld, rule.blocked()
+	case !of.Ready && of.Reason == keeper.ReasonHeld:
+		rule.State = DefinitionHeld
+	case !of.Ready:
+		rule.State = Refused
+	case of.Message == source.MessageSuspended:
+		rule.State = Suspended
+	default:
+		rule.State = Running
+	}
+}
+
 // judgeRecord takes in what the record says of a rule of which the cluster has no text.
 func (rule *Rule) judgeRecord() {
-	rule.State, rule.Message = InFile, inFile
-	if rule.Origin.Path == "" {
+	held, report := rule.Record.Blocked, rule.Record.Report
+	switch {
+	case rule.Origin.Path == "" || rule.Record.Removal != "":
 		rule.State, rule.Message = Removing, cmp.Or(rule.Record.Removal, removing)
-		return
-	}
-	if held := rule.Record.Blocked; held != nil && held.Message != "" {
+	case held != nil && held.Message != "":
 		rule.State, rule.Reason, rule.Message, rule.Held = PruneHeld, conditions.ReasonPruneHeld, held.Message, held
+	case report != nil && report.Reason != conditions.ReasonPruneHeld:
+		rule.take(source.RuleReport{Ready: report.Ready, Reason: report.Reason, Message: report.Message})
+	default:
+		rule.State, rule.Message = InFile, inFile
 	}
 }
 

@@ -51,7 +51,7 @@ func (r *Reader) ParentWatches(ctx context.Context, rule *Rule, q Query) ([]foll
 
 // ParentOf is an object as a parent of a rule; false if the rule does not select it.
 func (r *Reader) ParentOf(ctx context.Context, rule *Rule, object *unstructured.Unstructured) (Parent, bool) {
-	return rule.parentOf(object), r.Selects(ctx, rule, object)
+	return rule.ParentOf(object), r.Selects(ctx, rule, object)
 }
 
 // ChildWatches are what to follow for changes of what Children reads; ChildOf reads what comes. Kinds that the cluster does not have

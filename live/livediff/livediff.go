@@ -26,6 +26,9 @@ type Differ struct {
 	// contributors are the parents that were evaluated, and evaluatedAll is true if these are all.
 	contributors map[types.NamespacedName]contributor
 	evaluatedAll bool
+	// before tells which parents the rule selects as the cluster has it; nil until somebody asks. unclear are the notes on what is not known.
+	before  func(*unstructured.Unstructured) bool
+	unclear map[string]bool
 	// secrets are the values of Secrets that the rule has to do with for these parents, and lost hides those of what it was before.
 	secrets redact.Values
 	lost    *lost
@@ -35,7 +38,7 @@ type Differ struct {
 func New(o livepreview.Options) *Differ {
 	return &Differ{
 		options: o, previewer: livepreview.New(o), shapes: fieldset.Shapes{Seed: maphash.MakeSeed()},
-		contributors: map[types.NamespacedName]contributor{}, secrets: redact.Values{},
+		contributors: map[types.NamespacedName]contributor{}, unclear: map[string]bool{}, secrets: redact.Values{},
 	}
 }
 
@@ -77,7 +80,7 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 		return nil, err
 	}
 	out.unselected = p.Unmatched != "" && !p.Failed()
-	d.note(parent, out.Idle, p.Preview)
+	d.note(ctx, parent, out.Idle, p.Preview)
 	switch out.Idle {
 	case Terminating:
 		return out, nil

@@ -53,11 +53,11 @@ func (d *Differ) Named(ctx context.Context, namespace, name string) ([]*unstruct
 	}
 	parent, err := resource.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		kind := d.options.Program.Parent.GVK.Kind
-		if namespace == "" {
-			return nil, fmt.Errorf("%s %s does not exist: name another one, or a file", kind, name)
+		advice := "name another one, or a file"
+		if namespace != "" {
+			advice = "choose another namespace with -n, or name a file"
 		}
-		return nil, fmt.Errorf("%s %s does not exist in namespace %q: choose another namespace with -n, or name a file", kind, name, namespace)
+		return nil, errors.New(installed.Absent(ctx, d.options.Client, resource.Namespace(namespace), d.options.Program.Parent.GVK.Kind, namespace, name, advice))
 	}
 	return []*unstructured.Unstructured{parent}, err
 }

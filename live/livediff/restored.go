@@ -24,6 +24,7 @@ import (
 	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/live/installed"
 	"kanon.dev/kanon/offline/overlay"
 	"kanon.dev/kanon/offline/preview"
 	"kanon.dev/kanon/rules/program"
@@ -36,18 +37,58 @@ import (
 // contributor is a parent with what it sets by patches.
 type contributor struct {
 	patches []program.PatchOutcome
-	// unknown is true if it is not known what the parent sets, so that nothing is restored.
-	unknown bool
+	// unknown says why it is not known what the parent sets, so that nothing is restored; empty if it is known.
+	unknown string
 }
 
 // note takes in what a parent sets.
-func (d *Differ) note(parent *unstructured.Unstructured, idle Idle, p *preview.Preview) {
-	c := contributor{patches: p.Outcome.Patches, unknown: idle == Suspended || p.Unmatched != "" && p.Failed()}
-	if idle == Terminating {
+func (d *Differ) note(ctx context.Context, parent *unstructured.Unstructured, idle Idle, p *preview.Preview) {
+	c := contributor{patches: p.Outcome.Patches}
+	switch {
+	case idle == Terminating:
 		c.patches = nil
+	case idle == Suspended && (!p.Outside || d.selectedBefore(ctx, parent)):
+		c.unknown = string(idle)
+	case p.Unmatched != "" && p.Failed():
+		c.unknown = "cannot be evaluated"
 	}
 	maps.Copy(d.secrets, p.Secrets)
 	d.contributors[identity.Of(parent).NamespacedName] = c
+}
+
+// selectedBefore reports whether the rule that the cluster has may select a parent, which the rule that is compared does not. What it set
+// for that one when it was suspended stays.
+func (d *Differ) selectedBefore(ctx context.Context, parent *unstructured.Unstructured) bool {
+	if d.before == nil {
+		d.before = d.selectionBefore(ctx)
+	}
+	return d.before(parent)
+}
+
+// selectionBefore tells which parents the rule that the cluster has may select. What cannot be read may select all.
+func (d *Differ) selectionBefore(ctx context.Context) func(*unstructured.Unstructured) bool {
+	all := func(*unstructured.Unstructured) bool { return true }
+	list, err := installed.List(ctx, d.options.Client, d.options.Namespace)
+	if err != nil {
+		return all
+	}
+	at := slices.IndexFunc(list.All, func(r *installed.Rule) bool { return r.ID == d.previewer.RuleID() })
+	switch {
+	case at < 0:
+		return func(*unstructured.Unstructured) bool { return false }
+	case list.All[at].Decoded != nil:
+		namespaces := installed.NamespaceLabels(ctx, d.options.Client)
+		return func(o *unstructured.Unstructured) bool { return list.All[at].Decoded.MaySelect(o, namespaces) }
+	case len(list.All[at].Record.Children) == 0:
+		return all // nothing tells which are its parents
+	}
+	// Of a rule in a file, the parents are those that have something of it.
+	reader := &installed.Reader{Client: d.options.Client, Kinds: d.options.Kinds}
+	written, err := reader.WrittenTo(ctx, list.All[at], installed.Query{})
+	if err != nil {
+		return all
+	}
+	return written
 }
 
 // Restored are the fields that patches of the rule hold in objects of the cluster and that no parent sets any more: they are removed,
@@ -84,7 +125,7 @@ func (d *Differ) Restored(ctx context.Context) (changes []Change, notes []string
 		}
 	}
 	d.hide(ctx, changes, d.secrets)
-	return changes, notes, nil
+	return changes, append(notes, slices.Sorted(maps.Keys(d.unclear))...), nil
 }
 
 // patchedKinds are the kinds of objects that may have something of the rule's patches: those of its text, and of its record.
@@ -134,9 +175,13 @@ func (d *Differ) restoredBy(ctx context.Context, live *unstructured.Unstructured
 	if err := d.evaluateOthers(ctx); err != nil {
 		return nil, err
 	}
-	content, known, err := d.content(ctx, live, id)
-	if err != nil || !known || !hasSurplus(live, manager, content) {
-		return nil, err // nothing is restored while it is not known what a parent sets
+	content, unknown, err := d.content(ctx, live, id)
+	if err != nil || !hasSurplus(live, manager, content) {
+		return nil, err
+	}
+	if unknown != "" { // nothing is restored
+		d.unclear[fmt.Sprintf("what patch %s no longer sets is not shown, because it is not known what it sets for a parent: %s", id, unknown)] = true
+		return nil, nil
 	}
 	after, err := d.released(ctx, live, manager, content)
 	if err != nil {
@@ -182,39 +227,52 @@ func wantedIn(content *patchset.Part) (items []string, paths *fieldpath.Set) {
 	return content.Shared, content.Paths
 }
 
-// content is what the parents that were evaluated set in an object by a patch, together; known is false if that is not known of all.
-func (d *Differ) content(ctx context.Context, live *unstructured.Unstructured, id string) (content *patchset.Part, known bool, err error) {
-	known = true
+// content is what the parents that were evaluated set in an object by a patch, together; unknown says of whom it is not known, and why;
+// empty if it is known of all.
+func (d *Differ) content(ctx context.Context, live *unstructured.Unstructured, id string) (content *patchset.Part, unknown string, err error) {
 	var parts []*patchset.Part
 	for _, parent := range slices.SortedFunc(maps.Keys(d.contributors), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
-		c := d.contributors[parent]
-		known = known && !c.unknown
-		for _, patch := range c.patches {
-			if patch.ID != id {
-				continue
+		objects, doubt := d.setBy(d.contributors[parent], live, id)
+		if doubt != "" && unknown == "" {
+			unknown = fmt.Sprintf("%s %s %s", d.options.Program.Parent.GVK.Kind, parent, doubt)
+		}
+		for _, object := range objects {
+			part, err := d.part(ctx, live, object)
+			if err != nil {
+				return nil, "", err
 			}
-			known = known && !patch.Unknown
-			for _, contribution := range patch.Contributions {
-				if !d.isTarget(id, contribution.Target, live) {
-					continue
-				}
-				if contribution.Object == nil {
-					known = false
-					continue
-				}
-				part, err := d.part(ctx, live, contribution.Object)
-				if err != nil {
-					return nil, false, err
-				}
-				parts = append(parts, part)
-			}
+			parts = append(parts, part)
 		}
 	}
 	merged, err := patchset.Merge(nil, parts)
 	if err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
-	return merged.Part, known, nil
+	return merged.Part, unknown, nil
+}
+
+// setBy is what one parent sets in an object by a patch; doubt says why that may not be all; empty if it is.
+func (d *Differ) setBy(c contributor, live *unstructured.Unstructured, id string) (objects []*unstructured.Unstructured, doubt string) {
+	const waits = "waits or fails"
+	doubt = c.unknown
+	for _, patch := range c.patches {
+		if patch.ID != id {
+			continue
+		}
+		if patch.Unknown {
+			doubt = cmp.Or(doubt, waits)
+		}
+		for _, contribution := range patch.Contributions {
+			switch {
+			case !d.isTarget(id, contribution.Target, live):
+			case contribution.Object == nil:
+				doubt = cmp.Or(doubt, waits)
+			default:
+				objects = append(objects, contribution.Object)
+			}
+		}
+	}
+	return objects, doubt
 }
 
 // part is what one parent sets in an object.
@@ -266,7 +324,7 @@ func (d *Differ) evaluateOthers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.note(parent, d.idle(parent), p.Preview)
+		d.note(ctx, parent, d.idle(parent), p.Preview)
 	}
 	d.evaluatedAll = true
 	return nil

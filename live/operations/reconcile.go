@@ -26,6 +26,8 @@ import (
 type Request struct {
 	Reader *installed.Reader
 	Rules  *installed.Rules
+	// Lease is that by which Kanon elects a leader, if it does.
+	Lease types.NamespacedName
 	// Wait is how long to wait for the answers about one parent; zero: not at all.
 	Wait time.Duration
 	// Now is the time of the request.
@@ -33,6 +35,8 @@ type Request struct {
 	// Report is called with each result, one at a time.
 	Report func(Result) error
 
+	// why says what is known of a Kanon that does not answer.
+	why func() string
 	// writtenTo has, by id, what tells the parents of a rule in a file.
 	writtenTo map[string]func(*unstructured.Unstructured) bool
 }
@@ -44,6 +48,8 @@ type Result struct {
 	Answers []request.Answer
 	// Silent are rules that did not answer in time. It is not known of Doubtful ones whether they select the parent.
 	Silent, Doubtful []string
+	// Why says of silent rules what is known of Kanon, and of the parent.
+	Why string
 	// Skipped says why nothing was asked; empty if it was.
 	Skipped  string
 	Warnings []string
@@ -67,6 +73,9 @@ func (r *Request) expect(ctx context.Context, parent *unstructured.Unstructured)
 		switch name := rule.Name.String(); {
 		case rule.State == installed.Suspended:
 			suspended = "rule " + name + " is suspended; kanon resume rule ends that"
+			if rule.Object == nil {
+				suspended = "rule " + name + " is suspended; set spec.suspend to false in " + rule.Source()
+			}
 		case rule.State == installed.Refused, rule.State == installed.DefinitionHeld, written != nil && !written(parent):
 			e.may = append(e.may, name) // an earlier revision may run; what a file selects is not known
 		default:
@@ -90,6 +99,7 @@ func (r *Request) Reconcile(ctx context.Context, resourceOf func(*unstructured.U
 	if err := r.learnFiles(ctx, parents); err != nil {
 		return err
 	}
+	r.why = sync.OnceValue(func() string { return WhySilent(ctx, r.Reader.Client, r.Lease, time.Now()) })
 	waiting := &waiting{of: make(map[types.UID]*asked)}
 	ctx, cancel := context.WithCancel(ctx)
 	listening, listen := errgroup.WithContext(ctx)
@@ -191,7 +201,24 @@ func (r *Request) one(ctx context.Context, waiting *waiting, resourceOf func(*un
 	if len(result.Answers)+len(result.Silent) == 0 {
 		result.Doubtful = expected.may
 	}
+	if len(result.Silent) > 0 {
+		result.Why = r.why() + r.before(ctx, resource, parent, result.Silent)
+	}
 	return result, nil
+}
+
+// before is what the silent rules reported on a parent before, in its conditions; empty if it has none.
+func (r *Request) before(ctx context.Context, resource dynamic.ResourceInterface, parent *unstructured.Unstructured, silent []string) (text string) {
+	now, err := resource.Get(ctx, parent.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	for _, rule := range r.Rules.All {
+		if known := rule.ParentOf(now); known.Ready != "" && slices.Contains(silent, rule.Name.String()) {
+			text += fmt.Sprintf("; before that, rule %s reported Ready: %s (%s): %s", rule.Name, known.Ready, known.Reason, known.Message)
+		}
+	}
+	return text
 }
 
 // waiting has the requests that await answers.

@@ -66,6 +66,8 @@ type Preview struct {
 	// Unmatched says why the rule is not for the parent. Empty: it is, and what
 	// follows is filled in.
 	Unmatched string
+	// Outside is true if that is for the labels or the namespace of the parent, so that Kanon does not evaluate the rule for it.
+	Outside bool
 	// Nodes are in the order of spec.children.
 	Nodes []Node
 	// Outcome is the engine's.
@@ -217,6 +219,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 	p := &Preview{Rule: in.Program.Name, Parent: in.Parent, Secrets: w.secrets}
 	w.secrets.Note(in.Parent)
 	if p.Unmatched = unselected(in.Program.Parent, in.Parent, w); p.Unmatched != "" {
+		p.Outside = true
 		return p
 	}
 	ev := in.Program.Evaluate(ctx, program.Input{Parent: in.Parent, Now: in.Now, Reader: w, Missing: in.Missing, Finalizing: in.Program.Finalize != nil && in.Parent.GetDeletionTimestamp() != nil})

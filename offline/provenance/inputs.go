@@ -274,7 +274,7 @@ func (t *Tracer) lookup(id string, known seen) *Source {
 			continue
 		}
 		if spec.Name == nil || len(spec.ForEach) > 0 {
-			return &Source{Position: spec.Pos, Text: t.rule.Source.LineAt(spec.Pos)}
+			return &Source{Position: spec.Pos, Text: t.rule.Source.ShownAt(spec.Pos)}
 		}
 		in := t.rulePlace()
 		in.spec, in.body = &spec.Body, &compiled.Body

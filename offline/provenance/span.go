@@ -18,7 +18,7 @@ func (t *Tracer) span(n *yamltree.Node) *Source {
 		s.Text = n.Raw()
 		return s
 	}
-	s.Text = source.LineAt(s.Position)
+	s.Text = source.ShownAt(s.Position)
 	if n.Kind != yamltree.Scalar {
 		return s
 	}
@@ -33,7 +33,7 @@ func (t *Tracer) span(n *yamltree.Node) *Source {
 	}
 	if len(rest) > 0 && (rest[0] == '>' || rest[0] == '|') { // a block string begins on the next line
 		if first := source.Within(n, 0); first.Line > s.Line {
-			*s = Source{Position: first, Text: source.LineAt(first)}
+			*s = Source{Position: first, Text: source.ShownAt(first)}
 			rest = []rune(s.Text)[min(max(first.Column-1, 0), utf8.RuneCountInString(s.Text)):]
 		}
 	}

@@ -34,7 +34,7 @@ type Finding struct {
 	Length int `json:"length,omitempty"`
 	// Related are other places that the finding is about.
 	Related []Related `json:"related,omitempty"`
-	// Text is the line of the source that Position names.
+	// Text is the line of the source that Position names, as people are shown it.
 	Text string `json:"-"`
 	// Missing is the kind that the cluster lacks, if that is the mistake. The rule
 	// can compile as soon as the kind exists.
@@ -50,7 +50,7 @@ type Related struct {
 	Length int `json:"length,omitempty"`
 	// Label says what is there, in a few words.
 	Label string `json:"label"`
-	// Text is the line of the source that Position names.
+	// Text is the line of the source that Position names, as people are shown it.
 	Text string `json:"-"`
 }
 
@@ -102,20 +102,22 @@ func (f *Finding) About(word bool) *Finding {
 type Source interface {
 	// LineAt is the line of a position.
 	LineAt(at Position) string
+	// ShownAt is the line without what nobody is to be shown, such as the value of a Secret. Each character is in its column.
+	ShownAt(at Position) string
 	// SpanAt is how many characters of that line belong to what begins at the position, such as a name or a value. 0: it is not known.
 	SpanAt(at Position) int
 }
 
 // WithLines adds the lines of the source that the finding is about, and how much of them.
 func (f *Finding) WithLines(source Source) *Finding {
-	f.Text = source.LineAt(f.Position)
+	f.Text = source.ShownAt(f.Position)
 	f.Fix = f.Fix.settled(source.LineAt)
 	if f.Length == 0 {
 		f.Length = source.SpanAt(f.Position)
 	}
 	for i := range f.Related {
 		if r := &f.Related[i]; r.File == f.File {
-			r.Text, r.Length = source.LineAt(r.Position), source.SpanAt(r.Position)
+			r.Text, r.Length = source.ShownAt(r.Position), source.SpanAt(r.Position)
 		}
 	}
 	return f

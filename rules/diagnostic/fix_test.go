@@ -64,4 +64,6 @@ type lineSource func(Position) string
 
 func (s lineSource) LineAt(at Position) string { return s(at) }
 
+func (s lineSource) ShownAt(at Position) string { return s(at) }
+
 func (lineSource) SpanAt(Position) int { return 0 }

@@ -192,3 +192,20 @@ func IsSpread(item *yamltree.Node) bool {
 	whole, ok := Whole(parts)
 	return ok && whole.Spread
 }
+
+// Strings are where an expression has text in quotes, from one offset on to before another. A string that is not closed takes the rest.
+func Strings(expression string) (found [][2]int) {
+	for i := 0; i < len(expression); {
+		if c := expression[i]; c != '"' && c != '\'' {
+			i++
+			continue
+		}
+		end := stringEnd(expression, i, isRaw(expression, 0, i))
+		if end < 0 || end > len(expression) {
+			end = len(expression)
+		}
+		found = append(found, [2]int{i, end})
+		i = end
+	}
+	return found
+}

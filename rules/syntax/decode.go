@@ -70,6 +70,7 @@ func (d *decoder) decode() {
 		nodes, finding := d.src.Parse(doc)
 		if finding != nil {
 			if !d.mixed || mentionsRules(d.src.LinesOf(doc)) {
+				d.src.HideUnread(finding.Position, secretParts)
 				d.findings = append(d.findings, finding)
 			}
 			continue
@@ -195,6 +196,7 @@ func (d *decoder) crd(root *yamltree.Node, before int) {
 func (d *decoder) rule(root *yamltree.Node) *Rule {
 	r := &Rule{Source: d.src, Position: d.src.At(root), hash: revision(root), onRuleDeletion: OrphanChildren, PruneLimit: defaultPruneLimit}
 	r.Parent.Pos = r.Position
+	d.hideSecrets(root)
 	found := d.object(root, "", language.Document().Fields, decoders{
 		"apiVersion": func(*yamltree.Node) {},
 		"kind":       func(*yamltree.Node) {},

@@ -78,6 +78,9 @@ func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
 			p.Template = n
 		},
 	})
+	if p.Target != nil && IsSecret(p.Target.GVK) {
+		d.hideValues(p.Template)
+	}
 	p.lose(n)
 	return p
 }

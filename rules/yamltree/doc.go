@@ -24,6 +24,6 @@
 // Lost. A caller does not report what follows from that.
 //
 // Documents can be hostile: bounds.go has the limits, which build.go and parse.go keep.
-// source.go has lines and positions, locate.go the positions inside of scalars,
-// objectpath.go the paths in objects, and node.go the tree.
+// source.go has lines and positions, hidden.go what is hidden of them, locate.go the
+// positions inside of scalars, objectpath.go the paths in objects, and node.go the tree.
 package yamltree

@@ -35,6 +35,8 @@ type Source struct {
 	roots    []*yaml.Node
 	spanning sync.Once
 	spans    map[diagnostic.Position]int
+	// hidden are the columns of lines, which count from 1, that nobody is shown. The outermost source has them.
+	hidden map[int][]columns
 	// probed is the number of bytes that were parsed again to find mistakes in YAML.
 	probed int
 }
@@ -129,9 +131,7 @@ func (s *Source) starts() []int {
 
 // LineAt is the text of the line of a position, which At or Within gave.
 func (s *Source) LineAt(p diagnostic.Position) string {
-	for s.outer != nil {
-		s = s.outer
-	}
+	s = s.outermost()
 	if p.Line < 1 || p.Line > len(s.lines) {
 		return ""
 	}

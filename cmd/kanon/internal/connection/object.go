@@ -3,6 +3,8 @@ package connection
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,8 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/live/installed"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // Object is an object as an argument names it, as those of kubectl do: KIND NAME, or KIND/NAME.
@@ -60,19 +64,21 @@ func (o Object) Reader(c *Flags, config *rest.Config, client dynamic.Interface, 
 	if err != nil {
 		return nil, err
 	}
-	resource, where := dynamic.ResourceInterface(client.Resource(kind.Resource)), ""
-	if kind.Scope.Name() == meta.RESTScopeNameNamespace {
+	resource, advice := dynamic.ResourceInterface(client.Resource(kind.Resource)), ""
+	if kind.Scope.Name() != meta.RESTScopeNameNamespace {
+		namespace = ""
+	} else {
 		if namespace == "" {
 			namespace = c.Namespace()
 		}
 		resource = client.Resource(kind.Resource).Namespace(namespace)
-		where = fmt.Sprintf(" in namespace %q: choose another namespace with -n", namespace)
+		advice = "choose another namespace with -n"
 	}
 	return func(ctx context.Context) (*unstructured.Unstructured, error) {
 		object, err := resource.Get(ctx, o.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			return nil, &absentError{text: fmt.Sprintf("%s %s does not exist%s", kind.GroupVersionKind.Kind, o.Name, where), err: err}
+			return nil, &absentError{text: installed.Absent(ctx, client, resource, kind.GroupVersionKind.Kind, namespace, o.Name, advice), err: err}
 		case err != nil:
 			return nil, fmt.Errorf("get %s %s: %w", kind.GroupVersionKind.Kind, o.Name, err)
 		}
@@ -103,11 +109,39 @@ func Kind(config *rest.Config, arg string) (*meta.RESTMapping, error) {
 	mapping, err := mappingOf(restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), cached, nil), arg)
 	switch {
 	case meta.IsNoMatchError(err):
+		if near := nearKind(groups, arg); near != "" {
+			return nil, fmt.Errorf("the cluster has no kind %q (did you mean %s?)", arg, near)
+		}
 		return nil, fmt.Errorf("the cluster has no kind %q; 'kubectl api-resources' lists the kinds that it has", arg)
 	case err != nil:
 		return nil, fmt.Errorf("find the kind %q: %w", arg, err)
 	}
 	return mapping, nil
+}
+
+// nearKind is the resource that has a name like the one that an argument gives, which no kind has; empty without one.
+func nearKind(groups []*restmapper.APIGroupResources, arg string) string {
+	resources := make(map[string]string) // by all names
+	for _, group := range groups {
+		for _, version := range group.VersionedResources {
+			for _, r := range version {
+				if strings.Contains(r.Name, "/") {
+					continue // a subresource
+				}
+				name := r.Name
+				if group.Group.Name != "" {
+					name += "." + group.Group.Name
+				}
+				for _, known := range []string{r.Name, r.SingularName, strings.ToLower(r.Kind), name} {
+					if resources[known] == "" || len(name) < len(resources[known]) {
+						resources[known] = name
+					}
+				}
+			}
+		}
+	}
+	near, _ := diagnostic.Nearest(strings.ToLower(arg), slices.Collect(maps.Keys(resources)))
+	return resources[near]
 }
 
 // mappingOf takes an argument for a resource first, and for a kind where there is no such resource.

@@ -1,6 +1,7 @@
 package inspecting
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/live/eventlog"
 	"kanon.dev/kanon/live/follow"
+	"kanon.dev/kanon/live/installed"
 	"kanon.dev/kanon/live/listing"
 )
 
@@ -187,9 +189,9 @@ func (o *eventsOptions) print(cmd *cobra.Command, log eventlog.Log, mask *eventl
 		events[i] = mask.Hide(ctx, events[i])
 	}
 	if len(events) == 0 && printer.Format.IsTable() && !o.watch {
-		in := "namespace " + log.Namespace + "; -A asks for all namespaces"
-		if log.Namespace == "" {
-			in = "any namespace"
+		in := "any namespace"
+		if log.Namespace != "" {
+			in = "namespace " + log.Namespace + "; " + cmp.Or(installed.NoNamespace(ctx, log.Client, log.Namespace), "-A asks for all namespaces")
 		}
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No Events of Kanon found in %s\n", in)
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/inventory"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // getOptions are the flags of kanon get.
@@ -25,15 +26,16 @@ func newGetCommand() *cobra.Command {
 
 rules     with what Kanon reports on them. STATUS is Running, Suspended, PruneHeld (the
           prune guard blocks what the rule would delete), Refused (the rule does not run
-          as it is written), InFile (a file of Kanon's process has the rule, and its log
-          says how it fares), Removing or Unknown. -o wide has the messages
+          as it is written), Removing, Unknown (Kanon has not reported on it) or InFile
+          (nor has it on a rule in a file of its process). -o wide has the messages
 parents   that a rule selects, with the condition Ready that Kanon set for the rule.
           Kanon sets no conditions on Kubernetes' own kinds: see kanon events
 children  that a rule created, with the node of the rule they come from, and whether
           they are ready: by readyWhen, or by their kind
 
-RULE is a name, or NAMESPACE/NAME. Of a rule in a file, the cluster has no more than a
-record.
+RULE is a name, or NAMESPACE/NAME. Of a rule in a file, the cluster has a record once it
+has run, and Kanon reports there how it fares. About one that never ran, as when it has
+mistakes from the beginning, see the log of Kanon.
 
 The exit code is 0, 1 when a rule does not exist or something cannot be read, 2 when the
 command is called wrongly, and 3 when the cluster does not answer.`,
@@ -55,6 +57,9 @@ command is called wrongly, and 3 when the cluster does not answer.`,
 			}
 			switch what := nounOf(args[0]); {
 			case what == "":
+				if near, ok := diagnostic.Nearest(args[0], []string{"rules", "parents", "children"}); ok {
+					return exit.Usagef(cmd, "%q is none of rules, parents and children; did you mean %s?", args[0], near)
+				}
 				return exit.Usagef(cmd, "%q is none of rules, parents and children; kubectl gets all else", args[0])
 			case what != "rules" && len(args) != 2:
 				return exit.Usagef(cmd, "name one rule whose %s to get", what)

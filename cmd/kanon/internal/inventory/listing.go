@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -35,6 +36,8 @@ type Listing struct {
 	rule   *installed.Rule
 	// program is the rule once it was compiled.
 	program *program.Program
+	// noted is true once a person was told something.
+	noted bool
 }
 
 // Nouns of the objects of a rule.
@@ -67,7 +70,7 @@ func (g *Listing) PrintObjects(ctx context.Context, rule *installed.Rule, what s
 	if len(list.Rows) == 0 && g.Printer.Format.IsTable() && !g.Watch {
 		in := "the cluster: rule " + g.rule.Name.String() + " has no " + what
 		if g.Query.Namespace != "" {
-			in = "namespace " + g.Query.Namespace + "; -A asks for all namespaces"
+			in = "namespace " + g.Query.Namespace + "; " + cmp.Or(installed.NoNamespace(ctx, g.Client, g.Query.Namespace), "-A asks for all namespaces")
 		}
 		return terminal.Say(g.Notes, "Nothing found in %s\n", in)
 	}
@@ -131,7 +134,8 @@ func (g *Listing) PrintRules(ctx context.Context, names []string) error {
 	}
 	list.Single = len(names) == 1
 	if len(chosen) == 0 && g.Printer.Format.IsTable() && !g.Watch {
-		err = terminal.Say(g.Notes, "No rules found. Kanon's namespace is taken to be %s; --kanon-namespace names another\n", g.kanonNamespace())
+		err = terminal.Say(g.Notes, "No rules found: %s; --kanon-namespace names another\n",
+			cmp.Or(installed.NoNamespace(ctx, g.Client, g.kanonNamespace()), "Kanon's namespace is taken to be "+g.kanonNamespace()))
 	} else {
 		err = g.Printer.Print(list)
 	}

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/cmd/kanon/internal/terminal"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/live/installed"
 	"kanon.dev/kanon/live/livepreview"
@@ -26,7 +28,7 @@ func (g *Listing) judge(ctx context.Context, children []installed.Child) error {
 	if err != nil || compiled == nil {
 		return err
 	}
-	byParent := make(map[types.UID][]*installed.Child)
+	byParent, left := make(map[types.UID][]*installed.Child), 0
 	for i := range children {
 		child := &children[i]
 		at, ok := compiled.ByID[child.Owner.Node]
@@ -35,7 +37,12 @@ func (g *Listing) judge(ctx context.Context, children []installed.Child) error {
 		}
 		if uid := child.Owner.Parent.UID; byParent[uid] != nil || len(byParent) < maxJudged {
 			byParent[uid] = append(byParent[uid], child)
+		} else {
+			left++
 		}
+	}
+	if left > 0 {
+		g.note(fmt.Sprintf("READY of %d children goes by their kind, as readyWhen is evaluated for %d parents at most; choose some with -n or -l", left, maxJudged))
 	}
 	previewer := livepreview.New(livepreview.Options{
 		Client: g.Client, Kinds: g.kinds, Program: compiled, Namespace: g.kanonNamespace(), Now: time.Now(),
@@ -51,6 +58,7 @@ func (g *Listing) judge(ctx context.Context, children []installed.Child) error {
 // compiled is the rule; nil if the cluster has no text of it, or one with mistakes, or if no child has a readyWhen.
 func (g *Listing) compiled(ctx context.Context) (*program.Program, error) {
 	if g.rule.Decoded == nil || g.rule.State == installed.Refused {
+		g.note(fmt.Sprintf("READY goes by the kind of each child: readyWhen of rule %s is not known here, as %s", g.rule.Name, g.whyUnknown()))
 		return nil, nil
 	}
 	if g.program == nil {
@@ -64,6 +72,27 @@ func (g *Listing) compiled(ctx context.Context) (*program.Program, error) {
 		return nil, nil
 	}
 	return g.program, nil
+}
+
+// whyUnknown says why it is not known what the rule evaluates.
+func (g *Listing) whyUnknown() string {
+	switch {
+	case g.rule.Decoded != nil:
+		return "its text has mistakes, so that an earlier one may run"
+	case g.rule.Origin.Path != "":
+		return "only Kanon reads the file " + g.rule.Origin.Path
+	default:
+		return "its text is gone"
+	}
+}
+
+// note tells a person once what a table does not say.
+func (g *Listing) note(text string) {
+	if g.noted || !g.Printer.Format.IsTable() {
+		return
+	}
+	g.noted = true
+	_ = terminal.Warn(g.Notes, []string{text}) // the list is what was asked for
 }
 
 // judgeOf judges the children of one parent. Nothing is known of those whose parent does not exist.

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -157,7 +158,7 @@ func (t *TargetFlags) choose(ctx context.Context, there *Live, kind string, quer
 	if len(list.Items) == 0 {
 		in := ""
 		if query.Namespace != "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-			in = " in namespace " + query.Namespace + "; -A asks for all namespaces"
+			in = " in namespace " + query.Namespace + "; " + cmp.Or(installed.NoNamespace(ctx, there.Client, query.Namespace), "-A asks for all namespaces")
 		}
 		return nil, fmt.Errorf("%s%s", installed.NoneFound(mapping.GroupVersionKind.Kind, t.Selector), in)
 	}

@@ -7,11 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/cmd/kanon/internal/exit"
 	"kanon.dev/kanon/cmd/kanon/internal/inventory"
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
+	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/live/installed"
 	"kanon.dev/kanon/live/operations"
 )
@@ -35,7 +37,8 @@ pause after failures, after a conflict over fields, or in a loop.
 Of a rule, all its parents are reconciled, in all namespaces unless one is named.
 
 Each parent is annotated kanon.dev/reconcile-at, and Kanon answers with an Event. With
---wait=false, the command does not wait for that.
+--wait=false, the command does not wait for that. If no answer comes within --timeout, it
+says what is known: whether Kanon runs, and what it reported on the parent before.
 
 The exit code is 0, 1 when a parent is not reconciled or is stalled, 2 when the command
 is called wrongly, and 3 when the cluster does not answer.`,
@@ -100,6 +103,9 @@ func (o *reconcileOptions) parentsOf(cmd *cobra.Command, there *inventory.Live, 
 	}
 	if len(parents) == 0 {
 		if namespace := o.targets.Namespace; namespace != "" {
+			if missing := installed.NoNamespace(cmd.Context(), there.Client, namespace); missing != "" {
+				return nil, fmt.Errorf("rule %s has no parents in namespace %s: %s", rule.Name, namespace, missing)
+			}
 			return nil, fmt.Errorf("rule %[1]s has no parents in namespace %[2]s; 'kanon get parents %[1]s -A' lists those in all namespaces", rule.Name, namespace)
 		}
 		return nil, fmt.Errorf("rule %s has no parents: no object of kind %s is as its spec.parent selects", rule.Name, rule.ParentKind().Kind)
@@ -124,6 +130,7 @@ func (o *reconcileOptions) request(cmd *cobra.Command, there *inventory.Live, ru
 	failed := false
 	request := &operations.Request{
 		Reader: reader, Rules: rules, Now: time.Now(),
+		Lease: types.NamespacedName{Namespace: there.Rules.Namespace, Name: engine.LeaseName},
 		Report: func(result operations.Result) error {
 			ok, err := o.print(cmd, result)
 			failed = failed || !ok
@@ -181,8 +188,8 @@ func (o *reconcileOptions) print(cmd *cobra.Command, result operations.Result) (
 			name, o.timeout, strings.Join(result.Doubtful, ", "))
 	}
 	if len(result.Silent) > 0 {
-		return false, terminal.Say(cmd.ErrOrStderr(), "%s: no answer of rule %s within %s: is Kanon running? kanon get rules shows what it reports\n",
-			name, strings.Join(result.Silent, ", "), o.timeout)
+		return false, terminal.Say(cmd.ErrOrStderr(), "%s: no answer of rule %s within %s: %s\n",
+			name, strings.Join(result.Silent, ", "), o.timeout, result.Why)
 	}
 	return ok, nil
 }
