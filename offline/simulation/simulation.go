@@ -54,6 +54,8 @@ type Simulation struct {
 	parent   *unstructured.Unstructured
 	children map[identity.ID]*child
 	others   map[identity.ID]*unstructured.Unstructured
+	// replaced are children that were deleted to be recreated, of which the new ones keep the generated values.
+	replaced map[identity.ID]*unstructured.Unstructured
 	// patches are what the last evaluation set by patches.
 	patches []contribution
 
@@ -121,7 +123,7 @@ func New(o Options) (*Simulation, error) {
 	}
 	s := &Simulation{
 		options: o, now: o.Now.UTC().Truncate(time.Second), parent: o.Parent.DeepCopy(),
-		children: map[identity.ID]*child{}, others: map[identity.ID]*unstructured.Unstructured{},
+		children: map[identity.ID]*child{}, others: map[identity.ID]*unstructured.Unstructured{}, replaced: map[identity.ID]*unstructured.Unstructured{},
 		marks: marks, policies: ending.Policies{ByNode: ending.ByNode(o.Program)}, ordered: ending.Ordered(o.Program),
 	}
 	s.complete(s.parent)
