@@ -152,7 +152,7 @@ func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Uns
 	if p := r.state.Parent; p != nil {
 		parent = valueOf(p)
 		schema, _ := r.kinds.Schema(p.GroupVersionKind()).At("status")
-		status = value.Encoded(p.Object["status"], schema, nil)
+		status = value.Typed(p.Object["status"], schema)
 	}
 	return interpreter.NewActivation(map[string]any{
 		"parent": parent, "status": status, "children": value.FromJSON(children), "observed": value.FromJSON(observed),
@@ -166,9 +166,9 @@ func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Uns
 	})
 }
 
-// valueOf is an object as rules read it: a field with format: byte is bytes.
+// valueOf is an object as rules read it: a field with format: byte is bytes, and one with format: date-time a timestamp.
 func (r *runner) valueOf(object *unstructured.Unstructured) ref.Val {
-	return value.Encoded(object.Object, r.kinds.Schema(object.GroupVersionKind()), nil)
+	return value.Typed(object.Object, r.kinds.Schema(object.GroupVersionKind()))
 }
 
 // rendered is the object of a child that the rule renders now; it may have another one besides, of an earlier name.
