@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -240,19 +239,13 @@ func current(state *simulation.State, objects []*unstructured.Unstructured) *uns
 // inOrder are the objects of a child that the rule renders now, in the order of its items, as rules read them; all if nothing is
 // rendered any more.
 func inOrder(state *simulation.State, id string) []*unstructured.Unstructured {
-	objects := state.Children[id]
-	if state.Preview == nil || state.Preview.Evaluation == nil {
-		return objects
-	}
-	items := map[int]*unstructured.Unstructured{}
-	for _, object := range objects {
-		if _, index, ok := state.Preview.Evaluation.ItemScope(id, object); ok {
-			items[index] = object
-		}
+	items, known := state.Items(id)
+	if !known {
+		return state.Children[id]
 	}
 	var found []*unstructured.Unstructured
-	for _, index := range slices.Sorted(maps.Keys(items)) {
-		found = append(found, items[index])
+	for _, item := range items {
+		found = append(found, item.Object)
 	}
 	return found
 }

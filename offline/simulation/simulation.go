@@ -316,13 +316,17 @@ func (s *Simulation) find(id identity.ID) *unstructured.Unstructured {
 	return s.others[id]
 }
 
-// Select lists the objects that a word names: parent, the id of a child, a kind, or KIND/NAME. The error says that there are none.
+// Select lists the objects that a word names: parent, the id of a child, that with the index of an item, such as job[1], a kind, or
+// KIND/NAME. The error says that there are none.
 func (s *Simulation) Select(word string) ([]*unstructured.Unstructured, error) {
 	if word == "parent" {
 		if s.parent == nil {
 			return nil, errNoParent
 		}
 		return []*unstructured.Unstructured{s.parent}, nil
+	}
+	if node, index, ok := ParseItem(word); ok {
+		return s.selectItem(word, node, index)
 	}
 	var found []*unstructured.Unstructured
 	kind, name, named := strings.Cut(word, "/")
@@ -337,7 +341,7 @@ func (s *Simulation) Select(word string) ([]*unstructured.Unstructured, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no object is %q: write the id of a child, a kind, or KIND/NAME%s", word, s.existing())
+		return nil, fmt.Errorf("no object is %q: write the id of a child, the index of an item behind it as in job[1], a kind, or KIND/NAME%s", word, s.existing())
 	}
 	return found, nil
 }
