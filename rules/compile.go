@@ -129,11 +129,20 @@ func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 	c.reach = &reach.Reach{Reporter: c.Reporter, Rule: r, Namespace: o.Namespace, Confined: o.Confined}
 	if immutable.Matters(r) {
 		c.fieldReads = &immutable.Reads{
-			Reporter: c.Reporter, Children: c.children, Lookup: c.lookup, ItemsOf: c.rootOf,
+			Reporter: c.Reporter, Children: c.children, Lookup: c.lookup, ItemsOf: c.rootOf, Variable: c.variableValue,
 			ParentSchema: func() *openapi.Schema { return c.schemaOf(r.Parent.GVK) },
 		}
 	}
 	return c
+}
+
+// variableValue is the value of a variable of the rule; nil if there is none of that name.
+func (c *compiler) variableValue(name string) *yamltree.Node {
+	i := slices.IndexFunc(c.rule.Variables, func(v syntax.Variable) bool { return v.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.rule.Variables[i].Value
 }
 
 func (c *compiler) compile() (*program.Program, diagnostic.Findings) {

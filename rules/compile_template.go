@@ -418,9 +418,24 @@ func (c *compiler) expression(n *yamltree.Node, p scanner.Part, sc *compileScope
 	u.Add(&a.Uses)
 	if c.fieldReads != nil {
 		c.fieldReads.Note(n, a.Fields)
+		c.noteItems(n, expr, known, at)
 	}
 	from := &origin{Origin: *a.Origin, typ: checked.Type, holds: checked.Exist}
 	return &checkedExpression{Expression: checked, run: x, expr: expr, items: a.Items, plainPath: a.Path}, from
+}
+
+// noteItems notes what the fields of a list's items are computed from.
+func (c *compiler) noteItems(n *yamltree.Node, expr *celenv.Expression, known *names, at func(offset int) diagnostic.Position) {
+	if name := flow.WholeVariable(expr.Root()); name != "" {
+		c.fieldReads.NoteVariable(n, name)
+		return
+	}
+	fields, of := check.ItemFields(expr.Root())
+	for name, e := range fields {
+		isItem := func(name string) bool { return name == of || known.Origin(name) != nil }
+		reads := flow.FieldReads(expr.Part(e), isItem, func(id int64) diagnostic.Position { return at(expr.Offset(id)) })
+		c.fieldReads.NoteItemField(n, name, reads)
+	}
 }
 
 // wrapInString gives a finding the fix that an expression is written in string(…).

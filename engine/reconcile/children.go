@@ -52,10 +52,10 @@ type write struct {
 	renewal   program.Renewal
 	recreated *parents.Recreation
 	pending   error
-	// generates is true if it has fields that are generated once, and fresh are those that were generated now, because before
-	// lacks them.
-	generates bool
-	fresh     [][]string
+	// keepsGenerated is true if an object that replaces it keeps its generated values, and fresh are the fields that were generated
+	// now, because before lacks them.
+	keepsGenerated bool
+	fresh          [][]string
 	// unseen is true where the object existed, and memory did not show it to the evaluation.
 	unseen bool
 }
@@ -84,7 +84,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 	for _, node := range batch {
 		for i, object := range node.Objects {
 			c.rendered[identity.Of(object)] = true
-			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, repairs: node.Repairs(i), renewal: node.Renewal(i), generates: node.Generates(), fresh: node.Fresh(i)})
+			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, repairs: node.Repairs(i), renewal: node.Renewal(i), keepsGenerated: node.KeepsGenerated(i), fresh: node.Fresh(i)})
 		}
 	}
 	written := len(writes)

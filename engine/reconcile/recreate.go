@@ -180,7 +180,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	}
 	recreations.Next(now, limits)
 	w.recreated = &parents.Recreation{Backoff: recreations}
-	if w.generates && !w.renewal.IsDue() { // recreateWhen asks for another object, and so for other values
+	if w.keepsGenerated {
 		w.recreated.Replaced = live
 	}
 	conditions.Emit(c.Recorder, c.op.Name, c.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,

@@ -67,6 +67,7 @@ const FormatQuantity = "quantity"
 // Formats of text that expressions compute with.
 const (
 	FormatTime     = "date-time"
+	FormatDate     = "date"
 	FormatDuration = "duration"
 )
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/kinds/openapi"
@@ -30,6 +31,11 @@ type Input struct {
 	With []*unstructured.Unstructured
 	// Children are objects of which it is known that the rule created them for the parent. They are not in With.
 	Children []Child
+	// Stepwise has an object that is to be recreated deleted by this evaluation and created by a later one, as in a cluster: what
+	// reads it waits. false: the evaluation shows the new object.
+	Stepwise bool
+	// Replaced are objects that were deleted to be recreated, of which the new ones keep the generated values.
+	Replaced []*unstructured.Unstructured
 	// Lookup answers what the rule looks up. nil: With and Children do.
 	Lookup func(program.Query) ([]*unstructured.Unstructured, error)
 	// Missing are kinds that the cluster does not have. nil: it has all.
@@ -90,7 +96,8 @@ type Node struct {
 	Objects []Object
 	// Kept are those that would not be applied: that are not to be created, or left as they are.
 	Kept []Kept
-	// Refused are those that cannot be written: something else has their name, or the API server would not take them.
+	// Refused are those that cannot be written: something else has their name, or the API server would not take them. Stepwise, those
+	// of Objects that are recreated are in it as well.
 	Refused []Refused
 }
 
@@ -106,6 +113,8 @@ type Object struct {
 	// Recreation says whether the object that exists is deleted first, and WhyRecreated why.
 	Recreation   Recreation
 	WhyRecreated string
+	// KeepsGenerated is true if an object that is created in its place has its generated values.
+	KeepsGenerated bool
 	// NotReady says why Live is not ready; without a message it is.
 	NotReady program.Problem
 }
@@ -282,6 +291,10 @@ func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node N
 		live[i] = applied
 		written := Object{Unstructured: object, Live: live[i], Ignore: pathsOf(w.ignored(rendered.Node, object)), Ending: ev.Ending(object)}
 		written.Recreation, written.WhyRecreated = w.recreation(rendered.Node, object, rendered.Renewal(i))
+		written.KeepsGenerated = rendered.KeepsGenerated(i)
+		if w.stepwise && written.Recreation == RecreateNow {
+			node.Refused, live[i] = append(node.Refused, Refused{Object: object, Err: apply.TerminatingNow(w.byID[identityOf(object)])}), nil
+		}
 		node.Objects = append(node.Objects, written)
 	}
 	return node, live

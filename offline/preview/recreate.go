@@ -48,8 +48,10 @@ func (w *world) recreatesLater(node *program.Rendered, object *unstructured.Unst
 	})
 }
 
-// Replaced implements program.Reader. In a preview nothing was deleted.
-func (w *world) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
+// Replaced implements program.Reader.
+func (w *world) Replaced(rendered *unstructured.Unstructured) *unstructured.Unstructured {
+	return w.replaced[identityOf(rendered)]
+}
 
 // Outdated implements program.Reader.
 func (w *world) Outdated(node string, rendered, _ *unstructured.Unstructured) bool {

@@ -43,6 +43,9 @@ type world struct {
 	nodes map[identity]string
 	// rendered has the children that are known to be such as they were rendered last.
 	rendered map[identity]*unstructured.Unstructured
+	// replaced are objects that were deleted, and stepwise is true if what is to be recreated is only deleted; see Input.
+	replaced map[identity]*unstructured.Unstructured
+	stepwise bool
 	// children are those of the rule, by their ids.
 	children map[string]program.Child
 
@@ -69,6 +72,7 @@ func newWorld(in Input) *world {
 		objects: append(objects, in.Parent),
 		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity]tie), nodes: make(map[identity]string),
 		rendered: make(map[identity]*unstructured.Unstructured, len(in.Children)),
+		replaced: make(map[identity]*unstructured.Unstructured, len(in.Replaced)), stepwise: in.Stepwise,
 		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup, schema: in.Schema, check: in.Check, secrets: redact.Values{},
 	}
 	if w.schema == nil {
@@ -101,6 +105,10 @@ func newWorld(in Input) *world {
 		id := identityOf(child.Object)
 		w.objects = append(w.objects, child.Object)
 		w.byID[id], w.ties[id], w.nodes[id], w.rendered[id] = child.Object, tie{ours: true, node: child.Node}, child.Node, child.Rendered
+	}
+	for _, object := range in.Replaced {
+		w.secrets.Note(object)
+		w.replaced[identityOf(object)] = object
 	}
 	return w
 }

@@ -3,8 +3,9 @@ package ruletest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -15,16 +16,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/offline/simulation"
 	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
+// beforeName is what the world is called as it was before the step.
+const beforeName = "before"
+
 // names are those that an assertion can read.
 //
 //nolint:gochecknoglobals // a constant in all but syntax
-var names = celenv.Scope{"parent", "status", "children", "observed", "objects", "events", "created", "updated", "deleted", "recreated", celenv.NowName}
+var names = celenv.Scope{"parent", "status", "children", "observed", "objects", "events", "created", "updated", "deleted", "recreated", celenv.NowName, beforeName}
 
 // assert evaluates an expression that must be true, and says why it is not; empty if it is. Values of Secrets are not shown.
 func (r *runner) assert(ctx context.Context, text string) string {
@@ -37,8 +42,12 @@ func (r *runner) assert(ctx context.Context, text string) string {
 		return fmt.Sprintf("%s: %s", text, issues[0].Message)
 	}
 	q := question{runner: r, ctx: ctx}
-	if q.vars, err = r.variables(func(o *unstructured.Unstructured) *unstructured.Unstructured { return o }); err == nil {
+	asIs := func(o *unstructured.Unstructured) *unstructured.Unstructured { return o }
+	if q.vars, err = r.variables(asIs); err == nil {
 		q.others, err = r.variables(withoutSecrets)
+	}
+	if err == nil && r.before != nil {
+		q.before, err = interpreter.NewActivation(r.world(r.before, asIs))
 	}
 	if err != nil {
 		return err.Error()
@@ -60,6 +69,8 @@ type question struct {
 	ctx context.Context //nolint:containedctx // It does not outlive the call that asks.
 	// vars are what expressions read, and others the same with something else in place of the values of Secrets.
 	vars, others interpreter.Activation
+	// before is what expressions read at the end of the step before; nil in the first step.
+	before interpreter.Activation
 }
 
 // sides says what the two sides of a comparison are.
@@ -84,10 +95,10 @@ func (q *question) sides(env *celenv.Env, expr *celenv.Expression) string {
 		}
 		other, _ := q.evaluateWith(side, q.others)
 		if val = q.secrets.JSON(q.common(val, other)); val == redact.Hidden {
-			parts = append(parts, source+" comes from a Secret and is not shown")
+			parts = append(parts, source+" comes from a Secret and is not shown"+q.sinceBefore(side))
 			continue
 		}
-		if text := shown(val); text != source {
+		if text := q.typed(side, shown(val)); text != source {
 			parts = append(parts, source+" is "+text)
 		}
 	}
@@ -107,6 +118,35 @@ func isWritten(e ast.Expr) bool {
 	return true
 }
 
+// typed is text as the value of an expression would be written.
+func (q *question) typed(side *celenv.Expression, text string) string {
+	switch val, _ := q.result(side, q.vars); val.(type) {
+	case types.Timestamp:
+		return "timestamp(" + text + ")"
+	case types.Duration:
+		return "duration(" + text + ")"
+	default:
+		return text
+	}
+}
+
+// sinceBefore says whether a value that is not shown is the same as before the step; empty if that is not known.
+func (q *question) sinceBefore(side *celenv.Expression) string {
+	names, _ := side.Names()
+	if q.before == nil || slices.ContainsFunc(names, func(n celenv.Name) bool { return n.Name == beforeName }) {
+		return ""
+	}
+	now, _ := q.evaluateWith(side, q.vars)
+	before, message := q.evaluateWith(side, q.before)
+	switch {
+	case message != "":
+		return " (it had no value before the step)"
+	case reflect.DeepEqual(now, before):
+		return " (it is the same as before the step)"
+	}
+	return " (it is not the same as before the step)"
+}
+
 // evaluate gives the value of an expression as JSON, or why it has none.
 func (q *question) evaluate(expr *celenv.Expression) (val any, message string) {
 	val, message = q.evaluateWith(expr, q.vars)
@@ -120,22 +160,41 @@ func (q *question) evaluate(expr *celenv.Expression) (val any, message string) {
 }
 
 func (q *question) evaluateWith(expr *celenv.Expression, vars interpreter.Activation) (val any, message string) {
-	planned, issues := run.New(expr, run.Options{})
-	if len(issues) > 0 {
-		return nil, issues[0].Message
+	out, err := q.result(expr, vars)
+	if err == nil {
+		val, err = value.ToJSON(out)
 	}
-	out, err := planned.Eval(q.ctx, vars)
 	if err != nil {
-		return nil, err.Error()
-	}
-	if val, err = value.ToJSON(out); err != nil {
 		return nil, err.Error()
 	}
 	return val, ""
 }
 
+func (q *question) result(expr *celenv.Expression, vars interpreter.Activation) (ref.Val, error) {
+	planned, issues := run.New(expr, run.Options{})
+	if len(issues) > 0 {
+		return nil, errors.New(issues[0].Message)
+	}
+	return planned.Eval(q.ctx, vars)
+}
+
 // variables are what an assertion reads, of objects as a function gives them.
 func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Unstructured) (interpreter.Activation, error) {
+	vars := r.world(r.state, as)
+	vars[beforeName] = types.NullValue
+	if r.before != nil {
+		vars[beforeName] = value.Made(r.world(r.before, as))
+	}
+	vars["events"] = value.FromJSON(list(r.eventReasons()))
+	vars["created"] = value.FromJSON(list(objectNames(r.state.Created)))
+	vars["updated"] = value.FromJSON(list(objectNames(r.state.Updated)))
+	vars["deleted"] = value.FromJSON(list(objectNames(r.state.Deleted)))
+	vars["recreated"] = value.FromJSON(list(objectNames(r.state.Recreated)))
+	return interpreter.NewActivation(vars)
+}
+
+// world are the objects of a state and its time, of objects as a function gives them.
+func (r *runner) world(state *simulation.State, as func(*unstructured.Unstructured) *unstructured.Unstructured) map[string]any {
 	valueOf := func(object *unstructured.Unstructured) ref.Val { return r.valueOf(as(object)) }
 	valuesOf := func(objects []*unstructured.Unstructured) ref.Val {
 		out := make([]any, len(objects))
@@ -146,45 +205,39 @@ func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Uns
 	}
 	children, observed := map[string]any{}, map[string]any{}
 	for _, child := range r.program.Children {
-		objects := r.state.Children[child.ID]
+		objects := state.Children[child.ID]
 		switch {
 		case child.IsList:
-			children[child.ID] = valuesOf(r.inOrder(child.ID, objects))
+			children[child.ID] = valuesOf(inOrder(state, child.ID))
 			observed[child.ID] = valuesOf(objects)
 		case len(objects) == 0:
 			observed[child.ID] = nil
 		default:
-			children[child.ID] = valueOf(r.rendered(objects))
+			children[child.ID] = valueOf(current(state, objects))
 			observed[child.ID] = valueOf(newest(objects))
 		}
 	}
 	var parent, status ref.Val = types.NullValue, types.NullValue
-	if p := r.state.Parent; p != nil {
+	if p := state.Parent; p != nil {
 		parent = valueOf(p)
 		schema, _ := r.kinds.Schema(p.GroupVersionKind()).At("status")
-		status = value.Encoded(p.Object["status"], schema, nil)
+		status = value.Typed(p.Object["status"], schema)
 	}
-	return interpreter.NewActivation(map[string]any{
+	return map[string]any{
 		"parent": parent, "status": status, "children": value.Made(children), "observed": value.Made(observed),
-		"objects":      valuesOf(r.state.Objects),
-		"events":       value.FromJSON(list(r.eventReasons())),
-		"created":      value.FromJSON(list(objectNames(r.state.Created))),
-		"updated":      value.FromJSON(list(objectNames(r.state.Updated))),
-		"deleted":      value.FromJSON(list(objectNames(r.state.Deleted))),
-		"recreated":    value.FromJSON(list(objectNames(r.state.Recreated))),
-		celenv.NowName: types.Timestamp{Time: r.state.Now},
-	})
+		"objects": valuesOf(state.Objects), celenv.NowName: types.Timestamp{Time: state.Now},
+	}
 }
 
-// valueOf is an object as rules read it: a field with format: byte is bytes.
+// valueOf is an object as rules read it: a field with format: byte is bytes, and one with format: date-time a timestamp.
 func (r *runner) valueOf(object *unstructured.Unstructured) ref.Val {
-	return value.Encoded(object.Object, r.kinds.Schema(object.GroupVersionKind()), nil)
+	return value.Typed(object.Object, r.kinds.Schema(object.GroupVersionKind()))
 }
 
-// rendered is the object of a child that the rule renders now; it may have another one besides, of an earlier name.
-func (r *runner) rendered(objects []*unstructured.Unstructured) *unstructured.Unstructured {
-	if r.state.Preview != nil {
-		for _, now := range r.state.Preview.Rendered() {
+// current is the object of a child that the rule renders now; it may have another one besides, of an earlier name.
+func current(state *simulation.State, objects []*unstructured.Unstructured) *unstructured.Unstructured {
+	if state.Preview != nil {
+		for _, now := range state.Preview.Rendered() {
 			if i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return identity.Of(o) == identity.Of(now) }); i >= 0 {
 				return objects[i]
 			}
@@ -195,19 +248,14 @@ func (r *runner) rendered(objects []*unstructured.Unstructured) *unstructured.Un
 
 // inOrder are the objects of a child that the rule renders now, in the order of its items, as rules read them; all if nothing is
 // rendered any more.
-func (r *runner) inOrder(id string, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	if r.state.Preview == nil || r.state.Preview.Evaluation == nil {
-		return objects
-	}
-	items := map[int]*unstructured.Unstructured{}
-	for _, object := range objects {
-		if _, index, ok := r.state.Preview.Evaluation.ItemScope(id, object); ok {
-			items[index] = object
-		}
+func inOrder(state *simulation.State, id string) []*unstructured.Unstructured {
+	items, known := state.Items(id)
+	if !known {
+		return state.Children[id]
 	}
 	var found []*unstructured.Unstructured
-	for _, index := range slices.Sorted(maps.Keys(items)) {
-		found = append(found, items[index])
+	for _, item := range items {
+		found = append(found, item.Object)
 	}
 	return found
 }

@@ -213,7 +213,7 @@ func (d *decoder) expect(n *yamltree.Node, path string, e *Expect) {
 		"waiting":   func(n *yamltree.Node, path string) { e.Waiting = d.textByName(n, path) },
 		"failing":   func(n *yamltree.Node, path string) { e.Failing = d.textByName(n, path) },
 		"skipped":   func(n *yamltree.Node, path string) { e.Skipped = d.expectedItems(n, path) },
-		"that":      func(n *yamltree.Node, path string) { e.That = d.expectedItems(n, path) },
+		"that":      func(n *yamltree.Node, path string) { e.That = d.expressions(n, path) },
 		"events":    func(n *yamltree.Node, path string) { e.Events = d.expectedTexts(n, path) },
 		"created":   func(n *yamltree.Node, path string) { e.Created = d.expectedTexts(n, path) },
 		"updated":   func(n *yamltree.Node, path string) { e.Updated = d.expectedTexts(n, path) },
@@ -271,6 +271,22 @@ func (d *decoder) expectedItems(n *yamltree.Node, path string) []expected[string
 	}
 	var all []expected[string]
 	for i, item := range d.items(n, path) {
+		all = append(all, expected[string]{d.text(item, fmt.Sprintf("%s[%d]", path, i)), d.source.At(item)})
+	}
+	return all
+}
+
+// expressions are CEL expressions. One that is a mapping is written without the quotes that it needs.
+func (d *decoder) expressions(n *yamltree.Node, path string) []expected[string] {
+	if n.Kind != yamltree.Sequence {
+		return d.expectedItems(n, path)
+	}
+	var all []expected[string]
+	for i, item := range n.Items {
+		if item.Kind == yamltree.Mapping {
+			d.report(item, diagnostic.CodeFieldType, "%s[%d] must be an expression, and is %s", path, i, item.What()).WithHint("%s", yamltree.QuoteColon)
+			continue
+		}
 		all = append(all, expected[string]{d.text(item, fmt.Sprintf("%s[%d]", path, i)), d.source.At(item)})
 	}
 	return all

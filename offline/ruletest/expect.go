@@ -32,10 +32,10 @@ func (r *runner) compare(ctx context.Context) {
 	r.compareConditions(e.Conditions)
 	r.compareNodes(e)
 	r.compareWords("events", e.Events, r.eventReasons())
-	r.compareWords("created", e.Created, objectNames(r.state.Created))
-	r.compareWords("updated", e.Updated, objectNames(r.state.Updated))
-	r.compareWords("deleted", e.Deleted, objectNames(r.state.Deleted))
-	r.compareWords("recreated", e.Recreated, objectNames(r.state.Recreated))
+	r.compareWords("created", r.named(e.Created, r.state), objectNames(r.state.Created))
+	r.compareWords("updated", r.named(e.Updated, r.state), objectNames(r.state.Updated))
+	r.compareWords("deleted", r.named(e.Deleted, r.before), objectNames(r.state.Deleted))
+	r.compareWords("recreated", r.named(e.Recreated, r.state), objectNames(r.state.Recreated))
 	for _, that := range e.That {
 		if message := r.assert(ctx, that.want); message != "" {
 			r.fail(that.at, "%s", message)
@@ -382,6 +382,25 @@ func (r *runner) compareWords(what string, want *expected[[]string], got []strin
 	if want != nil && !slices.Equal(want.want, got) {
 		r.fail(want.at, "%s: want %s, got %s", what, listed(want.want), listed(got))
 	}
+}
+
+// named are words with KIND/NAME in place of those that name an item of a child, such as job[1], in a state.
+func (r *runner) named(want *expected[[]string], in *simulation.State) *expected[[]string] {
+	if want == nil || in == nil {
+		return want
+	}
+	words := slices.Clone(want.want)
+	for i, word := range words {
+		node, index, ok := simulation.ParseItem(word)
+		if !ok {
+			continue
+		}
+		items, _ := in.Items(node)
+		if at := slices.IndexFunc(items, func(item simulation.Item) bool { return item.Index == index }); at >= 0 {
+			words[i] = items[at].Object.GetKind() + "/" + items[at].Object.GetName()
+		}
+	}
+	return &expected[[]string]{words, want.at}
 }
 
 func (r *runner) eventReasons() []string {

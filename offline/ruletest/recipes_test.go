@@ -34,7 +34,7 @@ spec:
             properties: {conditions: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `
 
-// The recipes in docs/reference do over time what the page says. A file NAME_test.yaml has the cases of the rule below the heading
+// The recipes in docs/reference and docs/cookbook.md do over time what the page says. A file NAME_test.yaml has the cases of the rule below the heading
 // of that name.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
@@ -63,11 +63,11 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// referencePages is the text of the pages about the fields of a rule.
+// referencePages is the text of the pages about the fields of a rule, and of the cookbook.
 func referencePages(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
-	for _, path := range filesIn(t, "../../docs/reference/*.md") {
+	for _, path := range append(filesIn(t, "../../docs/reference/*.md"), "../../docs/cookbook.md") {
 		page, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func recipe(t *testing.T, pages, anchor string) string {
 	t.Helper()
 	var below string
 	for section := range strings.SplitSeq(pages, "## ") {
-		if heading, text, _ := strings.Cut(section, "\n"); strings.ReplaceAll(strings.ToLower(heading), " ", "-") == anchor {
+		if heading, text, _ := strings.Cut(section, "\n"); strings.NewReplacer(" ", "-", "?", "").Replace(strings.ToLower(heading)) == anchor {
 			below = text
 		}
 	}

@@ -154,12 +154,13 @@ type runner struct {
 	update   bool
 	coverage *ruleCoverage
 
-	sim      *simulation.Simulation
-	secrets  redact.Values
-	step     *Step
-	state    *simulation.State
-	failures []Failure
-	outputs  []rewrite
+	sim     *simulation.Simulation
+	secrets redact.Values
+	step    *Step
+	// state is how things are after the step, and before after the one before; nil in the first.
+	state, before *simulation.State
+	failures      []Failure
+	outputs       []rewrite
 }
 
 func (r *runner) run(ctx context.Context) CaseResult {
@@ -249,7 +250,7 @@ func (r *runner) take(ctx context.Context) bool {
 	if err != nil {
 		return r.fail(r.step.at, "%s", err)
 	}
-	r.state = state
+	r.before, r.state = r.state, state
 	r.note(state)
 	r.coverage.add(state)
 	r.compare(ctx)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -72,6 +73,7 @@ func (s *Simulation) preview(ctx context.Context) *preview.Preview {
 	in := preview.Input{
 		Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now, Schema: s.options.Schema, Namespace: namespace,
 		Check: s.options.Check, CheckStatus: s.options.CheckStatus, Status: s.status,
+		Stepwise: true, Replaced: slices.Collect(maps.Values(s.replaced)),
 	}
 	for _, object := range sorted(s.others) {
 		in.With = append(in.With, s.patched(object))
@@ -105,13 +107,15 @@ func (s *Simulation) apply(nodes []preview.Node) (rendered map[identity.ID]bool,
 func (s *Simulation) applyOne(node string, object preview.Object) (changed bool) {
 	id := identity.Of(object.Unstructured)
 	existing, after := s.children[id], object.Live.DeepCopy()
-	if existing != nil && object.Recreation == preview.RecreateNow {
+	if existing != nil && object.Recreation == preview.RecreateNow { // it is created by the next reconcile, unless a finalizer keeps it
 		s.recreated = append(s.recreated, id)
-		if s.delete(existing.Object); s.children[id] != nil {
-			return true // it is created when what keeps it is gone
+		if object.KeepsGenerated {
+			s.replaced[id] = existing.Object.DeepCopy()
 		}
-		existing, after = nil, object.DeepCopy()
+		s.delete(existing.Object)
+		return true
 	}
+	delete(s.replaced, id)
 	if existing == nil {
 		created := &child{Child: preview.Child{Node: node, Object: after, Rendered: object.Unstructured}, ending: object.Ending}
 		s.mark(created, after)

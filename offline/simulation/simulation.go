@@ -59,6 +59,8 @@ type Simulation struct {
 	parent   *unstructured.Unstructured
 	children map[identity.ID]*child
 	others   map[identity.ID]*unstructured.Unstructured
+	// replaced are children that were deleted to be recreated, of which the new ones keep the generated values.
+	replaced map[identity.ID]*unstructured.Unstructured
 	// patches are what the last evaluation set by patches.
 	patches []contribution
 
@@ -133,7 +135,7 @@ func New(o Options) (*Simulation, error) {
 	}
 	s := &Simulation{
 		options: o, now: o.Now.UTC().Truncate(time.Second), parent: o.Parent.DeepCopy(),
-		children: map[identity.ID]*child{}, others: map[identity.ID]*unstructured.Unstructured{},
+		children: map[identity.ID]*child{}, others: map[identity.ID]*unstructured.Unstructured{}, replaced: map[identity.ID]*unstructured.Unstructured{},
 		marks: marks, policies: ending.Policies{ByNode: ending.ByNode(o.Program)}, ordered: ending.Ordered(o.Program),
 	}
 	s.complete(s.parent)
@@ -350,13 +352,17 @@ func (s *Simulation) find(id identity.ID) *unstructured.Unstructured {
 	return s.others[id]
 }
 
-// Select lists the objects that a word names: parent, the id of a child, a kind, or KIND/NAME. The error says that there are none.
+// Select lists the objects that a word names: parent, the id of a child, that with the index of an item, such as job[1], a kind, or
+// KIND/NAME. The error says that there are none.
 func (s *Simulation) Select(word string) ([]*unstructured.Unstructured, error) {
 	if word == "parent" {
 		if s.parent == nil {
 			return nil, errNoParent
 		}
 		return []*unstructured.Unstructured{s.parent}, nil
+	}
+	if node, index, ok := ParseItem(word); ok {
+		return s.selectItem(word, node, index)
 	}
 	var found []*unstructured.Unstructured
 	kind, name, named := strings.Cut(word, "/")
@@ -371,7 +377,7 @@ func (s *Simulation) Select(word string) ([]*unstructured.Unstructured, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no object is %q: write the id of a child, a kind, or KIND/NAME%s", word, s.existing())
+		return nil, fmt.Errorf("no object is %q: write the id of a child, the index of an item behind it as in job[1], a kind, or KIND/NAME%s", word, s.existing())
 	}
 	return found, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 )
@@ -158,10 +159,8 @@ func overloadText(name, args string) (text, hint string) {
 		return text, hint
 	case operator && symbol != "" && len(types) == 2 && strings.Contains(list, "optional"):
 		return fmt.Sprintf("%s does not take %s and %s", symbol, types[0], types[1]), "give the optional value a default with orValue(…)"
-	case operator && symbol != "" && len(types) == 2 && slices.Contains(types, "string") && (slices.Contains(types, "timestamp") || slices.Contains(types, "duration")):
-		return fmt.Sprintf("%s does not take %s and %s", symbol, types[0], types[1]), "write timestamp(…) around a text that is a time, and duration(…) around one such as 1h"
 	case operator && symbol != "" && len(types) == 2:
-		return fmt.Sprintf("%s does not take %s and %s", symbol, types[0], types[1]), "convert one with string(…), int(…) or double(…)"
+		return fmt.Sprintf("%s does not take %s and %s", symbol, types[0], types[1]), function.HowToConvert(types...)
 	case operator && symbol != "":
 		return fmt.Sprintf("%s does not take %s", symbol, list), ""
 	}

@@ -83,11 +83,15 @@ func (c *checker) alwaysExists(s flow.Step) bool {
 }
 
 // collectAsked notes the paths that exist if the node is true: that of has(path), that of "key"
-// in path, and those of a variable that asks. A comparison with null is no such question: if the
+// in path, that of path.hasValue(), and those of a variable that asks. A comparison with null is no such question: if the
 // path is missing, there is nothing to compare.
 func (c *checker) collectAsked(e ast.Expr, asked map[string]bool) {
 	switch e.Kind() {
 	case ast.CallKind:
+		if call := e.AsCall(); call.FunctionName() == "hasValue" && call.IsMemberFunction() {
+			c.noteExists(call.Target(), asked)
+			return
+		}
 		if e.AsCall().FunctionName() != operators.In {
 			return
 		}
@@ -130,14 +134,25 @@ func (c *checker) collectDefaulted(e ast.Expr, asked map[string]bool) {
 		return
 	}
 	call := found.AsCall()
-	path := c.path(call.Target())
-	if path == "" {
+	if c.path(call.Target()) == "" {
 		return
 	}
 	if val, ok := run.Constant(c.Expr, c.Expr.Replaced(e, found, call.Args()[0])); ok && val == types.False {
-		path = strings.NewReplacer(".?", ".", "[?", "[").Replace(path)
-		for at := len(path); at > 0; at = strings.LastIndexByte(path[:at], '.') {
-			asked[path[:at]] = true
+		c.noteExists(call.Target(), asked)
+	}
+}
+
+// noteExists notes that a path and all on the way to it exist, as they are read without asking: parent.a, parent.a["b"] and
+// parent.a.b for parent.?a[?"b"].
+func (c *checker) noteExists(e ast.Expr, asked map[string]bool) {
+	plain := strings.NewReplacer(".?", ".", "[?", "[")
+	for _, s := range flow.PathOf(e).Steps {
+		of := plain.Replace(c.Expr.Source(s.Operand))
+		if s.Index != nil {
+			asked[of+"["+c.Expr.Source(s.Index)+"]"] = true
+		}
+		if s.Literal {
+			asked[of+"."+s.Name] = true
 		}
 	}
 }

@@ -179,3 +179,27 @@ func Mapped(c ast.ComprehensionExpr) ast.Expr {
 	}
 	return item
 }
+
+// ItemFields is what the fields of a list's items are computed from, and the name that stands for an item of the list before, if an
+// expression makes the list with list.map(x, {"field": …}), also filtered; else nil.
+func ItemFields(e ast.Expr) (fields map[string]ast.Expr, of string) {
+	for e.Kind() == ast.ComprehensionKind {
+		c := e.AsComprehension()
+		item := Mapped(c)
+		if item == nil {
+			e = c.IterRange()
+			continue
+		}
+		if item.Kind() != ast.MapKind {
+			return nil, ""
+		}
+		fields = map[string]ast.Expr{}
+		for _, entry := range item.AsMap().Entries() {
+			if name, ok := flow.LiteralText(entry.AsMapEntry().Key()); ok {
+				fields[name] = entry.AsMapEntry().Value()
+			}
+		}
+		return fields, c.IterVar()
+	}
+	return nil, ""
+}

@@ -160,7 +160,7 @@ func (t *Table) newType(s *openapi.Schema) *types.Type {
 		return types.NewListType(t.celType(s.Items))
 	case openapi.String:
 		switch s.Format {
-		case openapi.FormatTime, "date":
+		case openapi.FormatTime, openapi.FormatDate:
 			return types.TimestampType
 		case openapi.FormatDuration:
 			return types.DurationType

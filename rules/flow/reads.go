@@ -80,6 +80,14 @@ func StateReads(x *celenv.Expression, at func(id int64) diagnostic.Position) []F
 	return reads
 }
 
+// Field is the first field that is read; empty if it is the object as a whole.
+func (r FieldRead) Field() string {
+	if len(r.path) == 0 {
+		return ""
+	}
+	return r.path[0]
+}
+
 // IsPartOf reports whether r reads what other reads, or a part of it.
 func (r FieldRead) IsPartOf(other FieldRead) bool {
 	return r.Root == other.Root && len(other.path) <= len(r.path) && slices.Equal(other.path, r.path[:len(other.path)])

@@ -54,12 +54,18 @@ type Reads struct {
 	Lookup func(id string) *flow.Lookup
 	// ItemsOf is the child whose forEach gives the items of a child: another one, or itself.
 	ItemsOf func(spec *syntax.Child) *syntax.Child
+	// Variable is the value of a variable of the rule; nil if there is none of that name.
+	Variable func(name string) *yamltree.Node
 	// ParentSchema is the schema of the parent's kind; nil if none is known.
 	ParentSchema func() *openapi.Schema
 
 	// fields are what the expressions of each scalar read.
 	fields map[*yamltree.Node][]flow.FieldRead
-	states []stateRead
+	// items are, by field, what the items of a list are computed from, by the scalar that makes the list, and variables the variables
+	// that scalars are.
+	items     map[*yamltree.Node]map[string][]flow.FieldRead
+	variables map[*yamltree.Node]string
+	states    []stateRead
 }
 
 // Note notes what an expression of a scalar reads.
@@ -68,6 +74,25 @@ func (r *Reads) Note(n *yamltree.Node, fields []flow.FieldRead) {
 		r.fields = map[*yamltree.Node][]flow.FieldRead{}
 	}
 	r.fields[n] = append(r.fields[n], fields...)
+}
+
+// NoteItemField notes what a field of the items of a list is computed from, which a scalar makes.
+func (r *Reads) NoteItemField(n *yamltree.Node, field string, from []flow.FieldRead) {
+	if r.items == nil {
+		r.items = map[*yamltree.Node]map[string][]flow.FieldRead{}
+	}
+	if r.items[n] == nil {
+		r.items[n] = map[string][]flow.FieldRead{}
+	}
+	r.items[n][field] = from
+}
+
+// NoteVariable notes that a scalar is a variable as a whole.
+func (r *Reads) NoteVariable(n *yamltree.Node, name string) {
+	if r.variables == nil {
+		r.variables = map[*yamltree.Node]string{}
+	}
+	r.variables[n] = name
 }
 
 // Matters says whether the fields are noted that expressions read: in rules with patches, with
@@ -89,6 +114,10 @@ func (r *Reads) Check(spec *syntax.Child, child *program.Child) {
 	}
 	metadata := spec.Template.Get("metadata")
 	named := slices.Concat(r.below(metadata.Get("name")), r.below(metadata.Get("namespace")))
+	for _, read := range named {
+		sources, _ := r.sources(spec, read)
+		named = append(named, sources...)
+	}
 	for _, path := range immutableFields(child.GVK, spec.Template) {
 		n := spec.Template
 		for _, name := range path {
@@ -98,7 +127,7 @@ func (r *Reads) Check(spec *syntax.Child, child *program.Child) {
 			continue
 		}
 		for _, read := range r.below(n) {
-			if !r.canChange(spec, read) || slices.ContainsFunc(named, read.IsPartOf) {
+			if !r.canChange(spec, read) || r.isNamed(spec, read, named) {
 				continue
 			}
 			f := r.Report(read.Pos, diagnostic.CodeImmutable, "%s can change, and %s of a %s is immutable", read.Text, strings.Join(path, "."), child.GVK.Kind)
@@ -111,6 +140,41 @@ func (r *Reads) Check(spec *syntax.Child, child *program.Child) {
 		}
 	}
 }
+
+// isNamed says whether what is read is part of what the name of the object is computed from, by itself or by all that it is
+// computed from.
+func (r *Reads) isNamed(spec *syntax.Child, read flow.FieldRead, named []flow.FieldRead) bool {
+	if slices.ContainsFunc(named, read.IsPartOf) {
+		return true
+	}
+	sources, known := r.sources(spec, read)
+	return known && !slices.ContainsFunc(sources, func(source flow.FieldRead) bool {
+		return r.canChange(spec, source) && !slices.ContainsFunc(named, source.IsPartOf)
+	})
+}
+
+// sources are what a field of an item of forEach is computed from; false if no expression makes the items with that field.
+func (r *Reads) sources(spec *syntax.Child, read flow.FieldRead) (from []flow.FieldRead, known bool) {
+	for _, f := range r.ItemsOf(spec).ForEach {
+		if f.Name != read.Root || f.In == nil {
+			continue
+		}
+		in := f.In
+		for range maxVariables {
+			name, ok := r.variables[in]
+			if !ok {
+				break
+			}
+			in = r.Variable(name)
+		}
+		from, known = r.items[in][read.Field()]
+		return from, known
+	}
+	return nil, false
+}
+
+// maxVariables is how many variables are followed from one to the next.
+const maxVariables = 10
 
 // below are the fields that the expressions in a part of the rule read.
 func (r *Reads) below(n *yamltree.Node) []flow.FieldRead {

@@ -68,8 +68,9 @@ type Awaiting struct {
 // when it was last applied, and what it depends on is not ready. If it turns out not to exist, it must not be created.
 func (r *Rendered) Repairs(i int) bool { return r.items[i].awaits }
 
-// Generates says whether the objects have fields that are generated once.
-func (r *Rendered) Generates() bool { return r.generates }
+// KeepsGenerated says whether the object that is created in place of one of Objects, by its index, after that was deleted, has its
+// generated values. recreateWhen asks for another object, and so for other values.
+func (r *Rendered) KeepsGenerated(i int) bool { return r.generates && !r.Renewal(i).IsDue() }
 
 // Fresh are the paths in one of Objects, by its index, of fields that were generated because the
 // live object that the Reader gave lacks them: they may be written to exactly that version of it.

@@ -222,6 +222,9 @@ func scalarValue(n *yaml.Node) (value any, hint string, err error) {
 		}
 		return v, "", nil
 	default:
-		return nil, "", fmt.Errorf("the tag %s has no meaning here", tag)
+		if strings.HasPrefix(tag, "!!") {
+			return nil, "", fmt.Errorf("the tag %s has no meaning here", tag)
+		}
+		return nil, "put quotes around a value that begins with !", fmt.Errorf("the tag %s has no meaning here", tag)
 	}
 }

@@ -117,6 +117,9 @@ func (s *Source) syntaxError(d document, err error) *diagnostic.Finding {
 	}
 	f := diagnostic.New(s.outside(pos), diagnostic.CodeNotYAML, "not YAML: %s", message)
 	f.Hint = quoteHint(text)
+	if rest := []rune(text); pos.Column-1 < len(rest) && goesOn(text, string(rest[pos.Column-1:])) {
+		f.Hint = "put quotes around the whole value: YAML takes it to end where what it begins with, a quote or a bracket, is closed"
+	}
 	return f
 }
 
@@ -195,12 +198,53 @@ func parserMessage(err error) (message string, line int) {
 	return message, line
 }
 
+// QuoteColon is the hint for a value that is a mapping because of a colon inside of it.
+const QuoteColon = `put quotes around the whole value: YAML takes what is before ": " for a key`
+
+// itemOf is what a line has after the dashes of lists.
+func itemOf(line string) string {
+	item := strings.TrimLeft(line, " ")
+	for rest, ok := item, true; ok; rest, ok = strings.CutPrefix(item, "- ") {
+		item = strings.TrimLeft(rest, " ")
+	}
+	return item
+}
+
+// hasInnerColon reports whether a line has a value with a colon in quotes or brackets, and the value has no quotes around it:
+// a == {"b": 1}.
+func hasInnerColon(line string) bool {
+	const opening = `{["'`
+	key, value, found := strings.Cut(itemOf(line), ": ")
+	if !found {
+		return false
+	}
+	if strings.ContainsAny(key, " (") && strings.ContainsAny(key, opening) {
+		return true
+	}
+	return value != "" && !strings.ContainsAny(value[:1], opening) && strings.ContainsAny(value, opening) && strings.Contains(value, ": ")
+}
+
+// goesOn reports whether a value that YAML takes to be complete before the rest of its line, because what it begins with is closed
+// there, goes on as an expression does: "a" == b, {"a": 1} == b, [1].all(…).
+func goesOn(line, rest string) bool {
+	value := itemOf(line)
+	if key, after, ok := strings.Cut(value, ": "); ok && !strings.ContainsAny(key, `{["'`) {
+		value = strings.TrimLeft(after, " ")
+	}
+	rest = strings.TrimLeft(rest, " ")
+	return value != "" && strings.ContainsRune(`{["'`, rune(value[0])) && rest != "" &&
+		(strings.ContainsRune("=!<>+-*/%?.&|", rune(rest[0])) || strings.HasPrefix(rest, "in "))
+}
+
 // quoteHint is the hint for a line that does not parse, and holds an expression or the type of a list.
 func quoteHint(line string) string {
 	if _, value, _ := strings.Cut(line, ": "); isListType(strings.TrimSpace(value)) {
 		return "put quotes around a type that begins with []: YAML has a list there"
 	}
 	if !strings.Contains(line, expressionStart) {
+		if hasInnerColon(line) {
+			return QuoteColon
+		}
 		return ""
 	}
 	if quotedExpression(line) {

@@ -3,6 +3,7 @@ package function
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/functions"
@@ -66,12 +67,28 @@ func withDoubles(b *functions.Overload) *functions.Overload {
 		}
 		out := op(lhs, rhs)
 		if types.IsError(out) && lhs.Type() != rhs.Type() {
-			return types.NewErr("%s and %s do not go together here; convert one with string(…), int(…) or double(…)",
-				lhs.Type().TypeName(), rhs.Type().TypeName())
+			a, b := typeName(lhs), typeName(rhs)
+			return types.NewErr("%s and %s do not go together here; %s", a, b, HowToConvert(a, b))
 		}
 		return out
 	}
 	return &plain
+}
+
+func typeName(val ref.Val) string {
+	_, name, found := strings.Cut(value.TypeText(val), " ")
+	if !found {
+		return value.TypeText(val)
+	}
+	return name
+}
+
+// HowToConvert is what to write around operands of types that do not go together.
+func HowToConvert(operands ...string) string {
+	if slices.Contains(operands, "string") && (slices.Contains(operands, "timestamp") || slices.Contains(operands, "duration")) {
+		return "write timestamp(…) around a text that is a time, and duration(…) around one such as 1h"
+	}
+	return "convert one with string(…), int(…) or double(…)"
 }
 
 // adapted replaces what cel-go's own functions do in some cases: the value of

@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-	"time"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
@@ -119,7 +118,7 @@ func (m Conversion) items(id int64, val any) (any, error) {
 func (m Conversion) ofText(id int64, text string) (any, error) {
 	switch m {
 	case ToTimestamp:
-		t, err := timeOf(text)
+		t, err := value.ParseTime(text)
 		if err != nil {
 			return nil, &value.ReadError{NodeID: id, Reason: value.ReasonFormat, Text: text, Found: value.NoTime}
 		}
@@ -132,15 +131,6 @@ func (m Conversion) ofText(id int64, text string) (any, error) {
 		return types.Duration{Duration: d}, nil
 	}
 	return text, nil
-}
-
-// timeOf reads text in the format date-time or date.
-func timeOf(text string) (time.Time, error) {
-	if t, err := time.Parse(strfmt.RFC3339FullDate, text); err == nil {
-		return t, nil
-	}
-	t, err := strfmt.ParseDateTime(text)
-	return time.Time(t).UTC(), err
 }
 
 // conversions are the reads whose values are not what JSON has of them.

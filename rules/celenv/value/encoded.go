@@ -3,9 +3,11 @@ package value
 import (
 	"encoding/base64"
 	"errors"
+	"time"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
 	"kanon.dev/kanon/kinds/openapi"
 )
@@ -63,13 +65,17 @@ type encoded struct {
 	schema *openapi.Schema
 	// decoder decodes it. nil: nobody counts what is decoded.
 	decoder Decoder
+	// typed is true if the scalars that the schema says to be times, durations and doubles are such, too.
+	typed bool
 }
 
-func (e *encoded) field(name string) *encoded {
-	return &encoded{schema: at(e.schema, name), decoder: e.decoder}
+func (e *encoded) of(schema *openapi.Schema) *encoded {
+	return &encoded{schema: schema, decoder: e.decoder, typed: e.typed}
 }
 
-func (e *encoded) item() *encoded { return &encoded{schema: itemOf(e.schema), decoder: e.decoder} }
+func (e *encoded) field(name string) *encoded { return e.of(at(e.schema, name)) }
+
+func (e *encoded) item() *encoded { return e.of(itemOf(e.schema)) }
 
 // value is the value in an expression. What CEL made stays as it is.
 func (e *encoded) value(val any) ref.Val {
@@ -96,6 +102,13 @@ func (e *encoded) value(val any) ref.Val {
 			}
 			return e.decoder.Decode(v)
 		}
+		if e.typed && e.schema.Type == openapi.String {
+			return formatted(v, e.schema.Format)
+		}
+	case int64:
+		if e.typed && e.schema.Type == openapi.Number {
+			return types.Double(v)
+		}
 	case map[string]any:
 		return &jsonMap{fields: v, encoded: e}
 	case []any:
@@ -107,4 +120,37 @@ func (e *encoded) value(val any) ref.Val {
 // Encoded is a value of JSON in which base64 stands for bytes where a schema says so; an error is a value.
 func Encoded(val any, schema *openapi.Schema, decoder Decoder) ref.Val {
 	return (&encoded{schema: schema, decoder: decoder}).value(val)
+}
+
+// Typed is Encoded, and text in the format of a time or of a duration is one, and a number a double, as where rules read these fields.
+func Typed(val any, schema *openapi.Schema) ref.Val {
+	return (&encoded{schema: schema, typed: true}).value(val)
+}
+
+// formatted is text in a format of a schema; an error is a value.
+func formatted(text, format string) ref.Val {
+	switch format {
+	case openapi.FormatTime, openapi.FormatDate:
+		t, err := ParseTime(text)
+		if err != nil {
+			return types.WrapErr(&ReadError{Reason: ReasonFormat, Text: text, Found: NoTime})
+		}
+		return types.Timestamp{Time: t}
+	case openapi.FormatDuration:
+		d, err := strfmt.ParseDuration(text)
+		if err != nil {
+			return types.WrapErr(&ReadError{Reason: ReasonFormat, Text: text, Found: NoDuration})
+		}
+		return types.Duration{Duration: d}
+	}
+	return types.String(text)
+}
+
+// ParseTime reads text in the format date-time or date.
+func ParseTime(text string) (time.Time, error) {
+	if t, err := time.Parse(strfmt.RFC3339FullDate, text); err == nil {
+		return t, nil
+	}
+	t, err := strfmt.ParseDateTime(text)
+	return time.Time(t).UTC(), err
 }
