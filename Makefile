@@ -109,6 +109,10 @@ bench: bin/kanon bin/controlplane bin/kanonbench ## Compare with an operator by 
 	$(if $(filter default,$(BENCH)),go test -run '^$$' -bench . -benchmem ./rules/...)
 	bin/kanonbench run $(BENCH_$(BENCH)) --controlplane bin/controlplane --out bench-$(BENCH).txt
 
+.PHONY: takeover
+takeover: bin/controlplane ## Measure how soon another Kanon takes over from one that is killed, with 5,000 parents
+	KANON_CONTROLPLANE='$(CURDIR)/bin/controlplane' go test ./cmd/kanon -run '^$$' -bench Takeover -benchtime 1x -timeout 15m
+
 .PHONY: dashboard
 dashboard: bin/kanon bin/controlplane bin/kanonbench ## Draw docs/dashboard.svg, the dashboard with the metrics of a benchmark (LOAD=plain=500)
 	bin/kanonbench dashboard --load '$(or $(LOAD),plain=500)' --board deploy/dashboard.json --out docs/dashboard.svg

@@ -118,7 +118,7 @@ func profiles() []profile {
 	}
 }
 
-// TestProfiles installs each profile, and runs the program from its arguments and under its rights with an example.
+// TestProfiles installs each profile, and runs the program from its arguments and under its rights with the examples.
 func TestProfiles(t *testing.T) {
 	plane := controlplanetest.Start(t, controlplanetest.Options{
 		Controllers: []string{"namespace", "garbage-collector", "clusterrole-aggregation-controller"},
@@ -142,7 +142,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// runProfile runs the program as the Deployment of a profile says, with an example from its first object to the last.
+// runProfile runs the program as the Deployment of a profile says, with the examples from their first object to the last.
 func runProfile(cluster *kanontest.Cluster, client kubernetes.Interface, plane *controlplanetest.ControlPlane, p profile) {
 	cluster.Helper()
 	t, ok := cluster.TB.(*testing.T)
@@ -151,19 +151,29 @@ func runProfile(cluster *kanontest.Cluster, client kubernetes.Interface, plane *
 	}
 	grants := p.grants(t)
 	cluster.Apply(grants...)
-	foo := loadExamples(t)[0]
+	all := loadExamples(t)
 	kanon := kanontest.Start(t, append(installedArguments(t, client), "--kubeconfig", kubeconfigOf(t, client, plane.Config))...)
-	cluster.Apply(foo.kinds...)
-	cluster.ApplyRules(namespace, foo.name, foo.rule)
-	cluster.AwaitVerdict(namespace, foo.name, true, "")
-	p.install(t, plane) // again, as an upgrade does: it takes no right away that was granted
-	cluster.Apply(foo.parent)
-	for _, want := range foo.want { // that they become ready is the affair of controllers that do not run here
-		cluster.Await(want, func(*unstructured.Unstructured) error { return nil })
+	for _, e := range all {
+		cluster.Apply(e.kinds...)
+		cluster.ApplyRules(namespace, e.name, e.rule)
 	}
-	cluster.Delete(foo.parent) // with its children
-	for _, want := range foo.want {
-		cluster.AwaitGone(want)
+	for _, e := range all {
+		cluster.AwaitVerdict(namespace, e.name, true, "")
+	}
+	p.install(t, plane) // again, as an upgrade does: it takes no right away that was granted
+	for _, e := range all {
+		cluster.Apply(e.parent)
+	}
+	for _, e := range all {
+		for _, want := range e.want { // that they become ready is the affair of controllers that do not run here
+			cluster.Await(want, func(*unstructured.Unstructured) error { return nil })
+		}
+		cluster.Delete(e.parent) // with its children
+	}
+	for _, e := range all {
+		for _, want := range append(e.want, e.parent) {
+			cluster.AwaitGone(want)
+		}
 	}
 	if err := kanon.Stop(); err != nil {
 		t.Error(err)

@@ -39,6 +39,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 			}
 		}
 		e.inbox.PutKinds(c)
+		e.enqueueIdentified(c.Identified)
 	})
 	defer cancel()
 

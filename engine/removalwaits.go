@@ -98,11 +98,11 @@ func (p *publisher) reportRemoval(ctx context.Context, id, why string) {
 	if before, ok := p.removals.reported[id]; ok && before == why {
 		return
 	}
-	p.removals.reported[id] = why
 	stored, ok := e.records.Get(id)
 	if !ok {
-		return
+		return // it is being written, and comes here again then
 	}
+	p.removals.reported[id] = why
 	configMap := types.NamespacedName{Namespace: e.options.Namespace, Name: record.NamePrefix + id}
 	message := fmt.Sprintf("%s. Once that is put right, the removal goes on. To give it up, delete ConfigMap %s: "+
 		"Kanon forgets the rule, and leaves its objects and its finalizers as they are", why, configMap)

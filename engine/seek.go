@@ -3,6 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/operator"
@@ -56,4 +59,14 @@ func (e *Engine) askForAll(ctx context.Context, op *operator.Operator) outcome.O
 // mayCount tells whether the status of a rule may have how many objects it has.
 func (e *Engine) mayCount(op *operator.Operator) bool {
 	return !asksForAll(op) || op.ReadsParents.Load()
+}
+
+// enqueueIdentified enqueues the parents of kinds whose definition was not known when they were found: a kind without one counts as
+// built into Kubernetes, and its parents get no conditions.
+func (e *Engine) enqueueIdentified(kinds []schema.GroupVersionKind) {
+	for _, op := range e.running.Load().ByID {
+		if op.Removal == nil && slices.Contains(kinds, op.Parent.GVK) {
+			e.enqueueAll(op)
+		}
+	}
 }

@@ -125,15 +125,15 @@ func TestStandby(t *testing.T) {
 
 // startStandby runs kanon as one of several. Its Lease lasts as long as a renewal may take on a machine that is busy with other tests:
 // one that is late for want of a processor would end the Kanon that the test is about.
-func startStandby(t *testing.T, args ...string) *kanontest.Process {
-	t.Helper()
+func startStandby(tb testing.TB, args ...string) *kanontest.Process {
+	tb.Helper()
 	program, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	link := filepath.Join(t.TempDir(), "kanon")
+	link := filepath.Join(tb.TempDir(), "kanon")
 	if err := os.Symlink(program, link); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	run := append([]string{
 		"run", "--health-probe-bind-address=127.0.0.1:0", "--leader-elect", "--leader-elect-lease-duration=12s",
@@ -141,38 +141,38 @@ func startStandby(t *testing.T, args ...string) *kanontest.Process {
 	}, args...)
 	process, err := kanontest.Launch(exec.Command(link, kanontest.WithoutPorts(run)...)) //nolint:noctx // ended below
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = process.Signal(syscall.SIGCONT)
 		_ = process.Signal(syscall.SIGKILL)
 		_ = process.Wait()
-		if t.Failed() {
-			t.Logf("the log of a kanon:\n%s", process.Log())
+		if tb.Failed() {
+			tb.Logf("the log of a kanon:\n%s", process.Log())
 		}
 	})
 	return process
 }
 
-func awaitLine(t *testing.T, process *kanontest.Process, text string) {
-	t.Helper()
+func awaitLine(tb testing.TB, process *kanontest.Process, text string) {
+	tb.Helper()
 	if _, err := process.AwaitLog(regexp.MustCompile(regexp.QuoteMeta(text))); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
 // awaitReady waits until a kanon has all in memory that it needs to take over.
-func awaitReady(t *testing.T, process *kanontest.Process) {
-	t.Helper()
+func awaitReady(tb testing.TB, process *kanontest.Process) {
+	tb.Helper()
 	again := time.NewTicker(fetchPause)
 	defer again.Stop()
 	for deadline := time.Now().Add(fetchPatience); ; <-again.C {
-		code, body := process.Fetch(t, "health", "/readyz?verbose", "")
+		code, body := process.Fetch(tb, "health", "/readyz?verbose", "")
 		if code == http.StatusOK {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("it is never ready:\n%s", body)
+			tb.Fatalf("it is never ready:\n%s", body)
 		}
 	}
 }

@@ -72,6 +72,9 @@ type Change struct {
 	// was deleted and created anew; Kind.Definition tells these two apart.
 	Changed []schema.GroupVersionKind
 
+	// Identified holds kinds that a lookup had found before their definition was known, and of which all that is new is that it is.
+	Identified []schema.GroupVersionKind
+
 	// Groups holds the groups whose discovery has begun to fail, or fails no more: what
 	// Missing says of a kind that is not known may differ.
 	Groups []string
@@ -79,11 +82,11 @@ type Change struct {
 
 // Empty tells whether the change names no kind at all.
 func (c Change) Empty() bool {
-	return len(c.Added) == 0 && len(c.Removed) == 0 && len(c.Changed) == 0 && len(c.Groups) == 0
+	return len(c.Added) == 0 && len(c.Removed) == 0 && len(c.Changed) == 0 && len(c.Identified) == 0 && len(c.Groups) == 0
 }
 
 func (c *Change) sort() {
-	for _, kinds := range [][]schema.GroupVersionKind{c.Added, c.Removed, c.Changed} {
+	for _, kinds := range [][]schema.GroupVersionKind{c.Added, c.Removed, c.Changed, c.Identified} {
 		slices.SortFunc(kinds, compareGVK)
 	}
 	slices.Sort(c.Groups)

@@ -150,7 +150,7 @@ func diff(before, after *snapshot) Change {
 		case !known:
 			c.Added = append(c.Added, gvk)
 		case onlyIdentified(old, kind):
-			// What was found by a lookup has got its definition.
+			c.Identified = append(c.Identified, gvk)
 		case !kind.equal(old):
 			c.Changed = append(c.Changed, gvk)
 		}

@@ -76,7 +76,7 @@ func TestDiff(t *testing.T) {
 		"fails still":   {before: failing, after: failing},
 		"identified": {
 			reason: "a lookup found it before its definition's event came",
-			before: snapshotOf(thingKind("", 0)), after: snapshotOf(thingKind("a", 1)),
+			before: snapshotOf(thingKind("", 0)), after: snapshotOf(thingKind("a", 1)), want: Change{Identified: only},
 		},
 		"identified late": {
 			reason: "the schema may have changed since the lookup",

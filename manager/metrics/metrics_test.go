@@ -46,7 +46,7 @@ func rule(name string) engine.RuleStats {
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	r, stats := metrics.New("v1"), engine.Stats{
-		Rules: []engine.RuleStats{rule("web")},
+		Rules: []engine.RuleStats{rule("web"), {Summary: rule("gone").Summary, Removed: true, Waits: true}, {Summary: rule("going").Summary, Removed: true}},
 		Informers: []monitor.Stats{
 			{Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Synced: true, Objects: 2, Bytes: 100, Lag: time.Second},
 			{Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Synced: true, Failing: true, Objects: 1, Bytes: 10},
@@ -72,6 +72,8 @@ func TestFigures(t *testing.T) {
 		`kanon_rule_findings{rule="home/web",severity="error"} 2`,
 		`kanon_rule_findings{rule="home/web",severity="warning"} 1`,
 		`kanon_rule_prune_blocked{rule="home/web"} 1`,
+		`kanon_rule_removal_waits{rule="home/gone"} 1`,
+		`kanon_rule_removal_waits{rule="home/going"} 0`,
 		`kanon_queue_length{rule="home/web"} 3`,
 		`kanon_parents{condition="Ready",reason="Ready",rule="home/web"} 7`,
 		`kanon_parents{condition="Stalled",reason="Contested",rule="home/web"} 1`,
