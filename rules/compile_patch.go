@@ -1,10 +1,13 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/google/cel-go/common/ast"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
@@ -125,8 +128,9 @@ func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
 func (c *compiler) checkReadsItself(spec *syntax.Patch, patch *program.Patch, u *flow.Uses) {
 	fields := flow.Written(spec.Template, nil)
 	reported := map[diagnostic.Position]bool{}
-	for _, r := range u.Fields {
-		if reported[r.Pos] || !c.readsTarget(spec, patch, r.Root) {
+	reads := slices.DeleteFunc(slices.Clone(u.Fields), func(r flow.FieldRead) bool { return !c.readsTarget(spec, patch, r.Root) })
+	for _, r := range append(reads, c.readsOfItems(spec, patch, u.Fields)...) {
+		if reported[r.Pos] {
 			continue
 		}
 		for _, f := range fields {
@@ -138,6 +142,63 @@ func (c *compiler) checkReadsItself(spec *syntax.Patch, patch *program.Patch, u 
 			}
 		}
 	}
+}
+
+// readsOfItems are those of the reads that are of the items of a list which the patch is for, and what chooses these items reads of them.
+func (c *compiler) readsOfItems(spec *syntax.Patch, patch *program.Patch, all []flow.FieldRead) (reads []flow.FieldRead) {
+	for _, d := range spec.ForEach {
+		l, chooses := c.lookupOf(d.In)
+		if l == nil || l.spec.GVK.GroupKind() != patch.GVK.GroupKind() || !isItem(spec.Target, d.Name, l.spec) {
+			continue
+		}
+		reads = append(reads, chooses...)
+		for _, r := range all {
+			if r.Root == d.Name {
+				reads = append(reads, r)
+			}
+		}
+	}
+	return reads
+}
+
+// lookupOf is the lookup whose objects a forEach has, all or some of them, with what chooses these reads of each; nil if the items come from
+// elsewhere.
+func (c *compiler) lookupOf(in *yamltree.Node) (of *lookupState, chooses []flow.FieldRead) {
+	r := c.results[in]
+	if r.x == nil {
+		return nil, nil
+	}
+	at := func(id int64) diagnostic.Position { return c.Within(in, r.part, max(r.x.expr.Offset(id), 0)) }
+	e := r.x.expr.Root()
+	for e.Kind() == ast.ComprehensionKind {
+		loop := e.AsComprehension()
+		if e = check.Filtered(loop); e == nil {
+			return nil, nil
+		}
+		for _, read := range flow.FieldReads(r.x.expr, func(name string) bool { return name == loop.IterVar() }, at) {
+			if read.Root == loop.IterVar() && read.Text != loop.IterVar() { // the item as a whole is what is chosen
+				chooses = append(chooses, read)
+			}
+		}
+	}
+	names := flow.PathOf(e).Names()
+	if len(names) != 2 || names[0] != flow.RootLookups {
+		return nil, nil
+	}
+	return c.lookups[names[1]], chooses
+}
+
+// isItem tells whether a target is the item of a list that a lookup reads.
+func isItem(target *syntax.Lookup, item string, of *syntax.Lookup) bool {
+	if target == nil {
+		return false
+	}
+	meant := func(n *yamltree.Node, field string) bool {
+		text, _ := n.Text()
+		return flow.SameText(text) == "${"+item+".metadata."+field+"}"
+	}
+	isThere := meant(target.Namespace, "namespace") || flow.ObjectTextOf(nil, target.Namespace) == flow.ObjectTextOf(nil, of.Namespace)
+	return meant(target.Name, "name") && isThere
 }
 
 // readsTarget says whether what an expression reads is, for all that can be seen,

@@ -145,7 +145,7 @@ func TestContradictions(t *testing.T) {
 	hint := func(text string) diagnostic.Finding { return diagnostic.Finding{Position: at, Length: 4, Hint: text} }
 	fix := func(text string) diagnostic.Finding {
 		f := diagnostic.Finding{Position: at, Length: 4}
-		return *f.WithEdit(at, "nmae", text)
+		return *f.WithEdit(at, "nam", text)
 	}
 	elsewhere := hint("write z")
 	elsewhere.Column++

@@ -162,6 +162,26 @@ func scalarSchema(kind types.Kind) *openapi.Schema {
 
 // Mapped is what list.map(x, …) makes of each item; nil for another loop.
 func Mapped(c ast.ComprehensionExpr) ast.Expr {
+	if item := added(c); item != nil && !isItem(item, c) {
+		return item
+	}
+	return nil // of list.filter(x, …): nothing is made
+}
+
+// Filtered is the list of which list.filter(x, …) takes some items; nil for another loop.
+func Filtered(c ast.ComprehensionExpr) ast.Expr {
+	if item := added(c); item != nil && isItem(item, c) {
+		return c.IterRange()
+	}
+	return nil
+}
+
+func isItem(e ast.Expr, of ast.ComprehensionExpr) bool {
+	return e.Kind() == ast.IdentKind && e.AsIdent() == of.IterVar()
+}
+
+// added is what a loop adds to a list for each item; nil for another loop.
+func added(c ast.ComprehensionExpr) ast.Expr {
 	step := c.LoopStep()
 	if step.Kind() == ast.CallKind && step.AsCall().FunctionName() == operators.Conditional {
 		step = step.AsCall().Args()[1] // of list.map(x, condition, …)
@@ -173,11 +193,7 @@ func Mapped(c ast.ComprehensionExpr) ast.Expr {
 	if len(args) != 2 || !isAccumulator(args[0]) || args[1].Kind() != ast.ListKind || args[1].AsList().Size() != 1 {
 		return nil
 	}
-	item := args[1].AsList().Elements()[0]
-	if item.Kind() == ast.IdentKind && item.AsIdent() == c.IterVar() {
-		return nil // list.filter(x, …): nothing is made
-	}
-	return item
+	return args[1].AsList().Elements()[0]
 }
 
 // ItemFields is what the fields of a list's items are computed from, and the name that stands for an item of the list before, if an

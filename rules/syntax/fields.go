@@ -56,16 +56,9 @@ func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, 
 		if hint == "" {
 			hint = misplacedField(n, path, f)
 		}
-		if near, ok := diagnostic.NearestWord(f.Name, fields.Names()); ok && hint == "" {
-			target = near
-			if hint = fmt.Sprintf("did you mean %q?", near); n.Has(near) || meant[near] != nil {
-				hint = fmt.Sprintf("%s is there already: move to it what belongs there, and remove %s", near, f.Name)
-				if first := cmp.Or(n.KeyOf(near), meant[near]); first != nil {
-					unknown.WithRelated(d.src.At(first), "%s is here", near)
-				}
-			}
+		if unknown.Hint = hint; hint == "" {
+			target = d.nearField(unknown, n, f.Name, fields, meant)
 		}
-		unknown.Hint = hint
 		if fields.Field(target) != nil && !n.Has(target) && meant[target] == nil {
 			meant[target] = f.Key
 			unknown.WithEdit(unknown.Position, f.Name, target)
@@ -79,6 +72,23 @@ func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, 
 		}
 	}
 	return found
+}
+
+// nearField gives the field that an unknown one is probably meant for, and says so. meant are the unknown ones that are meant for another.
+func (d *decoder) nearField(unknown *diagnostic.Finding, n *yamltree.Node, name string, fields language.Fields, meant map[string]*yamltree.Node) string {
+	near, ok := diagnostic.NearestWord(name, fields.Names())
+	switch {
+	case !ok:
+		return ""
+	case !n.Has(near) && meant[near] == nil:
+		unknown.WithHint("did you mean %q?", near)
+	default:
+		unknown.WithHint("%s is there already: move to it what belongs there, and remove %s", near, name)
+		if first := cmp.Or(n.KeyOf(near), meant[near]); first != nil {
+			unknown.WithRelated(d.src.At(first), "%s is here", near)
+		}
+	}
+	return near
 }
 
 func orDocument(path string) string {
