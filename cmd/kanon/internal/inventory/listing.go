@@ -123,6 +123,10 @@ func (g *Listing) PrintRules(ctx context.Context, names []string) error {
 		if watches, err = installed.Watches(ctx, g.Client, g.kanonNamespace()); err != nil {
 			return err
 		}
+		// What changed before the watches began comes by none of them.
+		if g.Rules, err = installed.List(ctx, g.Client, g.kanonNamespace()); err != nil {
+			return err
+		}
 	}
 	chosen, missing := g.choose(names)
 	if len(chosen) == 0 && len(missing) > 0 {
