@@ -25,4 +25,18 @@
 // revision of each rule runs. The catalog loop makes an operator of each, and
 // publishes them as an immutable set, which handlers and workers read without
 // a lock.
+//
+//	engine.go, options.go   what an engine is made of; Run
+//	handle.go               an event of an informer: which keys it enqueues, and which events need no reconcile
+//	worker.go               a key: for whom it is reconciled, and what follows from the outcome (done, retry, later)
+//	catalogloop.go          takes in changed texts and kinds, and has reports on rules written
+//	publish.go              starts and stops rules: operators and their informers
+//	removal.go              when a removed rule, or its former kind of parents, is forgotten
+//	records.go              what must be in the record of a rule before it writes
+//	guards.go               the prune guard of each rule, and who confirms a deletion
+//	hiddenparents.go        parents with a finalizer that no informer shows, because the selector no longer matches
+//	forget.go               what is forgotten with a rule that stopped
+//	objectcounts.go         how many parents and children a rule has, as its report has it
+//	standby.go              an engine that does not lead yet: informers fill, and nothing is written
+//	health.go, stats.go     readiness, and figures for metrics
 package engine

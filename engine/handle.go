@@ -56,8 +56,8 @@ func (e *Engine) handleLookup(running *operator.Set, event monitor.Event) {
 			continue
 		}
 		itself := event.Key.GVR == op.Parent.GVR && keyAt(k.Rule, event.Newest()) == k
-		if itself && e.queue.NumRequeues(k) > 0 && isOwnStatusEvent(event) {
-			continue // as in handleParent
+		if itself && e.isKnownFailure(k, event) {
+			continue
 		}
 		e.enqueue(k, event)
 	}
@@ -76,8 +76,8 @@ func (e *Engine) handleParent(op *operator.Operator, event monitor.Event) {
 	case fieldset.IsManaged(event.Old.Head(), op.ID):
 		e.parents.SetLeft(k, true)
 	}
-	if e.queue.NumRequeues(k) > 0 && isOwnStatusEvent(event) {
-		return // the pause goes on; workOn looks once more when it is over
+	if e.isKnownFailure(k, event) {
+		return
 	}
 	e.noteChange(k, event)
 	if event.Answered { // parents that were just reconciled do not go ahead of those still waiting
@@ -195,9 +195,10 @@ func keyAt(rule string, parent *wire.Object) queue.Key {
 	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: parent.Namespace(), Name: parent.Name()}}
 }
 
-// isOwnStatusEvent tells whether a change of a parent is what rules wrote to its status, and nothing else.
-func isOwnStatusEvent(event monitor.Event) bool {
-	if event.Old == nil || event.New == nil || event.Old.UID() != event.New.UID() {
+// isKnownFailure tells whether a change of a parent is what rules wrote to its status, and nothing else, while the parent pauses
+// after a failure. The pause goes on; workOn enqueues the parent once more when it is over.
+func (e *Engine) isKnownFailure(k queue.Key, event monitor.Event) bool {
+	if e.queue.NumRequeues(k) == 0 || event.Old == nil || event.New == nil || event.Old.UID() != event.New.UID() {
 		return false
 	}
 	before, after, ok := event.Whole()

@@ -123,33 +123,12 @@ func usualEvent(data []byte) (kind string, object []byte, ok bool) {
 // events decodes the envelopes of a watch.
 type events struct{ runtime.Serializer }
 
-// Decode implements runtime.Decoder. The event's object shares the memory of data.
+// Decode implements runtime.Decoder. The object of a usual event shares the memory of data.
 func (s events) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
 	if kind, object, usual := usualEvent(data); ok && usual {
 		event.Type, event.Object.Raw = kind, object
 		return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
 	}
-	start := skipSpace(data, 0)
-	if !ok || start >= len(data) || data[start] != '{' {
-		return s.Serializer.Decode(data, defaults, into)
-	}
-	var kind string
-	var object []byte
-	end := members(data, start, func(keyStart, keyEnd, at int) int {
-		after := skip(data, at, 1)
-		switch {
-		case after < 0:
-		case string(data[keyStart:keyEnd]) == "object":
-			object = data[at:after]
-		case string(data[keyStart:keyEnd]) == "type" && data[at] == '"':
-			kind = unquote(string(data[at:after]))
-		}
-		return after
-	})
-	if end < 0 || kind == "" || object == nil {
-		return s.Serializer.Decode(data, defaults, into)
-	}
-	event.Type, event.Object.Raw = kind, object
-	return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
+	return s.Serializer.Decode(data, defaults, into)
 }

@@ -11,4 +11,6 @@
 //
 // Whoever hands work on begins the next piece before it ends its own: so the count is never zero in between. What waits for a
 // time to come, as a retry does, is not counted.
+//
+// counter.go counts, bell.go wakes a loop, and queue.go makes work queues that count, with the backoff of keys that fail.
 package activity

@@ -30,6 +30,12 @@
 //   - reserved: which objects no rule may write.
 //   - server: the requests, and the schemas of kinds.
 //
+// writer.go has Sync, and whether a child is in sync; unchanged.go sees that nothing has changed without preparing the child (child.go).
+// write.go creates and applies. A change of values alone is a PUT (amend.go); a change of the set of fields moves ownership first
+// (ownership.go), and an apply keeps the ownerReference (ownerreference.go). owner.go says whose an object is that exists already:
+// adopt.go takes over a free one, claim.go marks one whose content stays as it is, orphan.go orphans one and takes it back, and
+// formermark.go replaces a mark of an earlier form. recreate.go and delete.go delete; finalizer.go is about parents.
+//
 // What is written besides children has writers of its own, on the same server: statuswriter the statuses of parents, and patchwriter,
 // with patchset, what patches set.
 package apply

@@ -79,11 +79,9 @@ func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructure
 		if at < 0 {
 			return live, nil
 		}
-		answer, err := w.Server.PatchSteps(ctx, f.GVR, ref, metav1.PatchOptions{FieldManager: f.Manager}, []fieldset.Operation{
-			{Op: "remove", Path: fmt.Sprintf("/metadata/finalizers/%d", at)},
-			{Op: "replace", Path: "/metadata/uid", Value: live.GetUID()},
-			{Op: "replace", Path: "/metadata/resourceVersion", Value: live.GetResourceVersion()},
-		})
+		answer, err := w.Server.PatchSteps(ctx, f.GVR, ref, metav1.PatchOptions{FieldManager: f.Manager}, append(
+			fieldset.ExactlyThis(live), fieldset.Operation{Op: "remove", Path: fmt.Sprintf("/metadata/finalizers/%d", at)},
+		))
 		if err != nil {
 			return nil, fmt.Errorf("remove the finalizer of %s: %w", ref, err)
 		}

@@ -28,4 +28,9 @@
 // The package sends no request, reads no clock and writes no log. It asks a [SchemaReader] for
 // schemas and a [DefinitionWriter] for definitions, and takes in what they answer at the next
 // update. One goroutine owns a Catalog; only an [Inbox] may be used by several.
+//
+// catalog.go is one update, and revisions.go which revision of a rule runs. texts.go decodes texts, names.go says which of several
+// texts has a name, tenants.go which rules are confined to a namespace, and clashes.go which rules are in each other's way. kinds.go,
+// schemas.go and definitions.go are what a rule may need first. reports.go has the reports, grace.go when there is none yet, and
+// summary.go figures. inbox.go takes in changes.
 package catalog

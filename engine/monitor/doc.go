@@ -48,4 +48,10 @@
 // informer, whose view starts empty; HasSynced tells when it is full. A resource
 // that the API server does not have is tried again with client-go's back-off (up
 // to a minute) and logged once; whoever knows that it came back calls Restart.
+//
+// # Files
+//
+// monitors.go has who wants which informer, and plan.go what starts and stops because of that. monitor.go is one informer: what it
+// keeps of an object, and which events it gives. overlay.go keeps the answers of own writes until the watch has caught up, merge.go
+// lists both together, and read.go is how others read.
 package monitor

@@ -1,5 +1,3 @@
-// Package queue says what there is to do, piece by piece, and in which order: the
-// tenants take turns, and of each its rules.
 package queue
 
 import (

@@ -269,7 +269,7 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 // neither be found again nor go with the parent.
 func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
 	kind := c.op.Children[w.object.GroupVersionKind()]
-	if w.controller != nil && !mark.Refers(w.before, w.controller) {
+	if w.controller != nil && !mark.RefersTo(w.before, w.controller.UID) {
 		if err := c.checkParent(ctx); err != nil {
 			return nil, err
 		}

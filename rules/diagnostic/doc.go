@@ -22,7 +22,7 @@
 // A finding that is about a second place names it with [Finding.WithRelated], such as the first of two children with
 // one id.
 //
-// list.go collects, span.go finds what a finding is about in its line, finding.go has the values, printer.go writes them, suggest.go finds
-// the name that was meant, and codes.go lists all codes. A new code goes at the end of its
+// list.go collects, finding.go has the values, fix.go the edits that remove a finding, printer.go writes findings for people, suggest.go
+// finds the name that was meant, and codes.go lists all codes. A new code goes at the end of its
 // area in codes.go, with its title, and into docs/reference/findings, with its messages.
 package diagnostic

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 )
@@ -30,12 +32,7 @@ func AlwaysReads(e ast.Expr, id string) bool {
 
 // anyAlwaysReads is alwaysReads for one of several expressions.
 func anyAlwaysReads(all []ast.Expr, id string) bool {
-	for _, e := range all {
-		if AlwaysReads(e, id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(e ast.Expr) bool { return AlwaysReads(e, id) })
 }
 
 // evaluated lists the operands that a call needs in any case.

@@ -72,19 +72,19 @@ func target() Fields {
 
 // openSelector is a label selector that may have expressions, or be one.
 func openSelector() Type {
-	return or(mapping(OpenSelector()), Type{Expressions: Required, Gives: "map"})
+	return or(mapping(openSelectorFields()), Type{Expressions: Required, Gives: "map"})
 }
 
-// OpenSelector has the fields of a label selector that may have expressions.
-func OpenSelector() Fields {
+// openSelectorFields are those of a label selector that may have expressions.
+func openSelectorFields() Fields {
 	all := Selector()
 	all.Field("matchLabels").Type = or(Type{Form: Texts, Expressions: Allowed}, Type{Expressions: Required, Gives: "map"})
-	all.Field("matchExpressions").Type = or(list(or(mapping(OpenRequirement()), Type{Expressions: Required, Gives: "map"})), Type{Expressions: Required, Gives: "list"})
+	all.Field("matchExpressions").Type = or(list(or(mapping(openRequirementFields()), Type{Expressions: Required, Gives: "map"})), Type{Expressions: Required, Gives: "list"})
 	return all
 }
 
-// OpenRequirement has the fields of an item of matchExpressions that may have expressions.
-func OpenRequirement() Fields {
+// openRequirementFields are those of an item of matchExpressions that may have expressions.
+func openRequirementFields() Fields {
 	all := Requirement()
 	all.Field("key").Type = textOrExpression()
 	all.Field("operator").Type.Expressions = Allowed

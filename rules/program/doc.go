@@ -20,8 +20,11 @@
 //
 // program.go is the compiled rule. evaluation.go is the order of things, and scope.go what
 // names mean. render.go renders a child, items.go those of a forEach, and decide.go says what
-// is done with what was rendered. Whatever depends on now is noted by run.Clock, so that
-// [Outcome].WakeAt says when the rule must be evaluated again.
+// is done with what was rendered: createWhen, updateWhen, recreateWhen, deletionPolicy. lookups.go
+// reads the cluster, missing.go is about kinds that it does not have, and ready.go says when a
+// node is ready. patches.go, status.go and finalize.go come after all children. scopes.go is for
+// those who ask afterwards how it came out so. Whatever depends on now is noted by run.Clock, so
+// that [Outcome].WakeAt says when the rule must be evaluated again.
 //
 // What needs nothing of an evaluation is in rooms of its own:
 //

@@ -12,7 +12,8 @@ import (
 // it only.
 func (e *Evaluation) keepGenerated(child *Child, it *item, object, live *unstructured.Unstructured) *template.Problem {
 	if rendered.ReadsAnother(child.Generated, object, live) {
-		it.scope.own, it.scope.locals = &ownObject{child: child.ID, object: live.Object}, newMemos(&child.Body)
+		it.scope = *e.scopeOf(&child.Body, it.scope.items, int(it.scope.index))
+		it.scope.own = &ownObject{child: child.ID, object: live.Object}
 		again, p := e.renderObject(child, &it.scope)
 		if p != nil {
 			return p

@@ -38,7 +38,7 @@ func (e *Evaluation) renderItems(i int) {
 			e.stop(i, p)
 			return
 		}
-		it := item{scope: scope{ev: e, body: &child.Body, items: t, index: int32(at), locals: newMemos(&child.Body)}} //nolint:gosec // maxItems is far less.
+		it := item{scope: *e.scopeOf(&child.Body, t, at)}
 		switch p := e.renderPaired(i, &it); {
 		case p != nil && it.awaits:
 			n.note(it.scope.index, p)

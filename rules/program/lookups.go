@@ -70,7 +70,7 @@ func (e *Evaluation) lookUp(l *Lookup) memo {
 	if len(l.ForEach) > 0 {
 		return e.lookUpItems(l)
 	}
-	found := e.lookUpOne(l, &scope{ev: e, body: &l.Body, locals: newMemos(&l.Body)})
+	found := e.lookUpOne(l, e.scopeOf(&l.Body, nil, 0))
 	switch {
 	case found.problem != nil:
 		return memo{done: true, problem: found.problem}
@@ -104,11 +104,11 @@ func (e *Evaluation) lookUpItems(l *Lookup) memo {
 	}
 	var objects []*unstructured.Unstructured
 	var first *template.Problem
-	for _, t := range tuples {
+	for at, t := range tuples {
 		if p := e.session.Overdue(); p != nil {
 			return memo{done: true, problem: template.Failure("%s.%s %s", flow.RootLookups, l.ID, p.Message)}
 		}
-		one := e.lookUpOne(l, &scope{ev: e, body: &l.Body, items: t, locals: newMemos(&l.Body)})
+		one := e.lookUpOne(l, e.scopeOf(&l.Body, t, at))
 		if one.problem.Outweighs(first) {
 			first = one.problem
 		}

@@ -34,9 +34,8 @@ func (e *Evaluation) renderPatch(patch *Patch) PatchOutcome {
 		if p != nil {
 			out.Unknown = true
 		} else {
-			s := scope{ev: e, body: &patch.Body, items: t, index: int32(at), locals: newMemos(&patch.Body)} //nolint:gosec // As in renderItems.
 			var set, known bool
-			if set, known, p = e.contribute(patch, &s, &out); !set && p == nil {
+			if set, known, p = e.contribute(patch, e.scopeOf(&patch.Body, t, at), &out); !set && p == nil {
 				skipped++
 			}
 			out.Unknown = out.Unknown || !known

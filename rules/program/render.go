@@ -19,7 +19,7 @@ func (e *Evaluation) renderNode(i int) {
 		e.renderItems(i)
 		return
 	}
-	it := item{scope: scope{ev: e, body: &child.Body, locals: newMemos(&child.Body)}}
+	it := item{scope: *e.scopeOf(&child.Body, nil, 0)}
 	p := n.awaits
 	if p == nil {
 		p = e.renderItem(child, &it)
@@ -45,13 +45,6 @@ func (e *Evaluation) renderNode(i int) {
 	}
 	n.items = []item{it}
 	e.rendersAll(i)
-}
-
-func newMemos(b *Body) []memo {
-	if len(b.Variables) == 0 {
-		return nil
-	}
-	return make([]memo, len(b.Variables))
 }
 
 // claim keeps two children from rendering one object.

@@ -42,6 +42,15 @@ type scope struct {
 	clock *run.Clock
 }
 
+// scopeOf is the scope of one item of a body; a body without a forEach has one, with nothing in it.
+func (e *Evaluation) scopeOf(b *Body, items []ref.Val, index int) *scope {
+	s := &scope{ev: e, body: b, items: items, index: int32(index)} //nolint:gosec // There are not more items than Limits.Children.
+	if len(b.Variables) > 0 {
+		s.locals = make([]memo, len(b.Variables))
+	}
+	return s
+}
+
 // time is the clock that expressions see.
 func (s *scope) time() *run.Clock {
 	if s.clock != nil {

@@ -62,7 +62,7 @@ func (e *Evaluation) NodeScope(node string, index int) (template.Scope, *templat
 		return nil, template.Failure("there is no child called %q", node)
 	}
 	child := e.prog.Children[i]
-	own := &scope{ev: e, body: &child.Body, locals: newMemos(&child.Body)}
+	own := e.scopeOf(&child.Body, nil, 0)
 	if child.IsList {
 		tuples, p := e.itemsOf(i)
 		if p != nil {
@@ -71,7 +71,7 @@ func (e *Evaluation) NodeScope(node string, index int) (template.Scope, *templat
 		if index < 0 || index >= len(tuples) {
 			return nil, template.Failure("%s has %d items, and the first is 0", node, len(tuples))
 		}
-		own.items, own.index = tuples[index], int32(index) //nolint:gosec // As in renderItems.
+		own = e.scopeOf(&child.Body, tuples[index], index)
 	}
 	for _, it := range e.nodes[i].items {
 		if it.scope.index == own.index && it.live != nil {
@@ -97,7 +97,7 @@ func (e *Evaluation) PatchedItems(patch *Patch) []PatchedItem {
 	}
 	var items []PatchedItem
 	for at, t := range tuples {
-		s := &scope{ev: e, body: &patch.Body, items: t, index: int32(at), locals: newMemos(&patch.Body)} //nolint:gosec // As in renderItems.
+		s := e.scopeOf(&patch.Body, t, at)
 		var out PatchOutcome
 		if _, _, p := e.contribute(patch, s, &out); p != nil {
 			continue

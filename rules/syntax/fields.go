@@ -8,9 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/scanner"
@@ -315,57 +312,4 @@ func expressionHint(n *yamltree.Node) string {
 		return fmt.Sprintf("write ${%s}", s)
 	}
 	return ""
-}
-
-// selector decodes a label selector. An empty one selects all.
-func (d *decoder) selector(n *yamltree.Node, path string) labels.Selector {
-	var spec metav1.LabelSelector
-	before := len(d.findings)
-	d.object(n, path, language.Selector(), decoders{
-		"matchLabels": func(n *yamltree.Node) {
-			spec.MatchLabels = d.stringMap(n, path+".matchLabels")
-			d.noExpressions(n, path+".matchLabels")
-		},
-		"matchExpressions": func(n *yamltree.Node) {
-			for i, item := range d.list(n, path+".matchExpressions") {
-				spec.MatchExpressions = append(spec.MatchExpressions, d.requirement(item, fmt.Sprintf("%s.matchExpressions[%d]", path, i)))
-			}
-		},
-	})
-	if len(d.findings) > before {
-		return nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(&spec)
-	if err != nil {
-		d.report(n, diagnostic.CodeSelector, "%s: %s", path, err.Error())
-		return nil
-	}
-	return selector
-}
-
-func (d *decoder) requirement(n *yamltree.Node, path string) metav1.LabelSelectorRequirement {
-	var r metav1.LabelSelectorRequirement
-	d.object(n, path, language.Requirement(), decoders{
-		"key": func(n *yamltree.Node) { r.Key, _ = d.plainString(n, path+".key") },
-		"operator": func(n *yamltree.Node) {
-			op, _ := d.plainString(n, path+".operator")
-			r.Operator = metav1.LabelSelectorOperator(op)
-		},
-		"values": func(n *yamltree.Node) {
-			for i, item := range d.list(n, path+".values") {
-				v, _ := d.plainString(item, fmt.Sprintf("%s.values[%d]", path, i))
-				r.Values = append(r.Values, v)
-			}
-		},
-	})
-	return r
-}
-
-// noExpressions reports the expressions in a mapping of strings.
-func (d *decoder) noExpressions(n *yamltree.Node, path string) {
-	for _, f := range n.Fields {
-		if IsExpressionText(f.Value) {
-			d.report(f.Value, diagnostic.CodeStrayExpression, "%s.%s cannot contain an expression", path, f.Name)
-		}
-	}
 }

@@ -156,62 +156,6 @@ func (d *decoder) lookupSelector(n *yamltree.Node, path string, l *Lookup) {
 		}
 	default:
 		l.Selector = n
-		d.object(n, path, language.OpenSelector(), decoders{
-			"matchLabels": func(n *yamltree.Node) { d.openMapping(n, path+".matchLabels") },
-			"matchExpressions": func(n *yamltree.Node) {
-				if IsExpressionText(n) {
-					return
-				}
-				for i, item := range d.list(n, path+".matchExpressions") {
-					d.openRequirement(item, fmt.Sprintf("%s.matchExpressions[%d]", path, i))
-				}
-			},
-		})
+		(&selectorDecoder{decoder: d, open: true}).fields(n, path)
 	}
-}
-
-// openMapping checks a mapping of strings, or an expression that gives one.
-func (d *decoder) openMapping(n *yamltree.Node, path string) {
-	if IsExpressionText(n) {
-		return
-	}
-	if n.Kind != yamltree.Mapping {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.What())
-		return
-	}
-	for _, f := range n.Fields {
-		d.openText(f.Value, path+"."+f.Name)
-	}
-}
-
-// openText checks a string, with expressions or without.
-func (d *decoder) openText(n *yamltree.Node, path string) {
-	if _, ok := n.Text(); !ok {
-		SuggestQuotes(d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()), n)
-	}
-}
-
-func (d *decoder) openRequirement(n *yamltree.Node, path string) {
-	if IsExpressionText(n) {
-		return
-	}
-	operators := language.OpenRequirement().Words("operator")
-	d.object(n, path, language.OpenRequirement(), decoders{
-		"key": func(n *yamltree.Node) { d.openText(n, path+".key") },
-		"operator": func(n *yamltree.Node) {
-			d.openText(n, path+".operator")
-			if s, ok := n.Text(); ok && !scanner.HasExpression(s) && !slices.Contains(operators, s) {
-				d.report(n, diagnostic.CodeSelector, "%s.operator: %q is not an operator of a selector", path, s).
-					Suggest(s, operators)
-			}
-		},
-		"values": func(n *yamltree.Node) {
-			if IsExpressionText(n) {
-				return
-			}
-			for i, item := range d.list(n, path+".values") {
-				d.openText(item, fmt.Sprintf("%s.values[%d]", path, i))
-			}
-		},
-	})
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
@@ -15,6 +16,14 @@ type Operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
+}
+
+// ExactlyThis begins a patch that the API server refuses unless the object is this one, in this version.
+func ExactlyThis(obj *unstructured.Unstructured) []Operation {
+	return []Operation{
+		{Op: "replace", Path: "/metadata/uid", Value: obj.GetUID()},
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()},
+	}
 }
 
 // StepInto is the value that one element of a path leads to, and how a JSON pointer says it.

@@ -57,7 +57,7 @@ func (d *Desired) RestoresController(live *unstructured.Unstructured) bool {
 	if wanted == nil || live == nil {
 		return false
 	}
-	return !mark.Refers(live, wanted)
+	return !mark.RefersTo(live, wanted.UID)
 }
 
 // LosesController reports whether an object was seen with the ownerReference that the child wants, and has lost it since.

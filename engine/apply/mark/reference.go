@@ -52,11 +52,6 @@ func WithoutReference(obj *unstructured.Unstructured, uid types.UID) []any {
 	})
 }
 
-// Refers reports whether obj has an ownerReference to the object that wanted refers to.
-func Refers(obj *unstructured.Unstructured, wanted *metav1.OwnerReference) bool {
-	return RefersTo(obj, wanted.UID)
-}
-
 // RefersTo reports whether obj has an ownerReference to the object with that UID.
 func RefersTo(obj *unstructured.Unstructured, uid types.UID) bool {
 	return slices.ContainsFunc(obj.GetOwnerReferences(), func(have metav1.OwnerReference) bool { return have.UID == uid })

@@ -8,5 +8,5 @@
 // Each patch has a field manager of its own, and is in place while its entry in managedFields holds what it sets (known.go). Before
 // a field is taken from another manager, its value is recorded in the object (previous.go). Once the patch no longer sets the field,
 // the value is restored, and owned by that manager again (restore.go). sharedlist.go is about lists that are joined item by item, the
-// imagePullSecrets of a ServiceAccount; reserved.go about objects that no rule may write.
+// imagePullSecrets of a ServiceAccount.
 package patchwriter

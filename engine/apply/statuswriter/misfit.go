@@ -94,10 +94,7 @@ func (w *Writer) removeMisfits(ctx context.Context, s Status) (*unstructured.Uns
 		return nil, nil
 	}
 	ref := mark.RefOf(s.Object)
-	operations := []fieldset.Operation{
-		{Op: "replace", Path: "/metadata/uid", Value: s.Object.GetUID()},
-		{Op: "replace", Path: "/metadata/resourceVersion", Value: s.Object.GetResourceVersion()},
-	}
+	operations := fieldset.ExactlyThis(s.Object)
 	for _, path := range misfits {
 		var pointer strings.Builder
 		for _, step := range path {

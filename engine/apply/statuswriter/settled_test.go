@@ -1,7 +1,11 @@
 package statuswriter
 
 import (
+	"context"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"kanon.dev/kanon/engine/apply/applytest"
 	"kanon.dev/kanon/engine/apply/server"
@@ -18,7 +22,7 @@ func TestSettledStatus(t *testing.T) {
 		return Status{Object: live, Manager: manager, Content: map[string]any{"url": "here"}}
 	}
 	const held = `{"f:status": {"f:url": {}}}`
-	w := New(server.New(nil, &applytest.FakeSchemas{Known: applytest.Converter(t, applytest.Schemas)}, nil))
+	w := New(server.New(nil, fakeSchemas{applytest.Converter(t, applytest.Schemas)}, nil))
 	inSync := func(s Status) bool {
 		t.Helper()
 		is, err := w.inSync(t.Context(), s)
@@ -61,7 +65,7 @@ func TestSettledStatus(t *testing.T) {
 			t.Errorf("%s: what was in sync is not any more", name)
 		}
 	}
-	w.server = server.New(nil, &applytest.FakeSchemas{Known: applytest.Converter(t, applytest.Schemas)}, nil)
+	w.server = server.New(nil, fakeSchemas{applytest.Converter(t, applytest.Schemas)}, nil)
 	if kind, err = w.server.Kind(t.Context(), said("here", held).Object.GroupVersionKind()); err != nil {
 		t.Fatal(err)
 	}
@@ -69,3 +73,12 @@ func TestSettledStatus(t *testing.T) {
 		t.Error("a verdict counts for another schema")
 	}
 }
+
+// fakeSchemas has one converter for all kinds.
+type fakeSchemas struct{ known managedfields.TypeConverter }
+
+func (f fakeSchemas) Converter(context.Context, schema.GroupVersionKind) (managedfields.TypeConverter, error) {
+	return f.known, nil
+}
+
+func (fakeSchemas) Recheck(context.Context, schema.GroupVersion) (bool, error) { return false, nil }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 func nameFunctions() []*Function {
@@ -82,19 +83,8 @@ func dnsName(args []ref.Val) ref.Val {
 	return types.String(readable + nameMark + hashOf(parts))
 }
 
-// isLabel reports whether a text is a DNS-1123 label: letters a to z, digits and
-// dashes, no dash at either end.
-func isLabel(s string) bool {
-	if s == "" || len(s) > maxLabel || s[0] == '-' || s[len(s)-1] == '-' {
-		return false
-	}
-	for i := range len(s) {
-		if !isLabelByte(s[i]) && s[i] != '-' {
-			return false
-		}
-	}
-	return true
-}
+// isLabel reports whether a text is a DNS-1123 label.
+func isLabel(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }
 
 func isLabelByte(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 

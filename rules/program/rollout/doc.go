@@ -10,6 +10,6 @@
 //	}, rollout.Gap{})
 //	// decision.Steps is {Hold, Proceed}: items are updated from the last to the first
 //
-// Creations and updates are decided apart. With Ordered, an item is created when all before it are ready (order.go). Updates
+// Creations and updates are decided apart. With Ordered, an item is created when all before it are ready (rollout.go). Updates
 // go from the last item to the first, as long as fewer than MaxUnavailable items are not ready (update.go).
 package rollout
