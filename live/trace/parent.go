@@ -30,6 +30,9 @@ func (n *Node) settle(parent *unstructured.Unstructured, rules []Rule, branches 
 	reported, notes := reportedState(parent, rules)
 	switch {
 	case terminating:
+	case reported == "" && !slices.ContainsFunc(rules, func(r Rule) bool { return r.Program != nil }):
+		n.judge(parent, false) // what its rules say of it is not known
+		n.State = worse(n.State, computed)
 	case reported == "":
 		n.State = computed
 	case reported == Ready && !computed.IsGood():

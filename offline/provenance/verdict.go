@@ -125,6 +125,8 @@ func decideUnrendered(f facts) (State, string) {
 		return Withdrawn, "no rule renders it any more: Kanon removes it at the next reconcile"
 	case written:
 		return Unmanaged, setAtCreation
+	case own >= 0 && f.writing == nil: // a rule in a file may, or one that is gone
+		return Unmanaged, "no rule that is known here writes it; " + whose(f.owners)
 	default:
 		return Unmanaged, "no rule writes it; " + whose(f.owners)
 	}
