@@ -237,6 +237,7 @@ func TestChartRefusesBadValues(t *testing.T) {
 	}
 	for value, want := range map[string]string{
 		`rbac.profile="root"`:                     "at '/rbac/profile': value must be one of 'exact', 'aggregated', 'admin'",
+		`tenantRules=true,rbac.profile="admin"`:   "'not' failed",
 		`replicas="two"`:                          "at '/replicas': got string, want integer",
 		`replicas=-1`:                             "at '/replicas': minimum",
 		`replica=3`:                               "additional properties 'replica' not allowed",

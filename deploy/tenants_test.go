@@ -86,6 +86,10 @@ func TestTenants(t *testing.T) {
 	}
 	denied("alice may not create rules.kanon.dev in namespace team-a", "create", "--as", "alice", "-n", "team-a", "-f", "-")
 	denied("only Kanon writes it", "create", "configmap", "kanon-state-mine", "--as", "alice", "-n", namespace)
+	const generated = "{apiVersion: v1, kind: ConfigMap, metadata: {generateName: kanon-state-}}"
+	if output, err := kubectlWith(t, plane, generated, "create", "--as", "alice", "-n", namespace, "-f", "-"); err == nil || !strings.Contains(output, "only Kanon writes it") {
+		t.Errorf("a record with a generated name is answered with (%v) %s", err, output)
+	}
 	if output, err := kubectlWith(t, plane, "", "create", "configmap", "harmless", "--as", "alice", "-n", namespace); err != nil {
 		t.Errorf("a ConfigMap that is neither was refused: %s", output)
 	}
