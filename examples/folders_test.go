@@ -5,16 +5,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/internal/scenariotest"
 	"kanon.dev/kanon/offline/graph"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Each folder has the same files, a README.md with the graph of its rule, and a line in the index.
+// Each folder has the same files, a README.md with the graph of its rule, a scenario to the end of its parent, and a line in the index.
 func TestFolders(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	if err != nil {
@@ -40,6 +45,7 @@ func TestFolders(t *testing.T) {
 				t.Error(f)
 			}
 			checkGraph(t, dir, checked.Decoded)
+			checkDeletion(t, dir, checked.Programs)
 		})
 	}
 }
@@ -72,6 +78,28 @@ func checkGraph(t *testing.T, dir string, decoded []*syntax.Rule) {
 		t.Errorf("%s does not end with%sand what kanon explain -o mermaid prints; run go test ./examples -run TestFolders -update (-want +got):\n%s",
 			path, heading, diff)
 	}
+}
+
+// checkDeletion holds that an example's scenario goes on to the end of a parent, which a step deletes or awaits to be gone.
+func checkDeletion(t *testing.T, dir string, programs []*program.Program) {
+	t.Helper()
+	scenario, err := scenariotest.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range scenario.Steps {
+		ended, err := scenario.Objects(slices.Concat(step.Delete, step.Gone), metav1.NamespaceDefault)
+		if err != nil {
+			t.Fatal(err)
+		}
+		endsParent := slices.ContainsFunc(ended, func(object *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(programs, func(p *program.Program) bool { return p.Parent.GVK == object.GroupVersionKind() })
+		})
+		if endsParent && len(step.Gone) > 0 {
+			return
+		}
+	}
+	t.Errorf("no step of %s deletes the parent and awaits under gone what goes with it", filepath.Join(dir, scenariotest.File))
 }
 
 func readFile(t *testing.T, path string) string {
