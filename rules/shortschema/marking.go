@@ -38,8 +38,11 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 		}
 		found := r.report(at, diagnostic.CodeShortMarker, "%s is for %s, and this is %s", m.name, strings.Join(words, " or "), f.base)
 		found.Length = r.source.Span(n, m.at, len(m.name))
-		if f.base == raw {
+		switch {
+		case f.base == raw:
 			found.WithHint("write it below openAPI")
+		case f.base == boolean && m.name == "enum":
+			found.WithHint("write {openAPI: {type: boolean, enum: [true]}}")
 		}
 		return
 	}

@@ -322,6 +322,7 @@ func TestMistakes(t *testing.T) {
 		"immutable OpenAPI":    {"f | immutable: {openAPI: {x-kubernetes-preserve-unknown-fields: true}}", `immutable is not for any value, which the API server cannot compare`},
 		"single quotes":        {"f: string | default='a b' required", `2:23: error: single quotes would be a part of the value 'a b'; write default="a b" [KN0802]`},
 		"blanks around =":      {"f: string | minLength = 3", `2:24: error: no blank stands before the = of minLength [KN0802]`},
+		"enum of booleans":     {"f: boolean | enum=true", `enum is for a string or a number, and this is a boolean; write {openAPI: {type: boolean, enum: [true]}} [KN0802]`},
 		"an empty name":        {"'': string", `2:3: error: a field has an empty name [KN0801]`},
 		"given twice":          {"f: string | required minLength=1 | required", `2:38: error: required is given twice; remove one of them [KN0802]`},
 		"twice behind a name":  {"f | required required: {a: string}", `2:16: error: required is given twice`},
