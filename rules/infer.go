@@ -65,6 +65,14 @@ func (s writtenStatus) IsWrong(n *yamltree.Node) bool {
 	return scanner.HasExpression(text) && (!compiled || result.wrong)
 }
 
+// Hint is what to write in place of an expression whose values JSON does not have.
+func (s writtenStatus) Hint(n *yamltree.Node) string {
+	if x := s.results[n].x; x != nil {
+		return x.UntypedHint()
+	}
+	return ""
+}
+
 // Reads reports whether the expression of a scalar reads a path of the parent's status.
 func (s writtenStatus) Reads(n *yamltree.Node, path []string) bool {
 	own := regexp.QuoteMeta(flow.RootParent + ".status." + strings.Join(path, "."))

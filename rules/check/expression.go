@@ -217,7 +217,7 @@ func (c *checker) field(s flow.Step, of operand) Type {
 	switch typ := of.CEL(); {
 	case hasAnyFields(typ):
 		return Type{}
-	case typ.Kind() == types.StructKind:
+	case kindOf(typ) == types.StructKind:
 		object := c.Table.schemaOf(of.Type)
 		below, ok := object.At(s.Name)
 		if !ok {

@@ -57,16 +57,21 @@ func (t *Table) misfit(v Type, s *openapi.Schema, depth int) *Misfit {
 		return t.misfit(t.Element(v), s.Items, depth+1).within("a mapping", "write %s.transformMap(k, v, ")
 	case typ.Kind() == types.MapKind && isMapping:
 		return nil // its keys are not known
-	case typ.Kind() == types.StructKind && isMapping:
+	case kindOf(typ) == types.StructKind && isMapping:
 		return t.objectMisfit(t.schemaOf(v), s, depth)
-	case typ.Kind() == types.StructKind:
+	case kindOf(typ) == types.StructKind:
 		return &Misfit{Want: Wants(s), Got: "a mapping"}
 	case typ.Kind() == types.ListKind || typ.Kind() == types.MapKind:
 		return &Misfit{Want: Wants(s), Got: v.String()}
 	default:
-		convert, fits := Fitting(typ.Kind(), s)
+		convert, fits := Fitting(kindOf(typ), s)
 		if fits {
 			return nil
+		}
+		if hasNoString(typ) {
+			if convert = ""; s.Type == openapi.String || s.Type == openapi.IntOrString {
+				convert = v.UntypedHint()
+			}
 		}
 		return &Misfit{Want: Wants(s), Got: v.String(), Convert: convert}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/types"
 
@@ -37,8 +38,17 @@ func (t Type) CEL() *types.Type {
 	return t.cel
 }
 
-// Kind is the kind of the type in CEL.
-func (t Type) Kind() types.Kind { return t.CEL().Kind() }
+// Kind is the kind of the type in CEL; see kindOf.
+func (t Type) Kind() types.Kind { return kindOf(t.CEL()) }
+
+// kindOf is the kind of a type in CEL, but opaque of a value of Kubernetes' functions, such as quantity(…): their library declares that as
+// an object, and it has no fields.
+func kindOf(t *types.Type) types.Kind {
+	if t.Kind() == types.StructKind && strings.HasPrefix(t.TypeName(), "kubernetes.") {
+		return types.OpaqueKind
+	}
+	return t.Kind()
+}
 
 // IsKnown reports whether something is known of the value.
 func (t Type) IsKnown() bool { return t.Kind() != types.DynKind }

@@ -14,7 +14,7 @@ import (
 func (t Type) String() string { return typeWords(t.CEL()) }
 
 func typeWords(t *types.Type) string {
-	switch t.Kind() {
+	switch kindOf(t) {
 	case types.IntKind, types.UintKind:
 		return "an int"
 	case types.DoubleKind, types.StringKind, types.BoolKind, types.ListKind, types.MapKind:
@@ -98,13 +98,35 @@ func (t Type) TextHint() (noText, hint string) {
 		hint = "write toJson(…)"
 	case types.NullTypeKind:
 	case types.BytesKind, types.OpaqueKind:
-		if hint = "write string(…)"; IsOptional(t.CEL()) {
+		switch {
+		case IsOptional(t.CEL()):
 			hint = "give it a default with orValue(…)"
+		case hasNoString(t.CEL()):
+			hint = t.UntypedHint()
+		default:
+			hint = "write string(…)"
 		}
 	default:
 		return "", ""
 	}
 	return t.String(), hint
+}
+
+// hasNoString reports whether string() takes no value of a type of Kubernetes' functions, and only the text that it was read from tells it.
+func hasNoString(t *types.Type) bool {
+	return t.Kind() == types.StructKind && kindOf(t) == types.OpaqueKind
+}
+
+// UntypedHint is what a field takes instead of a value that JSON does not have; empty: it may have it.
+func (t Type) UntypedHint() string {
+	switch {
+	case hasNoString(t.CEL()):
+		_, name, _ := strings.Cut(t.CEL().TypeName(), ".")
+		return "leave out " + strings.ToLower(name) + "(…): a field takes the text that it reads"
+	case t.Kind() == types.OpaqueKind && !IsOptional(t.CEL()):
+		return "write string(…)"
+	}
+	return ""
 }
 
 // BoolHint is how to ask of the value what an author wants to know who takes it for true or

@@ -30,6 +30,8 @@ type Status interface {
 	Schema(n *yamltree.Node) *openapi.Schema
 	// IsWrong reports whether a part has an expression that does not compile.
 	IsWrong(n *yamltree.Node) bool
+	// Hint is what to write in place of an expression whose values JSON does not have; empty: it may have them.
+	Hint(n *yamltree.Node) string
 	// Reads reports whether the expression of a scalar reads a path of the parent's status.
 	Reads(n *yamltree.Node, path []string) bool
 }
@@ -182,7 +184,10 @@ func (i *inference) finish(status Status) {
 		reported[n] = true
 		field := strings.Join(append([]string{"status"}, path...), ".")
 		f := list.Report(i.rule.Source.At(n), diagnostic.CodeStatusType, "the type of %s cannot be inferred", field)
+		hint := status.Hint(n)
 		switch {
+		case hint != "":
+			f.WithHint("%s", hint)
 		case len(path) == 0:
 			f.WithHint("write a mapping of fields, or type them in spec.parent.schema.status")
 		case status.Reads(n, path):

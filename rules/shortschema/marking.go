@@ -32,15 +32,7 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 		return
 	}
 	if len(known.of) > 0 && !slices.Contains(known.of, f.base) {
-		words := make([]string, len(known.of))
-		for i, of := range known.of {
-			words[i] = of.String()
-		}
-		found := r.report(at, diagnostic.CodeShortMarker, "%s is for %s, and this is %s", m.name, strings.Join(words, " or "), f.base)
-		found.Length = r.source.Span(n, m.at, len(m.name))
-		if f.base == raw {
-			found.WithHint("write it below openAPI")
-		}
+		r.reportUnfit(n, f, m, known)
 		return
 	}
 	switch {
@@ -79,6 +71,22 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 			start++
 		}
 		r.MarkText(n, start, append(slices.Clone(path), "x-kubernetes-validations", strconv.Itoa(len(rules)-1), "rule")...)
+	}
+}
+
+// reportUnfit reports a marker that is not for the type of the field.
+func (r *Reader) reportUnfit(n *yamltree.Node, f *made, m marker, known *Marker) {
+	words := make([]string, len(known.of))
+	for i, of := range known.of {
+		words[i] = of.String()
+	}
+	found := r.report(r.source.Within(n, m.at), diagnostic.CodeShortMarker, "%s is for %s, and this is %s", m.name, strings.Join(words, " or "), f.base)
+	found.Length = r.source.Span(n, m.at, len(m.name))
+	switch {
+	case f.base == raw:
+		found.WithHint("write it below openAPI")
+	case f.base == boolean && m.name == "enum":
+		found.WithHint("write {openAPI: {type: boolean, enum: [true]}}")
 	}
 }
 

@@ -39,6 +39,10 @@ func (r *Reader) named(n *yamltree.Node) []named {
 				continue
 			}
 		}
+		if field.name == "" {
+			r.report(r.source.At(f.Key), diagnostic.CodeShortType, "a field has an empty name")
+			continue
+		}
 		if slices.ContainsFunc(fields, func(other named) bool { return other.name == field.name }) {
 			r.report(r.source.At(f.Key), diagnostic.CodeShortType, "there are two fields %s", field.name).WithHint("remove one of them")
 			continue

@@ -61,6 +61,9 @@ func (s *scanner) marker() marker {
 	m.name = s.text[s.at : s.at+end]
 	if s.at += end; s.at == len(s.text) || s.text[s.at] != '=' {
 		m.valueAt = s.at
+		if rest := strings.TrimLeft(s.text[s.at:], " \t\r\n"); strings.HasPrefix(rest, "=") {
+			s.broken, s.brokenAt = "no blank stands before the = of "+m.name, s.at
+		}
 		return m
 	}
 	s.at++

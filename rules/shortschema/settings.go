@@ -81,6 +81,8 @@ func (f *made) enumValues(value string) (values []any, err error) {
 		switch n, isNumber := numberOf(one); {
 		case one == "":
 			return nil, fmt.Errorf("enum has an empty value: %s", value)
+		case f.schema["x-kubernetes-int-or-string"] == true && isWhole(n):
+			values = append(values, n)
 		case f.base == text:
 			values = append(values, one)
 		case !isNumber:
@@ -90,6 +92,12 @@ func (f *made) enumValues(value string) (values []any, err error) {
 		}
 	}
 	return values, nil
+}
+
+// isWhole reports whether a number was read as a whole one.
+func isWhole(n any) bool {
+	_, ok := n.(int64)
+	return ok
 }
 
 func (f *made) enumList(value string) (values []any, err error) {

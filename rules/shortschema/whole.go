@@ -30,7 +30,9 @@ func (r *Reader) checkWhole(f *made, at diagnostic.Position) {
 			r.reportOnce(f.marked[exclusive], "%s is about %s, which is missing", exclusive, bound).WithHint("write %s=0 before it", bound)
 		}
 	}
-	r.checkValues(f)
+	if r.checkNumbers(f) {
+		r.checkValues(f)
+	}
 }
 
 // checkBounds reports bounds between which no value is.

@@ -142,7 +142,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 	case check.Findings.HasErrors():
 		return exit.ErrFindings
 	case len(check.Programs) == 0:
-		return fmt.Errorf("there are no rules in %s", strings.Join(ruleFiles, ", "))
+		return rulefiles.NoRules(strings.Join(ruleFiles, ", "), ruleTexts)
 	}
 	known, err := definitions.NewKinds(check.CRDs)
 	if err != nil {

@@ -174,7 +174,7 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if check.Rules == 0 && len(check.Findings) == 0 {
-		return fmt.Errorf("there are no rules in %s", strings.Join(args, ", "))
+		return rulefiles.NoRules(strings.Join(args, ", "), inputs)
 	}
 	if check.Findings.HasErrors() || o.strict && len(check.Findings) > 0 || different {
 		return exit.ErrFindings

@@ -3,6 +3,7 @@ package rulefiles
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,9 +50,22 @@ func Check(cmd *cobra.Command, where string, files, schemas []manifests.File, ki
 	case checked.Findings.HasErrors():
 		return nil, Refused(cmd, checked.Findings)
 	case len(checked.Programs) == 0:
-		return nil, fmt.Errorf("there are no rules in %s", where)
+		return nil, NoRules(where, files)
 	}
 	return checked, nil
+}
+
+// ofKro is the head of a manifest of kro.
+var ofKro = regexp.MustCompile(`(?m)^apiVersion:\s*["']?kro\.run/`) //nolint:gochecknoglobals // a constant
+
+// NoRules is the error that there are no rules in files, which a message calls where.
+func NoRules(where string, files []manifests.File) error {
+	for _, file := range files {
+		if ofKro.Match(file.Data) {
+			return fmt.Errorf("%s is a ResourceGraphDefinition of kro, and no rule: docs/migrating.md says how to write it as one", file.Name)
+		}
+	}
+	return fmt.Errorf("there are no rules in %s", where)
 }
 
 // Decoded are the rules in a file, for a shell; none if it cannot be read.
