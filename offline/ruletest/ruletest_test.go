@@ -147,6 +147,9 @@ func TestJUnit(t *testing.T) {
 	if err := ruletest.WriteJUnit(&out, results); err != nil {
 		t.Fatal(err)
 	}
+	if strings.Contains(out.String(), `time=""`) {
+		t.Errorf("a time is no number:\n%s", &out)
+	}
 	var report struct {
 		Suites []struct {
 			Tests    int `xml:"tests,attr"`
