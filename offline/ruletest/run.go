@@ -112,9 +112,8 @@ func Run(ctx context.Context, path string, o Options, coverage *Coverage) *FileR
 		outputs = append(outputs, r.outputs...)
 	}
 	if o.Update && len(outputs) > 0 {
-		result.Updated = len(outputs)
-		if err := f.rewrite(outputs); err != nil {
-			result.Err = err
+		if result.Err = f.rewrite(outputs); result.Err == nil {
+			result.Updated = len(outputs)
 		}
 	}
 	return result
