@@ -25,6 +25,9 @@ const (
 // ErrNoAnswer is the error of a request whose answer takes longer than AnswerLimit.
 var ErrNoAnswer = errors.New("no answer")
 
+// ErrNoVersion is the error of an answer that is no version of Kubernetes, such as the page of a proxy.
+var ErrNoVersion = errors.New("the answer is no version of Kubernetes")
+
 // Server is an API server that may not answer.
 type Server struct {
 	client rest.Interface
@@ -86,7 +89,7 @@ func (s *Server) Version(ctx context.Context) (string, error) {
 	}
 	var info apiversion.Info
 	if err := json.Unmarshal(body, &info); err != nil {
-		return "", fmt.Errorf("read the version that the server tells: %w", err)
+		return "", fmt.Errorf("%w: %w", ErrNoVersion, err)
 	}
 	return info.GitVersion, nil
 }

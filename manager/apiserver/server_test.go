@@ -60,7 +60,7 @@ func TestServerIsAwaited(t *testing.T) {
 		"unauthorized": {"a token may be renewed", status(http.StatusUnauthorized), time.Minute, []string{"does not accept the credentials", "kubernetes=v1.36.3"}},
 		"forbidden":    {"who may not see the version may see enough", status(http.StatusForbidden), time.Minute, []string{"kubernetes=unknown"}},
 		"no answer":    {"a firewall says nothing", silence, 2 * time.Second, []string{"no answer within 2s", "kubernetes=v1.36.3"}},
-		"another one":  {"it is no API server", page, time.Minute, []string{"read the version", "kubernetes=v1.36.3"}},
+		"another one":  {"it is no API server", page, time.Minute, []string{"no version of Kubernetes", "kubernetes=v1.36.3"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

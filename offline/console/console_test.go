@@ -121,6 +121,10 @@ func TestEval(t *testing.T) {
 		`variables.user + "!"`:                            {want: "(hidden)\n# string, which comes from a Secret; cost 1\n"},
 		`{a: "${variables.user}"}`:                        {want: "(hidden)\n# map, which comes from a Secret; cost 1\n"},
 		`lookups.login.metadata.name`:                     {want: "login\n# string; cost 1\n"},
+		`quantity("1Gi")`: {want: `expression:1:1: error: a value of type kubernetes.Quantity cannot be written into an object; make it a string with string(…)
+    1 | quantity("1Gi")
+      | ^~~~~~~~~~~~~~~
+`},
 		`int(variables.user)`: {want: `expression:1:1: error: it fails; why is not shown, because it reads a Secret
     1 | int(variables.user)
       | ^~~~~~~~~~~~~~~~~~~

@@ -234,7 +234,7 @@ func (s *Session) evaluate(asked *rules.Asked) *Result {
 		val, p = render(asked.Template, s.scope)
 		cost = before - budget.Cost
 	}
-	out := &Result{Cost: cost, Type: asked.Type}
+	out := &Result{Cost: cost, Type: strings.TrimPrefix(strings.TrimPrefix(asked.Type, "an "), "a ")} // as typeName has it
 	switch {
 	case p != nil && p.Verdict == template.Fails:
 		out.Fails, out.Hint = p.Message, p.Advice
@@ -296,12 +296,32 @@ func shortName(name string) string {
 	return strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "_type")
 }
 
+// wholeWord is where a text has a word that is no part of a longer one; -1 if nowhere, or if a sentence may begin with the word.
+func wholeWord(text, word string) int {
+	if slices.Contains([]string{"a", "an", "the", "it", "no"}, word) {
+		return -1
+	}
+	isName := func(i int) bool { return i >= 0 && i < len(text) && scanner.IsNameByte(text[i]) }
+	for from := 0; ; {
+		i := strings.Index(text[from:], word)
+		if i < 0 {
+			return -1
+		}
+		i += from
+		end := i + len(word)
+		if !(isName(i-1) && isName(i)) && !(isName(end-1) && isName(end)) {
+			return i
+		}
+		from = i + 1
+	}
+}
+
 // at is a finding about the part of a text that a message begins with, or about all of it.
 func at(text, message string) *diagnostic.Finding {
 	f := &diagnostic.Finding{Severity: diagnostic.SeverityError, Message: message, Text: text}
 	f.File, f.Line, f.Column, f.Length = name, 1, 1, len([]rune(text))
 	words := strings.FieldsFunc(message, func(r rune) bool { return r == ' ' || r == ':' })
-	if i := strings.Index(text, words[0]); i >= 0 && !strings.Contains(text, "\n") {
+	if i := wholeWord(text, words[0]); i >= 0 && !strings.Contains(text, "\n") {
 		f.Column, f.Length = 1+len([]rune(text[:i])), len([]rune(words[0]))
 	}
 	if strings.Contains(text, "\n") {

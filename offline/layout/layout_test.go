@@ -194,3 +194,21 @@ func TestExamples(t *testing.T) {
 		t.Errorf("only %d files were found", found)
 	}
 }
+
+// A rule that is not YAML is one however its kind is written.
+func TestBrokenRules(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"kind: Rule # k\nspec: [\n":       true,
+		"kind: \"Rule\"\nspec: [\n":       true,
+		"kind: Rule\r\nspec: [\r\n":       true,
+		"{kind: Rule, spec: [\n":          true,
+		"{spec: {}, 'kind': 'Rule', [\n":  true,
+		"kind: RuleTest\nspec: [\n":       false,
+		"kind: Pod # kind: Rule\nspec: [": false,
+	} {
+		if _, findings := Text("rule.yaml", []byte(text)); len(findings) > 0 != want {
+			t.Errorf("%q: %v", text, findings)
+		}
+	}
+}

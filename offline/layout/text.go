@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -40,15 +41,11 @@ func Text(name string, data []byte) ([]byte, diagnostic.Findings) {
 	return []byte(out.String()), nil
 }
 
+// ruleKind is the field with the kind of a rule, on a line of its own or in braces.
+var ruleKind = regexp.MustCompile(`(?m)(?:^|[{,])\s*["']?kind["']?\s*:\s*["']?` + language.Kind + `["']?\s*(?:#.*|[,}].*)?$`)
+
 // mentionsRule reports whether a text that is not YAML is meant as a rule.
-func mentionsRule(text string) bool {
-	for line := range strings.Lines(text) {
-		if strings.TrimSpace(line) == "kind: "+language.Kind {
-			return true
-		}
-	}
-	return false
-}
+func mentionsRule(text string) bool { return ruleKind.MatchString(text) }
 
 func isRule(root *yaml.Node) bool {
 	version, kind := value(root, "apiVersion"), value(root, "kind")

@@ -15,12 +15,13 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/program"
 )
 
-// Objects takes Kubernetes objects out of files of YAML or JSON, those in lists too, such as kubectl prints. Errors name the
-// file and the document.
+// Objects takes Kubernetes objects out of files of YAML or JSON, those in lists too, such as kubectl prints. They are as the API server
+// returns them: the stringData of a Secret is in its data. Errors name the file and the document.
 func Objects(files []File) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, in := range files {
@@ -37,6 +38,9 @@ func Objects(files []File) ([]*unstructured.Unstructured, error) {
 				return nil, fmt.Errorf("%s: document %d: %w", in.Name, n, err)
 			}
 		}
+	}
+	for _, object := range objects {
+		object.Object = fieldset.FoldStringData(object)
 	}
 	return objects, nil
 }

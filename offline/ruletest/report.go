@@ -164,7 +164,7 @@ func WriteJUnit(w io.Writer, results []*FileResult) error {
 		if message := r.brokenBy(); message != "" {
 			suite.Tests++
 			suite.Errors++
-			suite.Cases = append(suite.Cases, junitCase{Name: "file", Class: r.Path, File: r.Path, Error: &junitFailure{Message: message, Text: message}})
+			suite.Cases = append(suite.Cases, junitCase{Name: "file", Class: r.Path, File: r.Path, Time: seconds(0), Error: &junitFailure{Message: message, Text: message}})
 		}
 		for _, c := range r.Cases {
 			one := junitCase{Name: c.Name, Class: r.Path, File: r.Path, Time: seconds(c.Duration)}

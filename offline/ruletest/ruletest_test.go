@@ -137,6 +137,24 @@ cases:
 	}
 }
 
+// What cannot be rewritten is not counted.
+func TestUpdateOfFlow(t *testing.T) {
+	t.Parallel()
+	rule, err := filepath.Abs("testdata/failures/rule.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "x_test.yaml")
+	text := "apiVersion: kanon.dev/v1alpha1\nkind: RuleTest\nrule: " + rule +
+		"\nparent: {metadata: {name: p, labels: {a: b}}, data: {a: one}}\ncases: [{name: one, expect: {output: old}}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if result := ruletest.Run(t.Context(), file, ruletest.Options{Update: true}, nil); result.Err == nil || result.Updated != 0 {
+		t.Errorf("%d outputs are rewritten: %v", result.Updated, result.Err)
+	}
+}
+
 func TestJUnit(t *testing.T) {
 	t.Parallel()
 	var results []*ruletest.FileResult
@@ -146,6 +164,9 @@ func TestJUnit(t *testing.T) {
 	var out bytes.Buffer
 	if err := ruletest.WriteJUnit(&out, results); err != nil {
 		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), `time=""`) {
+		t.Errorf("a time is no number:\n%s", &out)
 	}
 	var report struct {
 		Suites []struct {

@@ -112,9 +112,8 @@ func Run(ctx context.Context, path string, o Options, coverage *Coverage) *FileR
 		outputs = append(outputs, r.outputs...)
 	}
 	if o.Update && len(outputs) > 0 {
-		result.Updated = len(outputs)
-		if err := f.rewrite(outputs); err != nil {
-			result.Err = err
+		if result.Err = f.rewrite(outputs); result.Err == nil {
+			result.Updated = len(outputs)
 		}
 	}
 	return result
@@ -172,6 +171,7 @@ func (r *runner) run(ctx context.Context) CaseResult {
 			}
 		}
 	}
+	r.hideSecrets()
 	slices.SortStableFunc(r.failures, func(a, b Failure) int { return cmp.Compare(a.At.Line, b.At.Line) })
 	return CaseResult{Name: r.c.Name, Failures: r.failures, Duration: time.Since(begin)}
 }
@@ -191,6 +191,7 @@ func (r *runner) begin(ctx context.Context) bool {
 	}
 	cluster = append(slices.Clone(r.cluster), cluster...)
 	r.kinds.InDefaultNamespace([]*program.Program{r.program}, append([]*unstructured.Unstructured{parent}, cluster...))
+	r.note(append([]*unstructured.Unstructured{parent}, cluster...)...)
 	r.sim, err = simulation.New(simulation.Options{
 		Program: r.program, Parent: parent, Objects: cluster, Now: r.c.Now,
 		TakesConditions: r.kinds.TakesConditions, HasGeneration: r.kinds.HasGeneration, Schema: r.kinds.Schema, Default: r.definitions.Fill,
@@ -251,7 +252,7 @@ func (r *runner) take(ctx context.Context) bool {
 		return r.fail(r.step.at, "%s", err)
 	}
 	r.before, r.state = r.state, state
-	r.note(state)
+	r.note(objectsOf(state)...)
 	r.coverage.add(state)
 	r.compare(ctx)
 	return true
@@ -267,6 +268,7 @@ func (r *runner) change(ctx context.Context) (refused, err error) {
 		refused = r.sim.SetParent(r.step.Parent)
 	}
 	r.kinds.InDefaultNamespace([]*program.Program{r.program}, objects)
+	r.note(objects...)
 	for _, object := range objects {
 		refused = errors.Join(refused, r.sim.Set(object))
 	}

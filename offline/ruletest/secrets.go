@@ -12,10 +12,18 @@ import (
 	"kanon.dev/kanon/redact"
 )
 
-// note takes in what Secrets hold now. Messages do not show it, wherever it has got to.
-func (r *runner) note(state *simulation.State) {
-	for _, object := range objectsOf(state) {
+// note takes in what Secrets among objects hold. Messages do not show it, wherever it has got to.
+func (r *runner) note(objects ...*unstructured.Unstructured) {
+	for _, object := range objects {
 		r.secrets.Note(object)
+	}
+}
+
+// hideSecrets takes what Secrets held in any of the steps out of the messages of failures: a name may have it, or the answer of the API server.
+func (r *runner) hideSecrets() {
+	text := r.secrets.Masker()
+	for i := range r.failures {
+		r.failures[i].Message = text(r.failures[i].Message)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/offline/textdiff"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // errLayout ends a command whose output has named the files that are not laid out as they should be.
@@ -126,7 +127,7 @@ func (o *fmtOptions) report(cmd *cobra.Command, file manifests.File, laid []byte
 		}
 	}
 	if o.diff {
-		text := textdiff.Unified(file.Name, file.Data, file.Name+" (kanon fmt)", laid)
+		text := textdiff.Unified(file.Name, syntax.Shown(file.Data), file.Name+" (kanon fmt)", syntax.Shown(laid))
 		if terminal.HasColors(out) {
 			text = textdiff.Colored(text)
 		}

@@ -22,6 +22,7 @@ import (
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // validateOptions are the flags of kanon validate.
@@ -210,7 +211,7 @@ func (o *validateOptions) checkAndFix(cmd *cobra.Command, inputs, schemas []mani
 	var text strings.Builder
 	for i, file := range changed {
 		if o.dryRun {
-			text.WriteString(textdiff.Unified(file.Name, was[i], file.Name+" (fixed)", file.Data))
+			text.WriteString(textdiff.Unified(file.Name, syntax.Shown(was[i]), file.Name+" (fixed)", syntax.Shown(file.Data)))
 		} else if err := rewrite(file); err != nil {
 			return nil, false, err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,10 +36,7 @@ type patience struct {
 
 // RoundTrip implements http.RoundTripper.
 func (p *patience) RoundTrip(request *http.Request) (*http.Response, error) {
-	limit := apiserver.AnswerLimit
-	if request.Method != http.MethodGet {
-		limit = writeLimit
-	}
+	limit := limitOf(request)
 	noAnswer := fmt.Errorf("%w within %s; --request-timeout waits longer", apiserver.ErrNoAnswer, limit)
 	if p.hasGivenUp() {
 		return nil, noAnswer
@@ -59,6 +57,17 @@ func (p *patience) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response.Body = &answer{ReadCloser: response.Body, done: func() { cancel(nil) }}
 	return response, nil
+}
+
+// limitOf is how long the answer to a request may take. A review of rights or of a token is created, but the API server answers it without
+// webhooks of admission.
+func limitOf(request *http.Request) time.Duration {
+	path := request.URL.Path
+	isReview := strings.Contains(path, "/apis/authorization.k8s.io/") || strings.Contains(path, "/apis/authentication.k8s.io/")
+	if request.Method == http.MethodGet || isReview {
+		return apiserver.AnswerLimit
+	}
+	return writeLimit
 }
 
 // WrappedRoundTripper lets client-go find the transport below, as its own do.

@@ -37,16 +37,19 @@ func TestPatience(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		method  string
+		path    string
 		takes   time.Duration // of the answer
 		answers bool
 		waited  time.Duration
 		notes   string
 	}{
-		"an answer at once":         {http.MethodGet, 0, true, 0, ""},
-		"a slow answer":             {http.MethodGet, 4 * time.Second, true, 4 * time.Second, "Waiting for the API server at https://it …\n"},
-		"no answer":                 {http.MethodGet, -1, false, 5 * time.Second, "Waiting for the API server at https://it …\n"},
-		"a write that webhooks see": {http.MethodPatch, 30 * time.Second, true, 30 * time.Second, "Waiting for the API server at https://it …\n"},
-		"no answer to a write":      {http.MethodPost, -1, false, 35 * time.Second, "Waiting for the API server at https://it …\n"},
+		"an answer at once":         {http.MethodGet, "/api", 0, true, 0, ""},
+		"a slow answer":             {http.MethodGet, "/api", 4 * time.Second, true, 4 * time.Second, "Waiting for the API server at https://it …\n"},
+		"no answer":                 {http.MethodGet, "/api", -1, false, 5 * time.Second, "Waiting for the API server at https://it …\n"},
+		"a write that webhooks see": {http.MethodPatch, "/api", 30 * time.Second, true, 30 * time.Second, "Waiting for the API server at https://it …\n"},
+		"no answer to a write":      {http.MethodPost, "/api", -1, false, 35 * time.Second, "Waiting for the API server at https://it …\n"},
+		"no answer on rights":       {http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", -1, false, 5 * time.Second, "Waiting for the API server at https://it …\n"},
+		"no answer on who it is":    {http.MethodPost, "/proxy/apis/authentication.k8s.io/v1/selfsubjectreviews", -1, false, 5 * time.Second, "Waiting for the API server at https://it …\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +57,7 @@ func TestPatience(t *testing.T) {
 				var notes strings.Builder
 				p := &patience{next: after(tc.takes), host: "https://it", notes: &notes}
 				begin := time.Now()
-				answered, err := send(t, p, tc.method)
+				answered, err := send(t, p, tc.method, tc.path)
 				if answered != tc.answers || !answered && !errors.Is(err, apiserver.ErrNoAnswer) {
 					t.Errorf("answered: %t, %v", answered, err)
 				}
@@ -77,7 +80,7 @@ func TestPatienceEnds(t *testing.T) {
 		p := &patience{next: after(-1), host: "https://it"}
 		begin := time.Now()
 		for range 3 {
-			if answered, err := send(t, p, http.MethodGet); answered || !errors.Is(err, apiserver.ErrNoAnswer) {
+			if answered, err := send(t, p, http.MethodGet, "/api"); answered || !errors.Is(err, apiserver.ErrNoAnswer) {
 				t.Errorf("answered: %t, %v", answered, err)
 			}
 		}
@@ -86,7 +89,7 @@ func TestPatienceEnds(t *testing.T) {
 		}
 		<-time.After(5 * time.Second)
 		p.next = after(0)
-		if answered, err := send(t, p, http.MethodGet); !answered {
+		if answered, err := send(t, p, http.MethodGet, "/api"); !answered {
 			t.Errorf("the server is not asked again: %v", err)
 		}
 	})
@@ -120,9 +123,9 @@ func TestPatienceWithWatches(t *testing.T) {
 	})
 }
 
-func send(t *testing.T, p *patience, method string) (answered bool, err error) {
+func send(t *testing.T, p *patience, method, path string) (answered bool, err error) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, "https://it/api", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), method, "https://it"+path, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

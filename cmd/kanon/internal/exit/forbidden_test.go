@@ -1,12 +1,16 @@
 package exit
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/manager/apiserver"
 )
 
 func TestMessage(t *testing.T) {
@@ -27,7 +31,18 @@ func TestMessage(t *testing.T) {
 			forbidden("apps", "deployments", `User "jane" cannot patch resource "deployments/status" in API group "apps" at the cluster scope`),
 			ask + "kubectl auth can-i patch deployments.apps --subresource=status -A' tells whether you have it",
 		},
-		"a quota":       {forbidden("", "pods", `exceeded quota: small`), ""},
+		"a quota": {forbidden("", "pods", `exceeded quota: small`), ""},
+		"who it is": {
+			fmt.Errorf("ask: %w", apierrors.NewUnauthorized("no")), "; log in again, or choose another user with --user or --context",
+		},
+		"no API server": {
+			fmt.Errorf("ask: %w", apiserver.ErrNoVersion),
+			"; check that this is the address of the API server, and not of a proxy or a login page",
+		},
+		"a certificate": {
+			fmt.Errorf("ask: %w", &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
+			"; check certificate-authority and server of the cluster in the kubeconfig",
+		},
 		"another error": {errors.New("broken"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,6 +32,8 @@ type diffOptions struct {
 	namespace string
 	selector  string
 	all       bool
+	// everywhere is the default for several parents; who is used to -A may write it.
+	everywhere bool
 	// kanonNamespace is Kanon's own.
 	kanonNamespace string
 	limits         template.Limits
@@ -82,6 +84,10 @@ refuses what it renders.`,
 				return exit.Usagef(cmd, "name a parent, or choose parents with --selector or --all")
 			case len(args) > 2 || len(args) == 2 && selects:
 				return exit.Usagef(cmd, "name one rule and one parent, or choose parents with --selector or --all")
+			case o.everywhere && !selects:
+				return exit.Usagef(cmd, "--all-namespaces goes with --selector or --all")
+			case o.everywhere && o.namespace != "":
+				return exit.Usagef(cmd, "--namespace and --all-namespaces exclude each other")
 			}
 			return nil
 		},
@@ -92,6 +98,7 @@ refuses what it renders.`,
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the parent; default: that of the kubeconfig, with --all and --selector all")
 	flags.StringVarP(&o.selector, "selector", "l", "", "parents with these labels")
 	flags.BoolVar(&o.all, "all", false, "all parents that the rule selects")
+	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "with --all and --selector: parents in all namespaces, which is the default")
 	flags.StringVar(&o.kanonNamespace, "kanon-namespace", engine.DefaultNamespace, "Kanon's own namespace")
 	o.cluster.Add(flags, connection.Group)
 	o.cluster.AddTimeout(flags, connection.Group)
