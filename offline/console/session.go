@@ -309,7 +309,7 @@ func wholeWord(text, word string) int {
 		}
 		i += from
 		end := i + len(word)
-		if !(isName(i-1) && isName(i)) && !(isName(end-1) && isName(end)) {
+		if (!isName(i-1) || !isName(i)) && (!isName(end-1) || !isName(end)) {
 			return i
 		}
 		from = i + 1

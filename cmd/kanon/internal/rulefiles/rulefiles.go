@@ -56,7 +56,7 @@ func Check(cmd *cobra.Command, where string, files, schemas []manifests.File, ki
 }
 
 // ofKro is the head of a manifest of kro.
-var ofKro = regexp.MustCompile(`(?m)^apiVersion:\s*["']?kro\.run/`) //nolint:gochecknoglobals // a constant
+var ofKro = regexp.MustCompile(`(?m)^apiVersion:\s*["']?kro\.run/`)
 
 // NoRules is the error that there are no rules in files, which a message calls where.
 func NoRules(where string, files []manifests.File) error {
