@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -229,11 +230,17 @@ spec:
 	w.run(func(o *engine.Options) { o.RetryBase, o.RetryMax = time.Hour, time.Hour })
 	parent := w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: $HOME, labels: {exposed: 'yes'}}\n"))
 	w.awaitEvent(w.home, "web", "NameTaken")
-	w.quiet() // what the start of the rule still asks for would find the name free
+	w.quiet()          // what the start of the rule still asks for would find the name free
+	for i := range 8 { // each fails anew
+		w.patch(configMaps, w.home, "web", fmt.Sprintf(`{"data":{"n":"%d"}}`, i))
+		w.quiet()
+	}
+	before := w.engine.Failures("web")
 	w.patch(configMaps, w.home, "web", `{"metadata":{"annotations":{"kanon.dev/reconcile-at":"soon"}}}`)
 	w.quiet()
-	if n := w.engine.Failures("web"); n != 1 {
-		t.Errorf("after a request, %d failures count", n)
+	// Other kinds of a busy cluster can have the parent reconciled again.
+	if n := w.engine.Failures("web"); before < 8 || n >= before {
+		t.Errorf("after a request, %d failures count, and %d did before", n, before)
 	}
 	w.delete(services, w.home, "web") // of which no event tells, as the Service is none of Kanon's
 	w.patch(configMaps, w.home, "web", `{"metadata":{"annotations":{"kanon.dev/reconcile-at":"now"}}}`)
