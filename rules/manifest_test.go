@@ -120,10 +120,19 @@ func TestFile(t *testing.T) {
 		document string
 		want     []diagnostic.Code
 	}{
-		"a parent":               {"apiVersion: shop.example.com/v1\nkind: WebApp\nmetadata: {name: a}\nspec: {replicas: 2}\n", nil},
-		"a ConfigMap":            {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", nil},
-		"a ConfigMap of rules":   {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {kanon.dev/rules: \"true\"}}\n", []diagnostic.Code{diagnostic.CodeForeignKind}},
-		"a rule of another kind": {strings.Replace(rule, "kind: Rule", "kind: Rool", 1), []diagnostic.Code{diagnostic.CodeForeignKind}},
+		"a parent":             {"apiVersion: shop.example.com/v1\nkind: WebApp\nmetadata: {name: a}\nspec: {replicas: 2}\n", nil},
+		"a ConfigMap":          {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", nil},
+		"a ConfigMap of rules": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {kanon.dev/rules: \"true\"}}\n", []diagnostic.Code{diagnostic.CodeForeignKind}},
+		"a List of rules": {
+			"apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSuffix(rule, "---\n"), "\n", "\n  ") + "\n",
+			[]diagnostic.Code{diagnostic.CodeForeignKind},
+		},
+		"a ConfigMap with the text of a rule": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  rule.yaml: |\n    " + strings.ReplaceAll(strings.TrimSuffix(rule, "---\n"), "\n", "\n    ") + "\n",
+			[]diagnostic.Code{diagnostic.CodeForeignKind},
+		},
+		"a parent with an annotation": {"apiVersion: shop.example.com/v1\nkind: WebApp\nmetadata: {name: a, annotations: {kanon.dev/verbosity: \"4\"}}\n", nil},
+		"a rule of another kind":      {strings.Replace(rule, "kind: Rule", "kind: Rool", 1), []diagnostic.Code{diagnostic.CodeForeignKind}},
 		"a rule of another apiVersion": {
 			"apiVersion: rules.example.com/v1\nkind: Policy\nmetadata: {name: a}\nspec: {parent: {apiVersion: v1, kind: Pod}, children: []}\n",
 			[]diagnostic.Code{diagnostic.CodeForeignKind},

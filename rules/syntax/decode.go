@@ -28,7 +28,8 @@ func Decode(name string, data []byte) (Documents, diagnostic.Findings) {
 }
 
 // DecodeFile is Decode for a file, which may have other documents than rules beside them, such as parents: those are skipped. A
-// document that does not say its kind, does not parse or has the fields of a rule is not skipped, as it may be meant for one.
+// document that does not say its kind, does not parse, has the fields of a rule or contains one, as a List does, is not skipped: to skip
+// it would be to take a rule for removed.
 func DecodeFile(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: yamltree.New(name, data), file: true}
 	d.decode()
@@ -75,11 +76,14 @@ func (d *decoder) decode() {
 			}
 			continue
 		}
+		skips := d.file && !containsRules(d.src.LinesOf(doc))
 		for _, n := range nodes {
 			before := len(d.findings)
-			if root := d.src.Build(n, &d.findings); root != nil {
-				d.document(root, before)
+			root := d.src.Build(n, &d.findings)
+			if root == nil || skips && len(d.findings) == before && isOtherKind(root) {
+				continue
 			}
+			d.document(root, before)
 		}
 	}
 }
@@ -96,9 +100,6 @@ func (d *decoder) document(root *yamltree.Node, before int) {
 	}
 	if d.mixed && !concernsRules(root) {
 		d.passOver(root, before)
-		return
-	}
-	if d.file && len(d.findings) == before && isOtherKind(root) {
 		return
 	}
 	if root.Kind != yamltree.Mapping {

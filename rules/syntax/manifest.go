@@ -53,6 +53,11 @@ func mentionsRules(lines []string) bool {
 	})
 }
 
+// containsRules reports whether a document may contain rules, as a List or a ConfigMap does.
+func containsRules(lines []string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, APIVersion) })
+}
+
 // passOver decodes the rules in a document of another kind that may have some: a ConfigMap,
 // or a list such as kubectl prints.
 func (d *decoder) passOver(root *yamltree.Node, before int) {
