@@ -96,14 +96,14 @@ func TestOperations(t *testing.T) {
 	}
 	cluster := kanontest.NewCluster(t, p.plane.Config)
 	foo := loadExamples(t)[0]
-	start := func() *kanontest.Process { // the Pods of the Deployment are Pods in name only
-		return kanontest.Start(t, append(installedArguments(t, client), "--kubeconfig", kubeconfigOf(t, client, p.plane.Config))...)
+	start := func(program string) *kanontest.Process { // the Pods of the Deployment are Pods in name only
+		return kanontest.StartProgram(t, program, append(installedArguments(t, client), "--kubeconfig", kubeconfigOf(t, client, p.plane.Config))...)
 	}
 
 	played := p.play("Install")
 	cluster.Apply(kanontest.ReadManifest(t, "rbac-examples.yaml")...)
 	cluster.Apply(foo.kinds...)
-	kanon := start()
+	kanon := start(kanontest.Release(t, "v0.1.0"))
 	cluster.ApplyRules(namespace, foo.name, foo.rule)
 	cluster.AwaitVerdict(namespace, foo.name, true, "")
 	cluster.Apply(foo.parent)
@@ -119,7 +119,10 @@ func TestOperations(t *testing.T) {
 	if err := kanon.Stop(); err != nil {
 		t.Error(err)
 	}
-	kanon = start()
+	kanon = start(kanontest.Release(t, "v0.2.0"))
+	if !strings.Contains(kanon.Log(), `"version":"v0.2.0"`) {
+		t.Errorf("another version runs after the upgrade: %s", kanon.Log())
+	}
 	cluster.AwaitVerdict(namespace, foo.name, true, "")
 
 	played += p.play("Uninstall")

@@ -1,5 +1,5 @@
 // Package examples_test plays the scenario of each example against a real API server, with one Kanon that runs the rules of all of
-// them, and holds that each folder has what its reader needs.
+// them with the least rights, and holds that each folder has what its reader needs.
 package examples_test
 
 import (
@@ -64,7 +64,8 @@ func TestScenarios(t *testing.T) {
 			shared.Apply(kanontest.ReadManifest(t, path)...)
 		}
 	}
-	kanon := kanontest.Start(t, args...)
+	grantLeast(t, shared, files)
+	kanon := kanontest.Start(t, append(args, "--as", kanonAccount)...)
 	for _, crd := range check(t, files...).CRDs { // those of schemas, which Kanon applies
 		shared.Await(crd, func(live *unstructured.Unstructured) error {
 			if kanontest.ConditionStatus(live, "Established") != "True" {
