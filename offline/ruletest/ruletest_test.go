@@ -138,6 +138,33 @@ cases:
 }
 
 // What cannot be rewritten is not counted.
+// The comment behind an output stays, and the lines end as those of the file do.
+func TestUpdateKeepsCommentsAndLineEnds(t *testing.T) {
+	t.Parallel()
+	rule, err := filepath.Abs("testdata/failures/rule.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, old := range []string{"old # why", "\"a # b\" # why", "| # why\r\n      old"} {
+		file := filepath.Join(t.TempDir(), "x_test.yaml")
+		text := "apiVersion: kanon.dev/v1alpha1\r\nkind: RuleTest\r\nrule: " + rule +
+			"\r\nparent: {metadata: {name: p, labels: {a: b}}, data: {a: one}}\r\ncases:\r\n- name: one\r\n  expect:\r\n    output: " + old + "\r\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if result := ruletest.Run(t.Context(), file, ruletest.Options{Update: true}, nil); result.Err != nil || result.Updated != 1 {
+			t.Fatalf("%q: %d outputs are rewritten: %v", old, result.Updated, result.Err)
+		}
+		updated, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(updated), "    output: | # why\r\n") || strings.Count(string(updated), "\n") != strings.Count(string(updated), "\r\n") {
+			t.Errorf("%q becomes %q", old, updated)
+		}
+	}
+}
+
 func TestUpdateOfFlow(t *testing.T) {
 	t.Parallel()
 	rule, err := filepath.Abs("testdata/failures/rule.yaml")

@@ -2,10 +2,13 @@ package ruletest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -34,10 +37,14 @@ func (f *File) rewrite(outputs []rewrite) error {
 		for end > at.Line && len(bytes.TrimSpace(lines[end-1])) == 0 {
 			end-- // blank lines below the text belong to what follows
 		}
+		newline := "\n"
+		if strings.HasSuffix(line, "\r\n") {
+			newline = "\r\n"
+		}
 		var text strings.Builder
-		text.WriteString(line[:at.Column-1] + "output: |\n")
+		text.WriteString(line[:at.Column-1] + strings.TrimRight("output: | "+commentOf(line[at.Column-1:]), " ") + newline)
 		for l := range strings.Lines(out.text) {
-			text.WriteString(indent + "  " + strings.TrimSuffix(l, "\n") + "\n")
+			text.WriteString(indent + "  " + strings.TrimSuffix(l, "\n") + newline)
 		}
 		lines = slices.Concat(lines[:at.Line-1], [][]byte{[]byte(text.String())}, lines[end:])
 	}
@@ -46,4 +53,14 @@ func (f *File) rewrite(outputs []rewrite) error {
 		return err
 	}
 	return os.WriteFile(f.Path, bytes.Join(lines, nil), info.Mode().Perm())
+}
+
+// commentOf is the comment at the end of a line with a key and its value, or the beginning of it; empty if there is none.
+func commentOf(line string) string {
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(line), &document) != nil || len(document.Content) == 0 || len(document.Content[0].Content) < 2 {
+		return ""
+	}
+	key, val := document.Content[0].Content[0], document.Content[0].Content[1]
+	return cmp.Or(val.LineComment, key.LineComment, val.HeadComment)
 }
