@@ -107,11 +107,13 @@ func (r *Running) TitleFor(reader *Operator, id string) (title string, known boo
 	return "rule " + r.NameOf(id), true
 }
 
-// ManagerFor is what messages about a rule call a field manager: that of another rule by the rule.
+// ManagerFor is what messages about a rule call a field manager: that of another rule by the rule. The managers of a rule have
+// its ID between dashes.
 func (r *Running) ManagerFor(reader *Operator, manager string) string {
-	for id := range r.Load().ByID {
-		if strings.Contains(manager, id) {
-			title, _ := r.TitleFor(reader, id)
+	running := r.Load().ByID
+	for part := range strings.SplitSeq(manager, "-") {
+		if _, found := running[part]; found {
+			title, _ := r.TitleFor(reader, part)
 			return title
 		}
 	}

@@ -15,7 +15,7 @@ func TestTitleFor(t *testing.T) {
 	t.Parallel()
 	rule := func(name, namespace string) *operator.Operator {
 		return &operator.Operator{Plan: &plan.Plan{
-			ID: "id-of-" + name, Name: types.NamespacedName{Namespace: namespace, Name: name}, Program: &program.Program{Confined: namespace != "kanon-system"},
+			ID: "idof" + name, Name: types.NamespacedName{Namespace: namespace, Name: name}, Program: &program.Program{Confined: namespace != "kanon-system"},
 		}}
 	}
 	own, a, beside, b := rule("own", "kanon-system"), rule("a", "team-a"), rule("beside", "team-a"), rule("b", "team-b")
@@ -32,13 +32,13 @@ func TestTitleFor(t *testing.T) {
 		{a, "beside", "rule team-a/beside"},
 		{a, "b", hidden},
 		{a, "own", hidden},
-		{a, "gone", "rule id-of-gone"}, // the id is a hash
+		{a, "gone", "rule idofgone"}, // the id is a hash
 	} {
-		title, known := running.TitleFor(test.reader, "id-of-"+test.id)
+		title, known := running.TitleFor(test.reader, "idof"+test.id)
 		if title != test.want || known != (test.want != hidden) {
 			t.Errorf("%s is told %q of %s, known: %t; want %q", test.reader.Name, title, test.id, known, test.want)
 		}
-		if manager := running.ManagerFor(test.reader, "kanon-status-id-of-"+test.id); test.id != "gone" && manager != test.want {
+		if manager := running.ManagerFor(test.reader, "kanon-status-idof"+test.id); test.id != "gone" && manager != test.want {
 			t.Errorf("%s is told %q of the manager of %s, want %q", test.reader.Name, manager, test.id, test.want)
 		}
 	}
