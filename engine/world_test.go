@@ -603,9 +603,26 @@ func (w *world) awaitAny(gvr schema.GroupVersionResource, namespace, fields, wha
 			return found
 		}
 	}
-	text, _ := yaml.Marshal(last)
-	w.t.Fatalf("gave up waiting until %s; it is now:\n%s", what, text)
+	w.t.Fatalf("gave up waiting until %s; it is now:\n%s", what, w.describe(last))
 	return nil
+}
+
+// describe returns an object for a message, with what decides about its end: its owners, and what the garbage collector said last.
+func (w *world) describe(obj *unstructured.Unstructured) string {
+	text, _ := yaml.Marshal(obj)
+	if obj == nil || len(obj.GetOwnerReferences()) == 0 {
+		return string(text)
+	}
+	for _, ref := range obj.GetOwnerReferences() {
+		owner, err := w.at(w.resource(ref.Kind), obj.GetNamespace()).Get(w.t.Context(), ref.Name, metav1.GetOptions{})
+		if err != nil {
+			text = fmt.Appendf(text, "---\n# owner %s %s: %v\n", ref.Kind, ref.Name, err)
+			continue
+		}
+		said, _ := yaml.Marshal(owner)
+		text = fmt.Appendf(text, "---\n# owner\n%s", said)
+	}
+	return fmt.Sprintf("%s---\n# garbage collector\n%s", text, controlplanetest.Complaints(w.t, "garbage-collector", 20))
 }
 
 // follow watches from a resourceVersion until the state holds or the watch ends.

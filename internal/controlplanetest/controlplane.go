@@ -2,6 +2,7 @@ package controlplanetest
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -79,6 +80,7 @@ type ControlPlane struct {
 	command *exec.Cmd
 	stdin   *os.File // write end; nothing is written
 	dir     string   // kubeconfig, kubectl and error output
+	data    string   // what the components keep, and their logs
 	stop    sync.Once
 }
 
@@ -104,7 +106,9 @@ func start(binary string, o Options) (*ControlPlane, error) {
 		Kubeconfig: filepath.Join(dir, "kubeconfig"),
 		Kubectl:    filepath.Join(dir, "kubectl"),
 		dir:        dir,
+		data:       cmp.Or(o.Dir, filepath.Join(dir, "data")),
 	}
+	o.Dir = plane.data
 	if err := plane.run(binary, o); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -166,6 +170,23 @@ func waitReady(output *os.File) error {
 		return fmt.Errorf("it said %q instead of being ready", line)
 	}
 	return nil
+}
+
+// Complaints returns the last lines, at most limit, that a component, such as
+// "garbage-collector", logged as warnings or errors: what is behind a test that
+// waited in vain is seldom in the objects.
+func (p *ControlPlane) Complaints(component string, limit int) (string, error) {
+	log, err := os.ReadFile(filepath.Join(p.data, "logs", component+".log"))
+	if err != nil {
+		return "", fmt.Errorf("read log: %w", err)
+	}
+	var complaints []string
+	for line := range strings.Lines(string(log)) {
+		if line[0] == 'E' || line[0] == 'W' {
+			complaints = append(complaints, line)
+		}
+	}
+	return strings.Join(complaints[max(0, len(complaints)-limit):], ""), nil
 }
 
 // Stop ends the control plane and returns when it has ended. It may be called

@@ -88,6 +88,17 @@ func Kubectl(tb testing.TB) string {
 	return sharedControlPlane(tb).Kubectl
 }
 
+// Complaints returns what a component of the shared control plane complained of
+// last. See [ControlPlane.Complaints].
+func Complaints(tb testing.TB, component string, limit int) string {
+	tb.Helper()
+	said, err := sharedControlPlane(tb).Complaints(component, limit)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return said
+}
+
 func sharedControlPlane(tb testing.TB) *ControlPlane {
 	tb.Helper()
 	plane, err := shared.get()
