@@ -51,7 +51,7 @@
 //
 // # Files
 //
-// monitors.go has who wants which informer, and plan.go what starts and stops because of that. monitor.go is one informer: what it
+// monitors.go has who wants which informer, and difference.go what starts and stops because of that. monitor.go is one informer: what it
 // keeps of an object, and which events it gives. overlay.go keeps the answers of own writes until the watch has caught up, merge.go
 // lists both together, and read.go is how others read.
 package monitor

@@ -223,15 +223,15 @@ func (m *Monitors) Watch(owner string, keys ...Key) {
 		m.wanted[owner] = append([]Key(nil), keys...)
 	}
 
-	p := planFor(m.monitors, m.wanted)
-	for _, key := range p.remove {
+	d := differenceFrom(m.monitors, m.wanted)
+	for _, key := range d.remove {
 		m.monitors[key].stop()
 		delete(m.monitors, key)
 	}
-	for _, key := range p.add {
+	for _, key := range d.add {
 		m.monitors[key] = newMonitor(key, m.options)
 	}
-	if len(p.add) > 0 {
+	if len(d.add) > 0 {
 		m.wake()
 	}
 }

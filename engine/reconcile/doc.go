@@ -30,7 +30,7 @@
 //	parentdeletion.go   the story of a parent that is being deleted; deletechildren.go ends its children
 //	finalize.go         spec.finalize: the cleanup before that
 //	removal.go          a rule that was removed, and whether another rule may want its children
-//	generations.go      ends a rule whose children are parents of the same rule
+//	recursion.go        ends a rule whose children are parents of the same rule
 //	suspend.go          a parent that is suspended
 //
 // A reconcile depends on nothing but the cluster, and what is remembered of the parent (package parents). It may be repeated for no

@@ -16,6 +16,6 @@
 // misfit.go. What does the value of a field count as in an expression: Table, in type.go.
 //
 // The package knows nothing of the compiler, and of the program only which reads mean something
-// else than JSON has. messages.go and words.go have the texts. What a template gives is compared with its schema by
+// else than JSON has. messages.go and wording.go have the texts. What a template gives is compared with its schema by
 // package conform.
 package check

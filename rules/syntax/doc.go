@@ -25,6 +25,6 @@
 // patches.go, conditions.go, finalize.go, rollout.go, update.go, deletion.go, duration.go and
 // prune.go decodes the part of a rule that it is named after, with the helpers of fields.go.
 // kindschema.go decodes spec.parent.schema. manifest.go finds rules among other documents, and
-// definition.go has the positions in CustomResourceDefinitions beside a rule. secrets.go hides the values of Secrets in what people are
-// shown of the text.
+// definition.go has the positions in CustomResourceDefinitions beside a rule. booleans.go finds the words, such as off, that
+// kubectl reads as booleans. secrets.go hides the values of Secrets in what people are shown of the text.
 package syntax

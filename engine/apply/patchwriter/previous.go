@@ -53,14 +53,12 @@ func (p Patch) previousOf(path fieldpath.Path, held bool) (*patchset.Previous, e
 		value.Equals(value.NewValueInterface(there), value.NewValueInterface(wanted)) {
 		return nil, nil
 	}
+	owners := p.otherOwners(path)
+	if err := p.conflictWith(owners, path); err != nil {
+		return nil, err
+	}
 	owner, patches := "", false
-	for _, name := range patchset.OwnersOf(p.Object, path) {
-		if name == p.Manager {
-			continue
-		}
-		if why := p.refuses(name); why != "" {
-			return nil, &refusal.FieldConflictError{Ref: mark.RefOf(p.Object), Path: fieldset.PathText(path), Manager: name, Why: why}
-		}
+	for _, name := range owners {
 		if strings.HasPrefix(name, patchset.Prefix) {
 			patches = true
 		} else {
@@ -75,16 +73,6 @@ func (p Patch) previousOf(path fieldpath.Path, held bool) (*patchset.Previous, e
 		return nil, fmt.Errorf("remember %s of %s: %w", fieldset.PathText(path), mark.RefOf(p.Object), err)
 	}
 	return &t, nil
-}
-
-func (p Patch) refuses(manager string) (why string) {
-	if p.Keeps != nil {
-		why = p.Keeps(manager)
-	}
-	if why == "" && p.Refuse {
-		why = "the patch has conflict: Refuse, so it does not change this"
-	}
-	return why
 }
 
 // writePrevious writes AnnotationTaken, in exactly the version seen.

@@ -1,0 +1,30 @@
+package monitor
+
+// difference says how a set of informers becomes the wanted one.
+type difference struct {
+	add, remove []Key
+}
+
+// differenceFrom compares the informers that exist with what all owners want together.
+// No key occurs twice in it.
+func differenceFrom(have map[Key]*monitor, wanted map[string][]Key) difference {
+	var d difference
+	seen := make(map[Key]bool, len(have))
+	for _, keys := range wanted {
+		for _, key := range keys {
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			if _, ok := have[key]; !ok {
+				d.add = append(d.add, key)
+			}
+		}
+	}
+	for key := range have {
+		if !seen[key] {
+			d.remove = append(d.remove, key)
+		}
+	}
+	return d
+}
