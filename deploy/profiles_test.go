@@ -165,6 +165,7 @@ func runProfile(t *testing.T, cluster *kanontest.Cluster, client kubernetes.Inte
 	}
 	p.install(t, plane) // again, as an upgrade does: it takes no right away that was granted
 	scenariotest.PlayAll(t, all, func(t *testing.T, _ scenariotest.Example) *kanontest.Cluster {
+		t.Helper()
 		return cluster.In(t, controlplanetest.Namespace(t, plane.Config))
 	})
 	if err := kanon.Stop(); err != nil {
