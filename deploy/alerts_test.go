@@ -100,6 +100,23 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// Kanon serves each of its metrics that the pages for whoever is on call name.
+func TestMetricsInPages(t *testing.T) {
+	for _, path := range []string{"../docs/operations.md", "../docs/troubleshooting.md"} {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := regexp.MustCompile(`\bkanon_[a-z_]+`).FindAllString(string(page), -1)
+		if len(named) < 5 {
+			t.Errorf("%s names %d metrics", path, len(named))
+		}
+		for _, name := range named {
+			checkQuery(t, path, name)
+		}
+	}
+}
+
 // Each query of the dashboard can be evaluated.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("dashboard.json")

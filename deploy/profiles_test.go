@@ -21,6 +21,7 @@ import (
 
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
+	"kanon.dev/kanon/internal/scenariotest"
 )
 
 var update = flag.Bool("update", false, "write deploy/install.yaml")
@@ -85,15 +86,20 @@ type profile struct {
 	grants func(t *testing.T) []*unstructured.Unstructured
 }
 
-// profiles are all of them. The chart comes first, because it takes over no object that it did not make.
-func profiles() []profile {
+// profiles are all of them but that for tenants, which TestTenants installs. The chart comes first, because it takes over no object that
+// it did not make.
+func profiles(all []scenariotest.Example) []profile {
 	exact := func(t *testing.T) []*unstructured.Unstructured {
 		t.Helper()
-		return kanontest.ReadManifest(t, "rbac-examples.yaml")
+		return scenariotest.LeastRights(t, all)
 	}
 	aggregated := func(t *testing.T) []*unstructured.Unstructured {
 		t.Helper()
-		return []*unstructured.Unstructured{aggregatedRole(t)}
+		roles := kanontest.OfKind("ClusterRole", scenariotest.LeastRights(t, all))
+		for _, role := range roles {
+			role.SetLabels(map[string]string{"kanon.dev/aggregate-to-kanon": "true"})
+		}
+		return roles
 	}
 	none := func(*testing.T) []*unstructured.Unstructured { return nil }
 	chart := func(profile string) func(t *testing.T, plane *controlplanetest.ControlPlane) {
@@ -118,18 +124,21 @@ func profiles() []profile {
 	}
 }
 
-// TestProfiles installs each profile, and runs the program from its arguments and under its rights with the examples.
+// TestProfiles installs each profile, and runs the program from its arguments and under its rights with all examples, each with its
+// scenario. Between two profiles the rules stay, as they do when somebody changes the profile.
 func TestProfiles(t *testing.T) {
-	plane := controlplanetest.Start(t, controlplanetest.Options{
-		Controllers: []string{"namespace", "garbage-collector", "clusterrole-aggregation-controller"},
-	})
+	plane := controlplanetest.Start(t, controlplanetest.Options{})
 	client, err := kubernetes.NewForConfig(plane.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cluster := kanontest.NewCluster(t, plane.Config)
+	all := scenariotest.Examples(t, "../examples")
+	for _, e := range all {
+		cluster.Apply(e.Kinds...) // an administrator does: the rights of Kanon are the least
+	}
 	isChart := false
-	for _, p := range profiles() {
+	for _, p := range profiles(all) {
 		t.Run(p.name, func(t *testing.T) {
 			wasChart := isChart
 			if isChart = strings.HasPrefix(p.name, "chart"); wasChart && !isChart {
@@ -137,44 +146,28 @@ func TestProfiles(t *testing.T) {
 			}
 			p.install(t, plane)
 			checkPriority(t, client, kubeconfigOf(t, client, plane.Config))
-			runProfile(cluster.For(t), client, plane, p)
+			runProfile(t, cluster.For(t), client, plane, p, all)
 		})
 	}
 }
 
-// runProfile runs the program as the Deployment of a profile says, with the examples from their first object to the last.
-func runProfile(cluster *kanontest.Cluster, client kubernetes.Interface, plane *controlplanetest.ControlPlane, p profile) {
-	cluster.Helper()
-	t, ok := cluster.TB.(*testing.T)
-	if !ok {
-		cluster.Fatal("not a test")
-	}
+// runProfile runs the program as the Deployment of a profile says, and plays the examples.
+func runProfile(t *testing.T, cluster *kanontest.Cluster, client kubernetes.Interface, plane *controlplanetest.ControlPlane, p profile, all []scenariotest.Example) {
+	t.Helper()
 	grants := p.grants(t)
 	cluster.Apply(grants...)
-	all := loadExamples(t)
 	kanon := kanontest.Start(t, append(installedArguments(t, client), "--kubeconfig", kubeconfigOf(t, client, plane.Config))...)
 	for _, e := range all {
-		cluster.Apply(e.kinds...)
-		cluster.ApplyRules(namespace, e.name, e.rule)
+		cluster.ApplyRules(namespace, e.Name, e.Rule)
 	}
 	for _, e := range all {
-		cluster.AwaitVerdict(namespace, e.name, true, "")
+		cluster.AwaitVerdict(namespace, e.Name, true, "")
 	}
 	p.install(t, plane) // again, as an upgrade does: it takes no right away that was granted
-	for _, e := range all {
-		cluster.Apply(e.parent)
-	}
-	for _, e := range all {
-		for _, want := range e.want { // that they become ready is the affair of controllers that do not run here
-			cluster.Await(want, func(*unstructured.Unstructured) error { return nil })
-		}
-		cluster.Delete(e.parent) // with its children
-	}
-	for _, e := range all {
-		for _, want := range append(e.want, e.parent) {
-			cluster.AwaitGone(want)
-		}
-	}
+	scenariotest.PlayAll(t, all, func(t *testing.T, _ scenariotest.Example) *kanontest.Cluster {
+		t.Helper()
+		return cluster.In(t, controlplanetest.Namespace(t, plane.Config))
+	})
 	if err := kanon.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -204,19 +197,6 @@ func mustKubectl(tb testing.TB, plane *controlplanetest.ControlPlane, args ...st
 		tb.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)
 	}
 	return string(output)
-}
-
-// aggregatedRole is the role of the examples as one that is aggregated.
-func aggregatedRole(t *testing.T) *unstructured.Unstructured {
-	t.Helper()
-	for _, object := range kanontest.ReadManifest(t, "rbac-examples.yaml") {
-		if object.GetKind() == "ClusterRole" {
-			object.SetLabels(map[string]string{"kanon.dev/aggregate-to-kanon": "true"})
-			return object
-		}
-	}
-	t.Fatal("rbac-examples.yaml has no ClusterRole")
-	return nil
 }
 
 // installedArguments are those of the Deployment in the cluster, with ports that are free.

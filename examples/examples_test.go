@@ -64,7 +64,7 @@ func TestScenarios(t *testing.T) {
 			shared.Apply(kanontest.ReadManifest(t, path)...)
 		}
 	}
-	grantLeast(t, shared, files)
+	grantLeast(t, shared)
 	kanon := kanontest.Start(t, append(args, "--as", kanonAccount)...)
 	for _, crd := range check(t, files...).CRDs { // those of schemas, which Kanon applies
 		shared.Await(crd, func(live *unstructured.Unstructured) error {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
@@ -31,7 +32,7 @@ func TestTutorial(t *testing.T) {
 		}
 	}
 	var script strings.Builder
-	script.WriteString("set -euo pipefail\n")
+	script.WriteString("set -euo pipefail\ntrap 'kill $(jobs -p) 2> jobs.log || true' EXIT\n") // a command that fails leaves no kanon behind
 	for i, block := range blocks {
 		if block.language == "sh" {
 			text := strings.ReplaceAll(block.text, "kanon run ", "kanon "+strings.Join(kanontest.WithoutPorts([]string{"run"}), " ")+" ")
@@ -49,6 +50,7 @@ func TestTutorial(t *testing.T) {
 	bash := exec.CommandContext(t.Context(), "bash", "-c", script.String())
 	bash.Dir = dir
 	bash.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir, "KUBECONFIG=" + config, "GORACE=atexit_sleep_ms=10"}
+	bash.WaitDelay = 10 * time.Second // one that was left behind may hold the output
 	out, err := bash.CombinedOutput()
 	if err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "kanon.log"))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +37,11 @@ func Objects(tb testing.TB, name string, data []byte) []*unstructured.Unstructur
 		tb.Fatalf("read %s: there is no object in it", name)
 	}
 	return objects
+}
+
+// OfKind are those objects that have a kind.
+func OfKind(kind string, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() != kind })
 }
 
 // Object makes an object of one YAML document.

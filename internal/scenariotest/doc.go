@@ -19,5 +19,6 @@
 //	scenario, err := scenariotest.Read("examples/foo")
 //	scenario.Play(cluster)                       // a *kanontest.Cluster
 //
-// scenario.go reads the file, play.go plays it, and report.go says what a cluster has when it fails.
+// scenario.go reads the file, play.go plays it, and report.go says what a cluster has when it fails. example.go reads the folders of
+// examples/, says which rights their rules need, and plays all of them.
 package scenariotest

@@ -1,0 +1,106 @@
+package scenariotest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/internal/kanontest"
+	"kanon.dev/kanon/kinds/openapi/builtin"
+	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Example is a folder with a rule and a scenario.
+type Example struct {
+	Name string // of the folder
+	Path string // of the rule
+	Rule string // its text
+	// Kinds are the CustomResourceDefinitions that it needs, for an administrator to apply.
+	Kinds    []*unstructured.Unstructured
+	Scenario *Scenario
+}
+
+// Examples reads the examples in the folders below dir.
+func Examples(tb testing.TB, dir string) []Example {
+	tb.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "rule.yaml"))
+	if err != nil || len(paths) == 0 {
+		tb.Fatalf("found the rules %q: %v", paths, err)
+	}
+	var all []Example
+	for _, path := range paths {
+		folder := filepath.Dir(path)
+		rule, err1 := os.ReadFile(path)
+		scenario, err2 := Read(folder)
+		if err := errors.Join(err1, err2); err != nil {
+			tb.Fatal(err)
+		}
+		docs, _ := syntax.Decode(path, rule)
+		rules.Inference{Schemas: builtin.Schemas{}}.Infer(&docs)
+		e := Example{Name: filepath.Base(folder), Path: path, Rule: string(rule), Kinds: docs.CRDs, Scenario: scenario}
+		if definitions := filepath.Join(folder, "crd.yaml"); isFile(definitions) {
+			e.Kinds = append(e.Kinds, kanontest.ReadManifest(tb, definitions)...)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// LeastRights are the rights that the rules of examples need, as `kanon rbac` prints them with some flags, for the ServiceAccount of
+// deploy/base. What the role of crd-roles grants is for an administrator to add, as the output of `kanon rbac` says.
+func LeastRights(tb testing.TB, examples []Example, flags ...string) []*unstructured.Unstructured {
+	tb.Helper()
+	args := append([]string{"rbac", "--name", "kanon-examples"}, flags...)
+	for _, e := range examples {
+		args = append(args, e.Path)
+	}
+	roles, err := exec.CommandContext(tb.Context(), kanontest.Binary(tb), args...).Output()
+	if err != nil {
+		tb.Fatalf("kanon rbac: %v", err)
+	}
+	return append(kanontest.Objects(tb, "kanon rbac", roles), kanontest.Objects(tb, "what the role of crd-roles grants", []byte(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: kanon-examples-escalate}
+rules:
+- {apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [escalate]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: kanon-examples-escalate}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: kanon-examples-escalate}
+subjects: [{kind: ServiceAccount, name: kanon, namespace: kanon-system}]
+`))...)
+}
+
+// PlayAll plays examples, some at a time, because most of the time one waits for something, however many tests run at a time. Each is
+// a subtest; place is where one is played.
+func PlayAll(t *testing.T, examples []Example, place func(t *testing.T, e Example) *kanontest.Cluster) {
+	t.Helper()
+	const atATime = 8
+	queue := make(chan Example)
+	var players sync.WaitGroup
+	for range atATime {
+		players.Go(func() {
+			for e := range queue {
+				t.Run(e.Name, func(t *testing.T) { e.Scenario.Play(place(t, e)) })
+			}
+		})
+	}
+	for _, e := range examples {
+		queue <- e
+	}
+	close(queue)
+	players.Wait()
+}
