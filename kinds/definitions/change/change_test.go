@@ -165,8 +165,22 @@ func TestSchemas(t *testing.T) {
 		},
 		"no default of an object": {
 			before: fields("o: {type: object, default: {p: 1}, properties: {p: {type: integer}, q: {type: string}}}"), after: fields("o: {type: object, properties: {p: {type: integer}, q: {type: string}}}"),
-			objects: []string{"{spec: {o: {p: 1, q: x}}}", "{spec: {o: {p: 2}}}"},
+			objects: []string{"{spec: {o: {p: 1}}}", "{spec: {o: {p: 2}}}", "{spec: {o: {p: 1, q: x}}}"},
 			changes: `objects spec.o of v1: it has no default, and had {"p":1}`, losses: "spec.o: the value may be no more than the default, which goes, in team/o0",
+		},
+		"no default around others": {
+			before: fields("o: {type: object, default: {}, properties: {p: {type: integer, default: 1}}}"), after: fields("o: {type: object, properties: {p: {type: integer, default: 1}}}"),
+			objects: []string{"{spec: {o: {p: 1}}}", "{spec: {o: {p: 2}}}"},
+			changes: `objects spec.o of v1: it has no default, and had {}`, losses: "spec.o: the value may be no more than the default, which goes, in team/o0",
+		},
+		"no default around one that goes": {
+			before: fields("o: {type: object, default: {}, properties: {p: {type: integer, default: 1}}}"), after: fields("o: {type: object, properties: {p: {type: integer}}}"),
+			objects: []string{"{spec: {o: {p: 1}}}", "{spec: {o: {p: 2}}}"},
+			changes: "objects spec.o of v1: it has no default, and had {}\nobjects spec.o.p of v1: it has no default, and had 1", losses: "spec.o.p: the value may be no more than the default, which goes, in team/o0",
+		},
+		"a default around others": {
+			before: fields("o: {type: object, properties: {p: {type: integer, default: 1}}}"), after: fields("o: {type: object, default: {}, properties: {p: {type: integer, default: 1}}}"), objects: []string{"{spec: {}}", "{spec: {o: {p: 2}}}"},
+			changes: `ok spec.o of v1: its default is {}`,
 		},
 		// What only a new value must obey does no harm.
 		"fewer values": {
