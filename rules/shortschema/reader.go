@@ -20,8 +20,8 @@ type Reader struct {
 	// columns are the fields that have one, and repeated counts the lists and maps around what is read, whose fields have none.
 	columns  []Column
 	repeated int
-	// whole stands for the object that has spec and status.
-	whole *made
+	// roots are the schemas of spec and status.
+	roots map[string]*made
 	// reported are the markers with which something was found to be wrong.
 	reported map[diagnostic.Position]bool
 	// schemas counts them, and tooMany is true once that was reported.
@@ -33,7 +33,7 @@ type Reader struct {
 func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) *Reader {
 	r := &Reader{
 		Places: newPlaces(source), report: report, own: newOwnTypes(),
-		whole: &made{schema: map[string]any{}}, reported: map[diagnostic.Position]bool{},
+		roots: map[string]*made{}, reported: map[diagnostic.Position]bool{},
 	}
 	if types != nil {
 		r.define(types)
@@ -41,7 +41,7 @@ func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at dia
 	return r
 }
 
-// Root makes the schema of spec or of status.
+// Root makes the schema of spec or of status. It is complete after Complete.
 func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 	name := path[len(path)-1]
 	if at := expressionIn(n); name == "status" && at != nil {
@@ -62,15 +62,27 @@ func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 	if name == "status" {
 		r.checkConditions(n, root)
 	}
-	// As the definition requires spec if that has required fields.
-	root.required = name == "spec" && root.schema["required"] != nil
-	r.addImmutable(r.whole, name, root)
+	r.roots[name] = root
 	return root.schema
 }
 
-// Validations are those of whole objects: that spec and status stay while they have immutable fields.
-func (r *Reader) Validations() []any {
-	rules, _ := r.whole.schema["x-kubernetes-validations"].([]any)
+// Complete gives spec a default if it can have one, and returns the validations of whole objects: that spec and status stay while they have
+// immutable fields. It comes once, after Root, and after the validations of spec are in its schema.
+func (r *Reader) Complete() []any {
+	whole := &made{schema: map[string]any{}}
+	for _, name := range []string{"spec", "status"} {
+		root := r.roots[name]
+		if root == nil {
+			continue
+		}
+		if name == "spec" {
+			// As the definition requires spec if that has required fields.
+			root.required = root.schema["required"] != nil
+			root.addDefault()
+		}
+		r.addImmutable(whole, name, root)
+	}
+	rules, _ := whole.schema["x-kubernetes-validations"].([]any)
 	return rules
 }
 
@@ -100,6 +112,7 @@ func (r *Reader) object(n *yamltree.Node, path []string) *made {
 			field.schema["description"] = text
 		}
 		r.checkWhole(field, r.source.At(named.Value))
+		field.addDefault()
 		r.addImmutable(f, named.name, field)
 		properties[named.name] = field.schema
 		if field.required {

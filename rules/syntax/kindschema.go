@@ -280,7 +280,6 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	if v.status != nil {
 		v.made.Status = reader.Root(v.status, shortschema.Path(index, "properties", "status")...)
 	}
-	v.made.Validations = reader.Validations()
 	for name, of := range v.scale {
 		reader.MarkText(of, 0, scalePath(index, name)...)
 	}
@@ -297,6 +296,7 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	for i, item := range v.validations {
 		d.validation(item, fmt.Sprintf("%s.validations[%d]", v.path, i), reader, index, &v.made)
 	}
+	v.made.Validations = append(v.made.Validations, reader.Complete()...)
 	return reader
 }
 
