@@ -60,6 +60,9 @@ func TestPaths(t *testing.T) {
 		"scale":               {"{specReplicas: .spec.replicas, statusReplicas: .status.replicas, labelSelector: .status.url}", ""},
 		"another field":       {"{specReplicas: .spec.replica, statusReplicas: .status.replicas}", `rule.yaml:11:35: error: .spec.replica leads to no field of the schema; did you mean "replicas"? [KN0803]`},
 		"another in status":   {"{specReplicas: .spec.replicas, statusReplicas: .status.size}", `.status.size leads to no field of the schema`},
+		"of spec in status":   {"{specReplicas: .spec.replicas, statusReplicas: .spec.replicas}", `.spec.replicas does not begin with .status., as scale wants it [KN0803]`},
+		"of status in spec":   {"{specReplicas: .status.replicas, statusReplicas: .status.replicas}", `.status.replicas does not begin with .spec., as scale wants it [KN0803]`},
+		"of metadata":         {"{specReplicas: .spec.replicas, statusReplicas: .status.replicas, labelSelector: .metadata.name}", `.metadata.name does not begin with .spec. or .status., as scale wants it [KN0803]`},
 		"text":                {"{specReplicas: .spec.image, statusReplicas: .status.replicas}", `.spec.image leads to a field of type string: scale wants integer [KN0803]`},
 		"a number for labels": {"{specReplicas: .spec.replicas, statusReplicas: .status.replicas, labelSelector: .spec.replicas}", `.spec.replicas leads to a field of type integer: scale wants string [KN0803]`},
 	} {

@@ -45,7 +45,10 @@ func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at dia
 func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 	name := path[len(path)-1]
 	if at := expressionIn(n); name == "status" && at != nil {
-		r.reportExpression(at)
+		found := r.reportExpression(at)
+		if conditions := n.Get("conditions"); conditions != nil && expressionIn(conditions) == at {
+			found.WithHint("the conditions that the rule sets stand in spec.conditions, each with type, status, reason and message")
+		}
 		return map[string]any{"type": "object"}
 	}
 	var root *made
@@ -54,7 +57,7 @@ func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 		if root.schema["type"] != "object" {
 			r.report(r.source.At(asIs), diagnostic.CodeShortType, "%s is an object: its openAPI needs type: object", name)
 		}
-	} else if r.isMisnamed(n) {
+	} else if r.isBareOpenAPI(n) {
 		return map[string]any{"type": "object"}
 	} else {
 		root = r.object(n, path)
@@ -145,7 +148,7 @@ func (r *Reader) field(n *yamltree.Node, path []string) *made {
 		return r.openAPI(asIs, path)
 	}
 	if n.Kind == yamltree.Mapping {
-		if r.isMisnamed(n) {
+		if r.isBareOpenAPI(n) {
 			return nil
 		}
 		return r.object(n, path)
@@ -232,9 +235,10 @@ func (r *Reader) repeatedType(n *yamltree.Node, typ string, offset int, path []s
 	return of
 }
 
-func (r *Reader) reportExpression(n *yamltree.Node) {
-	r.report(r.source.At(n), diagnostic.CodeShortType, "a field of a schema is a type, and this is an expression").
-		WithHint("the expressions of the status stand in spec.status, and Kanon takes the types from there")
+func (r *Reader) reportExpression(n *yamltree.Node) *diagnostic.Finding {
+	found := r.report(r.source.At(n), diagnostic.CodeShortType, "a field of a schema is a type, and this is an expression")
+	found.WithHint("the expressions of the status stand in spec.status, and Kanon takes the types from there")
+	return found
 }
 
 // expressionIn is the first scalar with an expression in a part of a schema; nil: there is none. An expression of a marker is none.

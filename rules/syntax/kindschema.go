@@ -156,8 +156,11 @@ func (r *Rule) CheckPaths() diagnostic.Findings {
 			column, _ := item.(map[string]any)
 			c.check(column["jsonPath"], append(columnPath(i, n), "jsonPath"), "")
 		}
-		for name, typ := range map[string]string{"specReplicasPath": "integer", "statusReplicasPath": "integer", "labelSelectorPath": "string"} {
-			c.check(v.Scale[name], scalePath(i, name), typ)
+		for name, of := range map[string]struct {
+			typ string
+			in  []string
+		}{"specReplicasPath": {"integer", []string{".spec."}}, "statusReplicasPath": {"integer", []string{".status."}}, "labelSelectorPath": {"string", []string{".spec.", ".status."}}} {
+			c.check(v.Scale[name], scalePath(i, name), of.typ, of.in...)
 		}
 	}
 	return list.Findings(r.Source).Sorted()
@@ -170,8 +173,8 @@ type pathCheck struct {
 	report  func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 }
 
-// check checks a path, which is at a place of the definition. typ is what it must lead to; empty: anything.
-func (c *pathCheck) check(path any, place []string, typ string) {
+// check checks a path, which is at a place of the definition. typ is what it must lead to, and in how it may begin; empty: anything.
+func (c *pathCheck) check(path any, place []string, typ string, in ...string) {
 	text, _ := path.(string)
 	if text == "" {
 		return
@@ -184,6 +187,8 @@ func (c *pathCheck) check(path any, place []string, typ string) {
 		c.report(at, diagnostic.CodeKindSchema, "%s %s", text, found.Wrong).Suggest(found.Name, found.Names)
 	case typ != "" && found.Type != "" && found.Type != typ:
 		c.report(at, diagnostic.CodeKindSchema, "%s leads to a field of type %s: scale wants %s", text, found.Type, typ)
+	case len(in) > 0 && !slices.ContainsFunc(in, func(start string) bool { return strings.HasPrefix(text, start) }):
+		c.report(at, diagnostic.CodeKindSchema, "%s does not begin with %s, as scale wants it", text, strings.Join(in, " or "))
 	}
 }
 
