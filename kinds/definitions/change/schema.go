@@ -20,6 +20,8 @@ type props = apiextensionsv1.JSONSchemaProps
 type walk struct {
 	comparison *Comparison
 	version    string
+	// within counts the schemas around a value that say something of what is in them, and so of its default.
+	within int
 }
 
 // anyItem is the step of a path to every item of a list, and to every entry of a map.
@@ -57,7 +59,19 @@ func (w *walk) schemas(steps []string, before, after *props) {
 	if !equality.Semantic.DeepEqual(old, now) {
 		w.add(steps, OfObjects, "the schema changes")
 	}
+	if after.MaxProperties != nil || len(after.XValidations) > 0 || len(after.AllOf)+len(after.AnyOf)+len(after.OneOf) > 0 || after.Not != nil {
+		w.within++
+		defer func() { w.within-- }()
+	}
 	w.below(steps, before, after)
+}
+
+// gained is the risk of a new default: what is around it may not take it.
+func (w *walk) gained() Risk {
+	if w.within > 0 {
+		return OfObjects
+	}
+	return Harmless
 }
 
 // strip is a schema without texts for people, and without what is below it.
@@ -176,6 +190,8 @@ func (w *walk) below(steps []string, before, after *props) {
 			w.schemas(at(name), entriesBefore, &now)
 		case keeps(before):
 			w.add(at(name), OfObjects, "the field has a schema, and could be anything")
+		case now.Default != nil:
+			w.add(at(name), w.gained(), "the field is new")
 		default:
 			w.add(at(name), Harmless, "the field is new")
 		}
@@ -248,9 +264,9 @@ func (w *walk) defaults(steps []string, old, now, before *props) {
 		last := &w.comparison.Changes[len(w.comparison.Changes)-1]
 		last.lostDefault = filled(was, before)
 	case old.Default == nil:
-		w.add(steps, Harmless, "its default is %s", textOf(now.Default))
+		w.add(steps, w.gained(), "its default is %s", textOf(now.Default))
 	default:
-		w.add(steps, Harmless, "its default is %s, and was %s", textOf(now.Default), textOf(old.Default))
+		w.add(steps, w.gained(), "its default is %s, and was %s", textOf(now.Default), textOf(old.Default))
 	}
 	old.Default, now.Default = nil, nil
 }
