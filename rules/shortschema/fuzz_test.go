@@ -21,12 +21,12 @@ import (
 )
 
 // isJudged reports whether only the API server can find a problem, and the short form leaves it to it: what an expression that the author
-// wrote says or costs, which fields a default may have, how names are written, and all of OpenAPI that is written as it is.
+// wrote says or costs, which fields a default may have, how names are written, how long a text may be, and all of OpenAPI that is written as it is.
 func isJudged(p definitions.Problem, definition *unstructured.Unstructured, fields string) bool {
 	if strings.Contains(fields, "openAPI") || strings.Contains(p.Message, "cost") {
 		return true
 	}
-	if len(p.Path) > 1 && (p.Path[0] == "metadata" || p.Path[1] == "names" || p.Path[len(p.Path)-1] == "name") {
+	if last := p.Path[len(p.Path)-1]; p.Path[0] == "metadata" || p.Path[1] == "names" || last == "name" || last == "deprecationWarning" {
 		return true
 	}
 	at := slices.IndexFunc(p.Path, func(step string) bool { return step == "default" || step == "x-kubernetes-validations" })

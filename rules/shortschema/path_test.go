@@ -42,6 +42,7 @@ func TestPaths(t *testing.T) {
 		"below text":              {".spec.image.tag", `29: error: .spec.image.tag leads to no field of the schema [KN0803]`},
 		"an item of text":         {".spec.image[0]", `28: error: .spec.image[0] takes an item of what is no list [KN0803]`},
 		"a path that is none":     {".spec.ports[", `17: error: .spec.ports[ is no path of kubectl: unterminated array [KN0803]`},
+		"no dot":                  {"spec.image", `17: error: spec.image is no path of kubectl: it does not begin with a dot, as .spec does [KN0803]`},
 		"a name that comes twice": {".spec.spec", `23: error: .spec.spec leads to no field of the schema [KN0803]`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -279,6 +280,11 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	reader := shortschema.NewReader(d.src, v.types, d.findings.Report)
 	reader.CheckTypes()
 	reader.Mark(d.src.At(v.node), "spec", "versions", strconv.Itoa(index))
+	for name, as := range map[string]string{"name": "name", "deprecated": "deprecationWarning"} {
+		if of := v.node.Get(name); of != nil {
+			reader.Mark(d.src.At(of), "spec", "versions", strconv.Itoa(index), as)
+		}
+	}
 	if v.spec != nil {
 		v.made.Spec = reader.Root(v.spec, shortschema.Path(index, "properties", "spec")...)
 	}
@@ -335,14 +341,15 @@ func (d *decoder) column(n *yamltree.Node, path string, reader *shortschema.Read
 		}
 	}
 	d.object(n, path, language.Column(), decoders{
-		"name": text("name", "name"), "value": text("value", "jsonPath"), "format": text("format", "format"), "description": text("description", "description"),
-		"type": func(n *yamltree.Node) { made["type"] = d.word(n, path+".type", language.Column().Words("type")) },
+		"name": text("name", "name"), "value": text("value", "jsonPath"), "description": text("description", "description"),
+		"type":   func(n *yamltree.Node) { made["type"] = d.word(n, path+".type", language.Column().Words("type")) },
+		"format": func(n *yamltree.Node) { made["format"] = d.word(n, path+".format", language.Column().Words("format")) },
 		"priority": func(n *yamltree.Node) {
 			made["priority"] = n.Value
 			if priority, ok := n.Value.(int64); !ok {
 				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number, and is %s", path, n.What())
-			} else if priority < 0 {
-				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number from 0, and is %d", path, priority)
+			} else if priority < 0 || priority > math.MaxInt32 {
+				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number from 0 to %d, and is %d", path, math.MaxInt32, priority)
 			}
 		},
 	})
