@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/kinds/definitions"
@@ -36,14 +35,14 @@ func TestFormsOnAPIServer(t *testing.T) {
 	if err := controlplanetest.Define(t, c, namespace, definition(map[string]any{"type": "object", "properties": properties})); err != nil {
 		t.Fatal(err)
 	}
-	things := c.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}).Namespace(namespace)
+	objects := c.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}).Namespace(namespace)
 	for i, name := range names {
 		test, field := all[name], fmt.Sprintf("c%d", i)
 		create := func(value string) (made any, err error) {
 			object := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": field}, "spec": map[string]any{field: fieldF(t, value)},
 			}}
-			object, err = things.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+			object, err = objects.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
 			if err != nil {
 				return nil, err
 			}
@@ -164,7 +163,8 @@ func TestImmutable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			crds, things := thingsOf(t, test.schema)
+			crds, namespace := defined(t, test.schema)
+			objects := controlplanetest.Client(t).Resource(things(crds)).Namespace(namespace)
 			set := func(object *unstructured.Unstructured, spec string) {
 				delete(object.Object, "spec")
 				if spec != absent {
@@ -173,13 +173,13 @@ func TestImmutable(t *testing.T) {
 			}
 			object := thing(crds)
 			set(object, test.before)
-			before, err := things.Create(t.Context(), object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+			before, err := objects.Create(t.Context(), object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 			if err != nil {
 				t.Fatal(err)
 			}
 			after := before.DeepCopy()
 			set(after, test.after)
-			_, err = things.Update(t.Context(), after, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
+			_, err = objects.Update(t.Context(), after, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
 			if test.want == "" {
 				if err != nil {
 					t.Errorf("the update is refused: %v", err)
@@ -200,8 +200,8 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-// thingsOf defines the kind Thing with a schema, and gives its definition and its objects.
-func thingsOf(t *testing.T, short string) ([]*unstructured.Unstructured, dynamic.ResourceInterface) {
+// defined defines the kind Thing with a schema, and gives its definition and a namespace.
+func defined(t *testing.T, short string) (crds []*unstructured.Unstructured, in string) {
 	t.Helper()
 	c, namespace := controlplanetest.Client(t), controlplanetest.Namespace(t, controlplanetest.Config(t))
 	group := namespace + ".example.com"
@@ -216,13 +216,18 @@ func thingsOf(t *testing.T, short string) ([]*unstructured.Unstructured, dynamic
 	if err := controlplanetest.Define(t, c, namespace, docs.CRDs[0]); err != nil {
 		t.Fatal(err)
 	}
-	return docs.CRDs, c.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "things"}).Namespace(namespace)
+	return docs.CRDs, namespace
 }
 
-// thing is an object of the kind that thingsOf defines, without spec.
-func thing(crds []*unstructured.Unstructured) *unstructured.Unstructured {
+// things is where the objects of the kind are.
+func things(crds []*unstructured.Unstructured) schema.GroupVersionResource {
 	group, _, _ := unstructured.NestedString(crds[0].Object, "spec", "group")
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
+	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: "things"}
+}
+
+// thing is an object of the kind, without spec.
+func thing(crds []*unstructured.Unstructured) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": things(crds).GroupVersion().String(), "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
 }
 
 // TestDefaultOfSpec: an object without spec, or without a mapping in it, has the defaults of the fields in these, unless a field is required,
@@ -257,14 +262,15 @@ func TestDefaultOfSpec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			crds, things := thingsOf(t, test.schema)
+			crds, namespace := defined(t, test.schema)
+			objects := controlplanetest.Client(t).Resource(things(crds)).Namespace(namespace)
 			versions, _, _ := unstructured.NestedSlice(crds[0].Object, "spec", "versions")
 			version, _ := versions[0].(map[string]any)
 			is, has, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "properties", "spec", "default")
 			if want := fieldF(t, test.want); has != (test.want != absent) || has && cmp.Diff(want["f"], is) != "" {
 				t.Errorf("the default of spec is %v, want %s", is, test.want)
 			}
-			made, err := things.Create(t.Context(), thing(crds), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+			made, err := objects.Create(t.Context(), thing(crds), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 			if err != nil {
 				if test.want != absent {
 					t.Fatal(err)

@@ -206,8 +206,10 @@ func (d *drawer) version() map[string]any {
 	d.some(version, "status", func() any { return d.fields(1) })
 	d.some(version, "validations", func() any {
 		return d.list(func(validation map[string]any) {
-			validation["rule"] = mostly(d, []string{"true", "has(self.a)", "!has(self.a)", "self == oldSelf", "self.b == 1", "has(self.name) && self.name != 'x'", "self.metadata.name != 'x'",
-				"oldSelf.hasValue()", "!has(self.spec)"}, "1", "", "self.")
+			validation["rule"] = mostly(d, []string{
+				"true", "has(self.a)", "!has(self.a)", "self == oldSelf", "self.b == 1", "has(self.name) && self.name != 'x'", "self.metadata.name != 'x'",
+				"oldSelf.hasValue()", "!has(self.spec)",
+			}, "1", "", "self.")
 			d.some(validation, "self", func() any { return one(d, "Object", "Spec") })
 			d.some(validation, "message", func() any { return mostly(d, []string{"wrong"}, "", " ", "two\nlines") })
 			d.some(validation, "messageExpression", func() any { return mostly(d, []string{"'wrong'", "string(self.a)"}, "1", "") })
@@ -255,8 +257,12 @@ func (d *drawer) path() string {
 func (d *drawer) ruleStatus() any {
 	status := map[string]any{}
 	for range d.choose(3) {
-		status[one(d, "a", "b", "c")] = mostly[any](d, []any{"text", 1, true, 1.5, "${parent.metadata.name}", "${parent.metadata.generation}", "${parent.spec.a}", "${1.5}", "${[1, 2]}",
-			"${{'a': 1}}", "a ${parent.metadata.name}", []any{"a"}, map[string]any{"b": "${1}"}}, nil, []any{}, map[string]any{}, "${quantity('1')}", "${fromJson('1')}", "${bytes('a')}", "${now}")
+		status[one(d, "a", "b", "c")] = mostly[any](d, []any{
+			"text", 1, true, 1.5, "${parent.metadata.name}", "${parent.metadata.generation}", "${parent.spec.a}", "${1.5}", "${[1, 2]}",
+			"${{'a': 1}}", "a ${parent.metadata.name}",
+			[]any{"a"},
+			map[string]any{"b": "${1}"},
+		}, nil, []any{}, map[string]any{}, "${quantity('1')}", "${fromJson('1')}", "${bytes('a')}", "${now}")
 	}
 	return status
 }
