@@ -92,6 +92,7 @@ func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Opt
 		c.Rules += len(all)
 	}
 	c.Findings = append(c.Findings, clashes(together, kinds)...)
+	c.Findings = append(c.Findings, definedTwice(decoded)...)
 	c.Findings = c.Findings.Sorted().Shortened()
 	return c, nil
 }

@@ -58,7 +58,7 @@ func Column() Fields {
 		{Name: "name", Required: true, Type: text(), Doc: "The heading."},
 		{Name: "value", Required: true, Type: text(), Doc: "The path of the field, such as `.status.url`."},
 		{Name: "type", Type: words("string", "integer", "number", "boolean", "date"), Doc: "The type of the values. Default: that of the field."},
-		{Name: "format", Type: text(), Doc: "The format of the values."},
+		{Name: "format", Type: words("int32", "int64", "float", "double", "byte", "date", "date-time", "password"), Doc: "The format of the values."},
 		{Name: "description", Type: text(), Doc: "What the column has."},
 		{Name: "priority", Type: number(0), Default: "0", Doc: "More than 0: only `kubectl get -o wide` shows the column."},
 	}

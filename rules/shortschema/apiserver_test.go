@@ -35,14 +35,14 @@ func TestFormsOnAPIServer(t *testing.T) {
 	if err := controlplanetest.Define(t, c, namespace, definition(map[string]any{"type": "object", "properties": properties})); err != nil {
 		t.Fatal(err)
 	}
-	things := c.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}).Namespace(namespace)
+	objects := c.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}).Namespace(namespace)
 	for i, name := range names {
 		test, field := all[name], fmt.Sprintf("c%d", i)
 		create := func(value string) (made any, err error) {
 			object := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": field}, "spec": map[string]any{field: fieldF(t, value)},
 			}}
-			object, err = things.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+			object, err = objects.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
 			if err != nil {
 				return nil, err
 			}
@@ -135,7 +135,12 @@ func TestImmutable(t *testing.T) {
 		"none of two":                   {"spec: {a: {f: string | immutable, g: string | immutable, h: string}}", "{a: {h: x}}", "{}", ""},
 		"required around it":            {"spec: {a | required: {f: string | immutable}}", "{a: {f: x}}", "{a: {}}", "f is immutable, and cannot be removed"},
 		"a default around it":           {"spec: {'a | default={}': {f: string | immutable}}", "{a: {f: x}}", "{}", "f is immutable, and cannot be removed"},
-		"a default in it":               {"spec: {a: {f: string | default=x immutable}}", "{a: {f: w}}", "{}", "a.f is immutable, so a cannot be removed"},
+		"a default in it":               {"spec: {a: {f: string | default=x immutable}}", "{a: {f: w}}", "{}", `spec.a.f: Invalid value: "x": f is immutable`},
+		"the default in it":             {"spec: {a: {f: string | default=x immutable}}", "{a: {f: x}}", absent, ""},
+		"a default in it, not around":   {"spec: {a: {f: string | default=x immutable, g: string | required}}", "{a: {f: w, g: x}}", "{}", "a.f is immutable, so a cannot be removed"},
+		"a default in spec":             {"spec: {f: string | default=x immutable}", "{f: w}", absent, `spec.f: Invalid value: "x": f is immutable`},
+		"beside a default in spec":      {"spec: {f: string | immutable, g: integer | default=1}", "{f: w}", absent, "f is immutable, and cannot be removed"},
+		"a default in spec, set later":  {"spec: {f: string | immutable, g: integer | default=1}", absent, "{f: w}", ""},
 		"names of CEL":                  {"spec: {a-b: {namespace: string | immutable}}", "{a-b: {namespace: x}}", "{}", "a-b.namespace is immutable, so a-b cannot be removed"},
 		"an object":                     {"spec: {a | immutable: {f: string, g: string}}", "{a: {f: x}}", "{a: {f: x, g: w}}", "a is immutable"},
 		"an object of anything":         {"spec: {a: object | immutable}", "{a: {f: {g: x}}}", "{a: {f: {g: w}}}", "a is immutable"},
@@ -158,35 +163,23 @@ func TestImmutable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, namespace := controlplanetest.Client(t), controlplanetest.Namespace(t, controlplanetest.Config(t))
-			group := namespace + ".example.com"
-			docs, findings := syntax.Decode("rule.yaml", []byte("apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: a}\nspec:\n  parent:\n    apiVersion: "+group+"/v1\n    kind: Thing\n    schema:\n      "+
-				strings.ReplaceAll(test.schema, "\n", "\n      ")+"\n"))
-			if len(findings) > 0 {
-				t.Fatal(findings)
-			}
-			for _, p := range definitions.Check(t.Context(), docs.CRDs[0]) {
-				t.Errorf("the API server refuses it: %s", p.Message)
-			}
-			if err := controlplanetest.Define(t, c, namespace, docs.CRDs[0]); err != nil {
-				t.Fatal(err)
-			}
-			things := c.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "things"}).Namespace(namespace)
+			crds, namespace := defined(t, test.schema)
+			objects := controlplanetest.Client(t).Resource(things(crds)).Namespace(namespace)
 			set := func(object *unstructured.Unstructured, spec string) {
 				delete(object.Object, "spec")
 				if spec != absent {
 					object.Object["spec"] = fieldF(t, spec)["f"]
 				}
 			}
-			object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
+			object := thing(crds)
 			set(object, test.before)
-			before, err := things.Create(t.Context(), object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+			before, err := objects.Create(t.Context(), object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 			if err != nil {
 				t.Fatal(err)
 			}
 			after := before.DeepCopy()
 			set(after, test.after)
-			_, err = things.Update(t.Context(), after, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
+			_, err = objects.Update(t.Context(), after, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
 			if test.want == "" {
 				if err != nil {
 					t.Errorf("the update is refused: %v", err)
@@ -195,12 +188,108 @@ func TestImmutable(t *testing.T) {
 				t.Errorf("the update gives %v, want %q", err, test.want)
 			}
 			// Without a cluster, it is the same.
-			kinds, err := definitions.NewKinds(docs.CRDs)
+			kinds, err := definitions.NewKinds(crds)
 			if err != nil {
 				t.Fatal(err)
 			}
+			kinds.Fill(after)
 			if err := kinds.CheckObject(t.Context(), after, before); (err != nil) != (test.want != "") {
 				t.Errorf("without a cluster the update gives %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// defined defines the kind Thing with a schema, and gives its definition and a namespace.
+func defined(t *testing.T, short string) (crds []*unstructured.Unstructured, in string) {
+	t.Helper()
+	c, namespace := controlplanetest.Client(t), controlplanetest.Namespace(t, controlplanetest.Config(t))
+	group := namespace + ".example.com"
+	docs, findings := syntax.Decode("rule.yaml", []byte("apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: a}\nspec:\n  parent:\n    apiVersion: "+group+"/v1\n    kind: Thing\n    schema:\n      "+
+		strings.ReplaceAll(short, "\n", "\n      ")+"\n"))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	for _, p := range definitions.Check(t.Context(), docs.CRDs[0]) {
+		t.Errorf("the API server refuses it: %s", p.Message)
+	}
+	if err := controlplanetest.Define(t, c, namespace, docs.CRDs[0]); err != nil {
+		t.Fatal(err)
+	}
+	return docs.CRDs, namespace
+}
+
+// things is where the objects of the kind are.
+func things(crds []*unstructured.Unstructured) schema.GroupVersionResource {
+	group, _, _ := unstructured.NestedString(crds[0].Object, "spec", "group")
+	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: "things"}
+}
+
+// thing is an object of the kind, without spec.
+func thing(crds []*unstructured.Unstructured) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": things(crds).GroupVersion().String(), "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
+}
+
+// TestDefaultOfSpec: an object without spec, or without a mapping in it, has the defaults of the fields in these, unless a field is required,
+// or these defaults are not what the schema takes.
+func TestDefaultOfSpec(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		schema string
+		// want is the default of spec in the definition, and made what an object without spec has there; absent: none.
+		want, made string
+	}{
+		"a default":                {"spec: {replicas: integer | default=1}", "{}", "{replicas: 1}"},
+		"no default":               {"spec: {replicas: integer}", absent, absent},
+		"a required field":         {"spec: {replicas: integer | default=1, image: string | required}", absent, absent},
+		"in a mapping":             {"spec: {a: {b: {c: string | default=x}, d: string}}", "{}", "{a: {b: {c: x}}}"},
+		"a required field in it":   {"spec: {a: {b: string | required, c: string | default=x}}", absent, absent},
+		"a required mapping":       {"spec: {b: string | default=x, a | required: {c: string | default=x}}", absent, absent},
+		"its own default":          {"spec: {'a | default={\"c\": \"w\"}': {c: string | default=x, d: integer | default=1}}", "{}", "{a: {c: w, d: 1}}"},
+		"a type":                   {"spec: {a: A}\ntypes: {A: {b: string | default=x}}", "{}", "{a: {b: x}}"},
+		"a type of items":          {"spec: {a: \"[]A\"}\ntypes: {A: {b: string | default=x}}", absent, absent},
+		"openAPI":                  {"spec: {openAPI: {type: object, properties: {a: {type: string, default: x}}}}", absent, absent},
+		"a field with openAPI":     {"spec: {a: {openAPI: {type: string, default: x}}}", "{}", "{a: x}"},
+		"entries":                  {"spec: {a | minProperties=1: {b: string | default=x}}", "{}", "{a: {b: x}}"},
+		"too few entries":          {"spec: {a | minProperties=2: {b: string | default=x, c: string}}", absent, absent},
+		"a validation that holds":  {"spec: {a: integer | default=1}\nvalidations: [{rule: self.a < 2}]", "{a: 1}", "{a: 1}"},
+		"one that reads a mapping": {"spec: {a: {b: integer | default=1}}\nvalidations: [{rule: self.a.b < 2}]", "{a: {b: 1}}", "{a: {b: 1}}"},
+		"one that takes it empty":  {"spec: {a: integer | default=1, b: string}\nvalidations: [{rule: '!has(self.b) || self.a > 1'}]", "{}", "{a: 1}"},
+		"one that it violates":     {"spec: {a: integer | default=1, b: string}\nvalidations: [{rule: has(self.b)}]", absent, absent},
+		"one that only fields do":  {"spec: {a: integer | default=1, b: string}\nvalidations: [{rule: '!has(self.a) || has(self.b)'}]", absent, absent},
+		"one of the object":        {"spec: {a: integer | default=1}\nvalidations: [{rule: self.spec.a < 2, self: Object}]", "{}", "{a: 1}"},
+		"one of a mapping":         {"spec: {'a | validation=\"self.b > 1\"': {b: integer | default=1}, c: string | default=x}", "{}", "{c: x}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			crds, namespace := defined(t, test.schema)
+			objects := controlplanetest.Client(t).Resource(things(crds)).Namespace(namespace)
+			versions, _, _ := unstructured.NestedSlice(crds[0].Object, "spec", "versions")
+			version, _ := versions[0].(map[string]any)
+			is, has, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "properties", "spec", "default")
+			if want := fieldF(t, test.want); has != (test.want != absent) || has && cmp.Diff(want["f"], is) != "" {
+				t.Errorf("the default of spec is %v, want %s", is, test.want)
+			}
+			made, err := objects.Create(t.Context(), thing(crds), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+			if err != nil {
+				if test.want != absent {
+					t.Fatal(err)
+				}
+				return
+			}
+			spec, has := made.Object["spec"]
+			if want := fieldF(t, test.made); has != (test.made != absent) || has && cmp.Diff(want["f"], spec) != "" {
+				t.Errorf("the API server makes %v of an object without spec, want %s", spec, test.made)
+			}
+			// Without a cluster, it is the same.
+			kinds, err := definitions.NewKinds(crds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			filled := thing(crds)
+			kinds.Fill(filled)
+			if diff := cmp.Diff(made.Object["spec"], filled.Object["spec"]); diff != "" {
+				t.Errorf("without a cluster it is another one:\n%s", diff)
 			}
 		})
 	}

@@ -17,6 +17,8 @@ type made struct {
 	base   base
 	// required is true if objects must have the field, and immutable if it never changes once it is set.
 	required, immutable bool
+	// noDefault is true if the author wants no default of an object whose fields have some.
+	noDefault bool
 	// column is the heading of the field's column; empty: it has none.
 	column string
 	// marked has where the rule has the markers, by their names.
@@ -41,6 +43,9 @@ func (f *made) unset(name string) {
 		f.required = false
 	case "immutable":
 		f.immutable = false
+	case "default":
+		delete(f.schema, name)
+		f.noDefault = true
 	}
 }
 

@@ -36,7 +36,7 @@ func (m *Marker) isFlag() bool { return m.Value == "" }
 func Markers() []Marker {
 	return []Marker{
 		{"required", "", "An object must have the field.", nil, func(f *made, _ string) error { f.required = true; return nil }},
-		{"default", "1", "The value of a field that is left out. That of an object, a map or a list is JSON.", nil, setDefault},
+		{"default", "1", "The value of a field that is left out. That of an object, a map or a list is JSON. `null`: there is none.", nil, setDefault},
 		{"description", `"what it is for"`, "The text that `kubectl explain` shows. Default: the comment of the field.", nil, keep("description")},
 		{"title", `"Replicas"`, "A name for user interfaces.", nil, keep("title")},
 		{"example", "3", "A value, for documentation.", nil, func(f *made, value string) error { return f.setValue("example", value) }},

@@ -51,6 +51,9 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 		found.Length = r.source.Span(n, m.at, len(m.name))
 		found.WithHint("write %s=%s", m.name, known.Value)
 		return
+	case m.name == "default" && m.value == "null" && !m.quoted: // as the API server takes a default of null
+		f.unset(m.name)
+		return
 	case m.inSingleQuotes():
 		bare := m.value[1 : len(m.value)-1]
 		found := r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "single quotes would be a part of the value %s", m.value)

@@ -1,6 +1,7 @@
 package shortschema
 
 import (
+	"slices"
 	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
@@ -18,7 +19,10 @@ func openAPIOf(n *yamltree.Node) *yamltree.Node {
 	return nil
 }
 
-// isMisnamed reports a mapping that means OpenAPI and calls it another name, as it would be an object with one field.
+// isBareOpenAPI reports a mapping that means OpenAPI and does not say so, as it would be an object with fields.
+func (r *Reader) isBareOpenAPI(n *yamltree.Node) bool { return r.isMisnamed(n) || r.isUnnamed(n) }
+
+// isMisnamed reports one that calls it another name.
 func (r *Reader) isMisnamed(n *yamltree.Node) bool {
 	if n.Kind != yamltree.Mapping || len(n.Fields) != 1 || n.Fields[0].Name == "openAPI" || n.Fields[0].Value.Kind != yamltree.Mapping {
 		return false
@@ -31,6 +35,58 @@ func (r *Reader) isMisnamed(n *yamltree.Node) bool {
 	found.WithHint("write openAPI")
 	found.WithEdit(r.source.At(f.Key), f.Name, "openAPI")
 	return true
+}
+
+// isUnnamed reports one that begins with the type.
+func (r *Reader) isUnnamed(n *yamltree.Node) bool {
+	if !hasTypeOfOpenAPI(n) || len(n.Fields) < 2 {
+		return false
+	}
+	isSure := false
+	for _, f := range n.Fields {
+		if !slices.Contains(keywords, f.Name) && !strings.HasPrefix(f.Name, "x-kubernetes-") {
+			return false
+		}
+		isSure = isSure || f.Name != "type" && !r.mayBeField(f)
+	}
+	if isSure {
+		r.report(r.source.At(n), diagnostic.CodeShortType, "this is a schema of OpenAPI, and a mapping has fields here").
+			WithHint(`write openAPI: and this below it, or the short form, such as "map[string]string" and string | maxLength=9`)
+	}
+	return isSure
+}
+
+// keywords are what a schema of OpenAPI has.
+var keywords = []string{ //nolint:gochecknoglobals // a table
+	"type", "format", "description", "title", "default", "example", "enum", "nullable", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
+	"exclusiveMaximum", "multipleOf", "items", "minItems", "maxItems", "uniqueItems", "properties", "additionalProperties", "required", "minProperties", "maxProperties",
+	"allOf", "anyOf", "oneOf", "not", "externalDocs",
+}
+
+// hasTypeOfOpenAPI reports whether a mapping has a type that OpenAPI knows.
+func hasTypeOfOpenAPI(n *yamltree.Node) bool {
+	if n.Kind != yamltree.Mapping {
+		return false
+	}
+	text, _ := n.Get("type").Text()
+	return slices.Contains([]string{"object", "array", "string", "integer", "number", "boolean"}, text)
+}
+
+// mayBeField reports whether what stands at a keyword of OpenAPI can be a field that has that name.
+func (r *Reader) mayBeField(f yamltree.Field) bool {
+	switch text, isText := f.Value.Text(); {
+	case isText:
+		parts := scan(text)
+		_, isType := typeOf(parts.typ)
+		_, isOwn := r.own.named[parts.typ]
+		return isType || isOwn || len(parts.markers) > 0 || strings.ContainsAny(parts.typ, "[]")
+	case f.Value.Kind != yamltree.Mapping:
+		return false
+	case f.Name == "properties":
+		return len(f.Value.Fields) == 0 || slices.ContainsFunc(f.Value.Fields, func(below yamltree.Field) bool { return !hasTypeOfOpenAPI(below.Value) })
+	default:
+		return !hasTypeOfOpenAPI(f.Value)
+	}
 }
 
 // openAPI is a schema that is written as it is.

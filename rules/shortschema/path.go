@@ -22,6 +22,9 @@ type Found struct {
 
 // Find follows a path, in the language of kubectl, such as .status.conditions[?(@.type=="Ready")].status.
 func (v *Version) Find(path string) Found {
+	if !strings.HasPrefix(path, ".") { // which the API server wants, and kubectl does not
+		return Found{Wrong: "is no path of kubectl: it does not begin with a dot, as .spec does"}
+	}
 	parser, err := jsonpath.Parse("path", "{"+path+"}")
 	if err != nil {
 		return Found{Wrong: "is no path of kubectl: " + err.Error()}

@@ -42,6 +42,7 @@ func TestPaths(t *testing.T) {
 		"below text":              {".spec.image.tag", `29: error: .spec.image.tag leads to no field of the schema [KN0803]`},
 		"an item of text":         {".spec.image[0]", `28: error: .spec.image[0] takes an item of what is no list [KN0803]`},
 		"a path that is none":     {".spec.ports[", `17: error: .spec.ports[ is no path of kubectl: unterminated array [KN0803]`},
+		"no dot":                  {"spec.image", `17: error: spec.image is no path of kubectl: it does not begin with a dot, as .spec does [KN0803]`},
 		"a name that comes twice": {".spec.spec", `23: error: .spec.spec leads to no field of the schema [KN0803]`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,6 +61,9 @@ func TestPaths(t *testing.T) {
 		"scale":               {"{specReplicas: .spec.replicas, statusReplicas: .status.replicas, labelSelector: .status.url}", ""},
 		"another field":       {"{specReplicas: .spec.replica, statusReplicas: .status.replicas}", `rule.yaml:11:35: error: .spec.replica leads to no field of the schema; did you mean "replicas"? [KN0803]`},
 		"another in status":   {"{specReplicas: .spec.replicas, statusReplicas: .status.size}", `.status.size leads to no field of the schema`},
+		"of spec in status":   {"{specReplicas: .spec.replicas, statusReplicas: .spec.replicas}", `.spec.replicas does not begin with .status., as scale wants it [KN0803]`},
+		"of status in spec":   {"{specReplicas: .status.replicas, statusReplicas: .status.replicas}", `.status.replicas does not begin with .spec., as scale wants it [KN0803]`},
+		"of metadata":         {"{specReplicas: .spec.replicas, statusReplicas: .status.replicas, labelSelector: .metadata.name}", `.metadata.name does not begin with .spec. or .status., as scale wants it [KN0803]`},
 		"text":                {"{specReplicas: .spec.image, statusReplicas: .status.replicas}", `.spec.image leads to a field of type string: scale wants integer [KN0803]`},
 		"a number for labels": {"{specReplicas: .spec.replicas, statusReplicas: .status.replicas, labelSelector: .spec.replicas}", `.spec.replicas leads to a field of type integer: scale wants string [KN0803]`},
 	} {

@@ -20,8 +20,8 @@ type Reader struct {
 	// columns are the fields that have one, and repeated counts the lists and maps around what is read, whose fields have none.
 	columns  []Column
 	repeated int
-	// whole stands for the object that has spec and status.
-	whole *made
+	// roots are the schemas of spec and status.
+	roots map[string]*made
 	// reported are the markers with which something was found to be wrong.
 	reported map[diagnostic.Position]bool
 	// schemas counts them, and tooMany is true once that was reported.
@@ -33,7 +33,7 @@ type Reader struct {
 func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) *Reader {
 	r := &Reader{
 		Places: newPlaces(source), report: report, own: newOwnTypes(),
-		whole: &made{schema: map[string]any{}}, reported: map[diagnostic.Position]bool{},
+		roots: map[string]*made{}, reported: map[diagnostic.Position]bool{},
 	}
 	if types != nil {
 		r.define(types)
@@ -41,11 +41,14 @@ func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at dia
 	return r
 }
 
-// Root makes the schema of spec or of status.
+// Root makes the schema of spec or of status. It is complete after Complete.
 func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 	name := path[len(path)-1]
 	if at := expressionIn(n); name == "status" && at != nil {
-		r.reportExpression(at)
+		found := r.reportExpression(at)
+		if conditions := n.Get("conditions"); conditions != nil && expressionIn(conditions) == at {
+			found.WithHint("the conditions that the rule sets stand in spec.conditions, each with type, status, reason and message")
+		}
 		return map[string]any{"type": "object"}
 	}
 	var root *made
@@ -54,7 +57,7 @@ func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 		if root.schema["type"] != "object" {
 			r.report(r.source.At(asIs), diagnostic.CodeShortType, "%s is an object: its openAPI needs type: object", name)
 		}
-	} else if r.isMisnamed(n) {
+	} else if r.isBareOpenAPI(n) {
 		return map[string]any{"type": "object"}
 	} else {
 		root = r.object(n, path)
@@ -62,15 +65,27 @@ func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 	if name == "status" {
 		r.checkConditions(n, root)
 	}
-	// As the definition requires spec if that has required fields.
-	root.required = name == "spec" && root.schema["required"] != nil
-	r.addImmutable(r.whole, name, root)
+	r.roots[name] = root
 	return root.schema
 }
 
-// Validations are those of whole objects: that spec and status stay while they have immutable fields.
-func (r *Reader) Validations() []any {
-	rules, _ := r.whole.schema["x-kubernetes-validations"].([]any)
+// Complete gives spec a default if it can have one, and returns the validations of whole objects: that spec and status stay while they have
+// immutable fields. It comes once, after Root, and after the validations of spec are in its schema.
+func (r *Reader) Complete() []any {
+	whole := &made{schema: map[string]any{}}
+	for _, name := range []string{"spec", "status"} {
+		root := r.roots[name]
+		if root == nil {
+			continue
+		}
+		if name == "spec" {
+			// As the definition requires spec if that has required fields.
+			root.required = root.schema["required"] != nil
+			root.addDefault()
+		}
+		r.addImmutable(whole, name, root)
+	}
+	rules, _ := whole.schema["x-kubernetes-validations"].([]any)
 	return rules
 }
 
@@ -100,6 +115,7 @@ func (r *Reader) object(n *yamltree.Node, path []string) *made {
 			field.schema["description"] = text
 		}
 		r.checkWhole(field, r.source.At(named.Value))
+		field.addDefault()
 		r.addImmutable(f, named.name, field)
 		properties[named.name] = field.schema
 		if field.required {
@@ -132,7 +148,7 @@ func (r *Reader) field(n *yamltree.Node, path []string) *made {
 		return r.openAPI(asIs, path)
 	}
 	if n.Kind == yamltree.Mapping {
-		if r.isMisnamed(n) {
+		if r.isBareOpenAPI(n) {
 			return nil
 		}
 		return r.object(n, path)
@@ -219,9 +235,10 @@ func (r *Reader) repeatedType(n *yamltree.Node, typ string, offset int, path []s
 	return of
 }
 
-func (r *Reader) reportExpression(n *yamltree.Node) {
-	r.report(r.source.At(n), diagnostic.CodeShortType, "a field of a schema is a type, and this is an expression").
-		WithHint("the expressions of the status stand in spec.status, and Kanon takes the types from there")
+func (r *Reader) reportExpression(n *yamltree.Node) *diagnostic.Finding {
+	found := r.report(r.source.At(n), diagnostic.CodeShortType, "a field of a schema is a type, and this is an expression")
+	found.WithHint("the expressions of the status stand in spec.status, and Kanon takes the types from there")
+	return found
 }
 
 // expressionIn is the first scalar with an expression in a part of a schema; nil: there is none. An expression of a marker is none.

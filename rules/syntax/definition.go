@@ -73,6 +73,20 @@ func (docs *Documents) AboutDefinition(i int, message, hint string) diagnostic.F
 	return *f.WithLines(d.src)
 }
 
+// DefinedTwice makes a finding about CRDs[i], which others have as well, as CRDs[j], and differs there.
+func (docs *Documents) DefinedTwice(i int, others *Documents, j int) diagnostic.Finding {
+	d, other := docs.definitions[i], others.definitions[j]
+	name := DefinitionPlace{Path: []string{"metadata", "name"}}
+	at, second := d.place(name), other.place(name)
+	what, remove := "", "one of them"
+	if d.readers != nil {
+		at, what, remove = d.src.At(d.root), " that this schema makes", "the manifest or the schema"
+	}
+	f := diagnostic.New(at, diagnostic.CodeClash, "the CustomResourceDefinition %s%s is at %s, too, and differs there: the cluster has only one of them; remove %s",
+		docs.CRDs[i].GetName(), what, second, remove)
+	return *f.WithRelated(second, "the other definition").WithLines(d.src)
+}
+
 // shortPath is a path of the API server as whoever wrote the schema in the rule calls it: spec.replicas.default.
 func shortPath(path string) string {
 	return cmp.Or(ofField.ReplaceAllString(ofVersion.ReplaceAllString(path, ""), "$1"), "the schema")

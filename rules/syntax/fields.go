@@ -138,7 +138,8 @@ func foreignSchemaField(name string) (target, hint string) {
 	case "apiVersion", "kind", "group":
 		return "", "spec.parent names the kind: write apiVersion and kind there"
 	case "metadata":
-		return "", "Kanon sets no labels and no annotations on the definition, and keeps those that others set, as with kubectl label"
+		return "", "Kanon sets no labels and no annotations on the definition, and keeps those that others set, as with kubectl label; " +
+			"for names of objects, write validations: [{self: Object, rule: size(self.metadata.name) <= 30}]"
 	case "additionalPrinterColumns":
 		return "", "write columns, a list of {name: …, value: .spec.…}"
 	case "jsonPath":

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,8 +157,11 @@ func (r *Rule) CheckPaths() diagnostic.Findings {
 			column, _ := item.(map[string]any)
 			c.check(column["jsonPath"], append(columnPath(i, n), "jsonPath"), "")
 		}
-		for name, typ := range map[string]string{"specReplicasPath": "integer", "statusReplicasPath": "integer", "labelSelectorPath": "string"} {
-			c.check(v.Scale[name], scalePath(i, name), typ)
+		for name, of := range map[string]struct {
+			typ string
+			in  []string
+		}{"specReplicasPath": {"integer", []string{".spec."}}, "statusReplicasPath": {"integer", []string{".status."}}, "labelSelectorPath": {"string", []string{".spec.", ".status."}}} {
+			c.check(v.Scale[name], scalePath(i, name), of.typ, of.in...)
 		}
 	}
 	return list.Findings(r.Source).Sorted()
@@ -170,8 +174,8 @@ type pathCheck struct {
 	report  func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 }
 
-// check checks a path, which is at a place of the definition. typ is what it must lead to; empty: anything.
-func (c *pathCheck) check(path any, place []string, typ string) {
+// check checks a path, which is at a place of the definition. typ is what it must lead to, and in how it may begin; empty: anything.
+func (c *pathCheck) check(path any, place []string, typ string, in ...string) {
 	text, _ := path.(string)
 	if text == "" {
 		return
@@ -184,6 +188,8 @@ func (c *pathCheck) check(path any, place []string, typ string) {
 		c.report(at, diagnostic.CodeKindSchema, "%s %s", text, found.Wrong).Suggest(found.Name, found.Names)
 	case typ != "" && found.Type != "" && found.Type != typ:
 		c.report(at, diagnostic.CodeKindSchema, "%s leads to a field of type %s: scale wants %s", text, found.Type, typ)
+	case len(in) > 0 && !slices.ContainsFunc(in, func(start string) bool { return strings.HasPrefix(text, start) }):
+		c.report(at, diagnostic.CodeKindSchema, "%s does not begin with %s, as scale wants it", text, strings.Join(in, " or "))
 	}
 }
 
@@ -274,13 +280,17 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	reader := shortschema.NewReader(d.src, v.types, d.findings.Report)
 	reader.CheckTypes()
 	reader.Mark(d.src.At(v.node), "spec", "versions", strconv.Itoa(index))
+	for name, as := range map[string]string{"name": "name", "deprecated": "deprecationWarning"} {
+		if of := v.node.Get(name); of != nil {
+			reader.Mark(d.src.At(of), "spec", "versions", strconv.Itoa(index), as)
+		}
+	}
 	if v.spec != nil {
 		v.made.Spec = reader.Root(v.spec, shortschema.Path(index, "properties", "spec")...)
 	}
 	if v.status != nil {
 		v.made.Status = reader.Root(v.status, shortschema.Path(index, "properties", "status")...)
 	}
-	v.made.Validations = reader.Validations()
 	for name, of := range v.scale {
 		reader.MarkText(of, 0, scalePath(index, name)...)
 	}
@@ -297,6 +307,7 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	for i, item := range v.validations {
 		d.validation(item, fmt.Sprintf("%s.validations[%d]", v.path, i), reader, index, &v.made)
 	}
+	v.made.Validations = append(v.made.Validations, reader.Complete()...)
 	return reader
 }
 
@@ -330,14 +341,15 @@ func (d *decoder) column(n *yamltree.Node, path string, reader *shortschema.Read
 		}
 	}
 	d.object(n, path, language.Column(), decoders{
-		"name": text("name", "name"), "value": text("value", "jsonPath"), "format": text("format", "format"), "description": text("description", "description"),
-		"type": func(n *yamltree.Node) { made["type"] = d.word(n, path+".type", language.Column().Words("type")) },
+		"name": text("name", "name"), "value": text("value", "jsonPath"), "description": text("description", "description"),
+		"type":   func(n *yamltree.Node) { made["type"] = d.word(n, path+".type", language.Column().Words("type")) },
+		"format": func(n *yamltree.Node) { made["format"] = d.word(n, path+".format", language.Column().Words("format")) },
 		"priority": func(n *yamltree.Node) {
 			made["priority"] = n.Value
 			if priority, ok := n.Value.(int64); !ok {
 				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number, and is %s", path, n.What())
-			} else if priority < 0 {
-				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number from 0, and is %d", path, priority)
+			} else if priority < 0 || priority > math.MaxInt32 {
+				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number from 0 to %d, and is %d", path, math.MaxInt32, priority)
 			}
 		},
 	})

@@ -165,8 +165,33 @@ func TestSchemas(t *testing.T) {
 		},
 		"no default of an object": {
 			before: fields("o: {type: object, default: {p: 1}, properties: {p: {type: integer}, q: {type: string}}}"), after: fields("o: {type: object, properties: {p: {type: integer}, q: {type: string}}}"),
-			objects: []string{"{spec: {o: {p: 1, q: x}}}", "{spec: {o: {p: 2}}}"},
+			objects: []string{"{spec: {o: {p: 1}}}", "{spec: {o: {p: 2}}}", "{spec: {o: {p: 1, q: x}}}"},
 			changes: `objects spec.o of v1: it has no default, and had {"p":1}`, losses: "spec.o: the value may be no more than the default, which goes, in team/o0",
+		},
+		"a default that is one entry too many": {
+			before: fields("o: {type: object, maxProperties: 1, properties: {p: {type: string}, q: {type: string}}}"), after: fields("o: {type: object, maxProperties: 1, properties: {p: {type: string}, q: {type: string, default: x}}}"),
+			objects: []string{"{spec: {o: {p: a}}}", "{spec: {o: {q: y}}}"},
+			changes: `objects spec.o.q of v1: its default is "x"`, losses: "spec.o: it has too many entries, in team/o0",
+		},
+		"a new field whose default a validation forbids": {
+			before:  fields("o: {type: object, x-kubernetes-validations: [{rule: '!has(self.q) || !has(self.p)'}], properties: {p: {type: string}, q: {type: string}}}"),
+			after:   fields("o: {type: object, x-kubernetes-validations: [{rule: '!has(self.q) || !has(self.p)'}], properties: {p: {type: string}, q: {type: string, default: x}, r: {type: string, default: z}}}"),
+			objects: []string{"{spec: {o: {p: a}}}", "{spec: {o: {q: y}}}"},
+			changes: "objects spec.o.q of v1: its default is \"x\"\nobjects spec.o.r of v1: the field is new", losses: "spec.o: a validation is not true, in team/o0",
+		},
+		"no default around others": {
+			before: fields("o: {type: object, default: {}, properties: {p: {type: integer, default: 1}}}"), after: fields("o: {type: object, properties: {p: {type: integer, default: 1}}}"),
+			objects: []string{"{spec: {o: {p: 1}}}", "{spec: {o: {p: 2}}}"},
+			changes: `objects spec.o of v1: it has no default, and had {}`, losses: "spec.o: the value may be no more than the default, which goes, in team/o0",
+		},
+		"no default around one that goes": {
+			before: fields("o: {type: object, default: {}, properties: {p: {type: integer, default: 1}}}"), after: fields("o: {type: object, properties: {p: {type: integer}}}"),
+			objects: []string{"{spec: {o: {p: 1}}}", "{spec: {o: {p: 2}}}"},
+			changes: "objects spec.o of v1: it has no default, and had {}\nobjects spec.o.p of v1: it has no default, and had 1", losses: "spec.o.p: the value may be no more than the default, which goes, in team/o0",
+		},
+		"a default around others": {
+			before: fields("o: {type: object, properties: {p: {type: integer, default: 1}}}"), after: fields("o: {type: object, default: {}, properties: {p: {type: integer, default: 1}}}"), objects: []string{"{spec: {}}", "{spec: {o: {p: 2}}}"},
+			changes: `ok spec.o of v1: its default is {}`,
 		},
 		// What only a new value must obey does no harm.
 		"fewer values": {

@@ -25,7 +25,7 @@ type Change struct {
 	// Text says what changes: "the field is removed".
 	Text string
 	Risk Risk
-	// lostDefault is the default that the field had, and has no more.
+	// lostDefault is what objects had by a default that the field has no more.
 	lostDefault any
 }
 

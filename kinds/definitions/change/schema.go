@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
@@ -17,6 +20,8 @@ type props = apiextensionsv1.JSONSchemaProps
 type walk struct {
 	comparison *Comparison
 	version    string
+	// within counts the schemas around a value that say something of what is in them, and so of its default.
+	within int
 }
 
 // anyItem is the step of a path to every item of a list, and to every entry of a map.
@@ -47,14 +52,26 @@ func (w *walk) schemas(steps []string, before, after *props) {
 	w.types(steps, &old, &now)
 	w.properties(steps, &old, &now)
 	w.required(steps, &old, &now, after)
-	w.defaults(steps, &old, &now)
+	w.defaults(steps, &old, &now, before)
 	w.limits(steps, &old, &now)
 	w.allowed(steps, &old, &now)
 	w.validations(steps, &old, &now)
 	if !equality.Semantic.DeepEqual(old, now) {
 		w.add(steps, OfObjects, "the schema changes")
 	}
+	if after.MaxProperties != nil || len(after.XValidations) > 0 || len(after.AllOf)+len(after.AnyOf)+len(after.OneOf) > 0 || after.Not != nil {
+		w.within++
+		defer func() { w.within-- }()
+	}
 	w.below(steps, before, after)
+}
+
+// gained is the risk of a new default: what is around it may not take it.
+func (w *walk) gained() Risk {
+	if w.within > 0 {
+		return OfObjects
+	}
+	return Harmless
 }
 
 // strip is a schema without texts for people, and without what is below it.
@@ -173,6 +190,8 @@ func (w *walk) below(steps []string, before, after *props) {
 			w.schemas(at(name), entriesBefore, &now)
 		case keeps(before):
 			w.add(at(name), OfObjects, "the field has a schema, and could be anything")
+		case now.Default != nil:
+			w.add(at(name), w.gained(), "the field is new")
 		default:
 			w.add(at(name), Harmless, "the field is new")
 		}
@@ -236,20 +255,34 @@ func (w *walk) required(steps []string, old, now, after *props) {
 
 // defaults compares the defaults, and takes them out of both. Where objects have none of their own they get the new one, unless there
 // is none: the API server does not say whether a value is only the default.
-func (w *walk) defaults(steps []string, old, now *props) {
+func (w *walk) defaults(steps []string, old, now, before *props) {
 	was, is := valueOf(old.Default), valueOf(now.Default)
 	switch {
 	case equality.Semantic.DeepEqual(was, is):
 	case now.Default == nil:
 		w.add(steps, OfObjects, "it has no default, and had %s", textOf(old.Default))
 		last := &w.comparison.Changes[len(w.comparison.Changes)-1]
-		last.lostDefault = was
+		last.lostDefault = filled(was, before)
 	case old.Default == nil:
-		w.add(steps, Harmless, "its default is %s", textOf(now.Default))
+		w.add(steps, w.gained(), "its default is %s", textOf(now.Default))
 	default:
-		w.add(steps, Harmless, "its default is %s, and was %s", textOf(now.Default), textOf(old.Default))
+		w.add(steps, w.gained(), "its default is %s, and was %s", textOf(now.Default), textOf(old.Default))
 	}
 	old.Default, now.Default = nil, nil
+}
+
+// filled is a default as objects get it: with the defaults of the fields in it.
+func filled(value any, of *props) any {
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(of, &internal, nil); err != nil {
+		return value
+	}
+	structural, err := structuralschema.NewStructural(&internal)
+	if err != nil {
+		return value
+	}
+	defaulting.Default(value, structural)
+	return value
 }
 
 func valueOf(j *apiextensionsv1.JSON) any {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -104,6 +103,8 @@ func (c *Comparison) Survey(recomputes func(manager string) bool) (*Survey, erro
 			s.defaults = append(s.defaults, change)
 		}
 	}
+	// What is deeper comes first.
+	slices.SortStableFunc(s.defaults, func(a, b Change) int { return cmp.Compare(len(b.Path), len(a.Path)) })
 	return s, nil
 }
 
@@ -156,7 +157,8 @@ func (s *Survey) Add(ctx context.Context, object *unstructured.Unstructured) err
 		}
 	}
 	for _, change := range s.defaults {
-		if hasValue(object.Object, strings.Split(strings.ReplaceAll(change.Path, "[*]", ".*"), "."), change.lostDefault) {
+		// Of an object with the default, what is lost in it says more.
+		if !hasLossIn(found, change.Path) && hasValue(object.Object, strings.Split(strings.ReplaceAll(change.Path, "[*]", ".*"), "."), change.lostDefault) {
 			found[group{path: change.Path, message: "the value may be no more than the default, which goes", instead: keepDefault}] = true
 		}
 	}
@@ -268,10 +270,20 @@ var index = regexp.MustCompile(`\[[^\]]*\]`)
 // withoutIndices is a path that is the same for all items of a list.
 func withoutIndices(path string) string { return index.ReplaceAllString(path, "[*]") }
 
-// hasValue reports whether a value has another one at a path, or more than it there.
+// hasLossIn reports whether something was found at a path, or below it.
+func hasLossIn(found map[group]bool, path string) bool {
+	for g := range found {
+		if rest, ok := strings.CutPrefix(g.path, path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
+
+// hasValue reports whether a value has another one at a path.
 func hasValue(value any, path []string, wanted any) bool {
 	if len(path) == 0 {
-		return contains(value, wanted)
+		return same(value, wanted)
 	}
 	switch value := value.(type) {
 	case map[string]any:
@@ -289,32 +301,6 @@ func hasValue(value any, path []string, wanted any) bool {
 		return path[0] == anyItem && slices.ContainsFunc(value, func(item any) bool { return hasValue(item, path[1:], wanted) })
 	}
 	return false
-}
-
-// contains reports whether a value has all of another one.
-func contains(value, part any) bool {
-	fields, ok := part.(map[string]any)
-	if !ok {
-		return equality.Semantic.DeepEqual(number(value), number(part))
-	}
-	all, ok := value.(map[string]any)
-	if !ok {
-		return false
-	}
-	for name, below := range fields {
-		if !contains(all[name], below) {
-			return false
-		}
-	}
-	return true
-}
-
-// number is a number as JSON has it.
-func number(value any) any {
-	if n, ok := value.(int64); ok {
-		return float64(n)
-	}
-	return value
 }
 
 // fieldsBelow are the fields below a name in a managedFields entry.

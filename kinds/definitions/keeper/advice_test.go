@@ -99,6 +99,14 @@ func TestAdvice(t *testing.T) {
 				two("spec: {size: integer, color: string}", "spec: {size: integer, color: string | required}"),
 			},
 		},
+		"a new required field beside a default": {
+			before: "{spec: {size: integer | default=1}}", after: "{spec: {size: integer | default=1, color: string | required}}", object: "{size: 1}", mended: "{size: 1, color: red}",
+			want: sameFields, followed: []string{"{spec: {size: integer | default=1, color: string | default=red}}"},
+		},
+		"a validation that a default violates": {
+			before: "{spec: {size: integer | default=1, color: string}}", after: "{spec: {size: integer | default=1, color: string}, validations: [{rule: has(self.color)}]}", object: "{size: 1}", mended: "{size: 1, color: red}",
+			want: sameFields, followed: []string{two("spec: {size: integer | default=1, color: string}", "spec: {size: integer | default=1, color: string}, validations: [{rule: has(self.color)}]")},
+		},
 		"a field that becomes required": {
 			before: "{spec: {color: string}}", after: "{spec: {color: string | required}}", object: "{}", mended: "{color: red}",
 			want: sameFields, followed: []string{"{spec: {color: string | required default=red}}", two("spec: {color: string}", "spec: {color: string | required}")},
