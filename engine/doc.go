@@ -30,7 +30,8 @@
 //	handle.go               an event of an informer: which keys it enqueues, and which events need no reconcile
 //	worker.go               a key: for whom it is reconciled, and what follows from the outcome (done, retry, later)
 //	catalogloop.go          takes in changed texts and kinds, and has reports on rules written
-//	publish.go              starts and stops rules: operators and their informers
+//	startstop.go            starts and stops rules: operators and their informers
+//	rulework.go             work about a rule that is about none of its parents, such as whether it may read them all
 //	removal.go              when a removed rule, or its former kind of parents, is forgotten
 //	records.go              what must be in the record of a rule before it writes
 //	guards.go               the prune guard of each rule, and who confirms a deletion

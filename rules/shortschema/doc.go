@@ -18,9 +18,10 @@
 // The path says where the schema will be in the definition. So a problem that the API server's validation finds there is
 // reported where the rule has what it is about: [Reader.Place].
 //
-// scan.go splits the text of a field. reader.go makes the schema of it: types.go and owntypes.go have the types, markers.go the markers, one
-// row for each, settings.go what they set in a schema, and whole.go and immutable.go what only the field as a whole tells. status.go completes
-// the status from what a rule sets there. definition.go and versions.go make a CustomResourceDefinition of the schemas of all versions.
+// scan.go splits the text of a field. reader.go makes the schema of it: types.go and owntypes.go have the types, markers.go the
+// markers, one row for each, named.go those behind a mapping's name, settings.go what they set in a schema, and whole.go, immutable.go
+// and defaults.go what only the field as a whole tells. comma.go is about a text that YAML ends at a comma. status.go completes the
+// status from what a rule sets there. definition.go and versions.go make a CustomResourceDefinition of the schemas of all versions.
 //
 // The package knows neither rules nor clusters, and checks no more than the form: whether a default fits its schema, or what an
 // expression costs, is for package definitions to say.

@@ -26,5 +26,6 @@
 // prune.go decodes the part of a rule that it is named after, with the helpers of fields.go.
 // kindschema.go decodes spec.parent.schema. manifest.go finds rules among other documents, and
 // definition.go has the positions in CustomResourceDefinitions beside a rule. booleans.go finds the words, such as off, that
-// kubectl reads as booleans. secrets.go hides the values of Secrets in what people are shown of the text.
+// kubectl reads as booleans. otherengines.go knows the fields that kro, Metacontroller and others have in the place of Kanon's.
+// secrets.go hides the values of Secrets in what people are shown of the text.
 package syntax
