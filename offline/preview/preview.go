@@ -163,6 +163,12 @@ func Evaluate(ctx context.Context, in Input) *Preview {
 	return run(ctx, in, w)
 }
 
+// Matches says whether the rule is for the parent, as far as spec.parent.when says. The error says why that is not known.
+func Matches(ctx context.Context, in Input) (bool, error) {
+	w := newWorld(in)
+	return evaluationOf(ctx, in, w).Matches()
+}
+
 // asCreated is an object with the metadata that the API server sets in every object, for one
 // that is written by hand.
 func asCreated(written *unstructured.Unstructured, now time.Time) *unstructured.Unstructured {
@@ -231,8 +237,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		p.Outside = true
 		return p
 	}
-	ev := in.Program.Evaluate(ctx, program.Input{Parent: in.Parent, Now: in.Now, Reader: w, Missing: in.Missing, Finalizing: in.Program.Finalize != nil && in.Parent.GetDeletionTimestamp() != nil})
-	w.ignores = ev.Ignores
+	ev := evaluationOf(ctx, in, w)
 	switch ok, err := ev.Matches(); {
 	case err != nil:
 		p.Unmatched, p.failed = "it is not known whether it is for the parent: "+err.Error(), true
@@ -266,6 +271,15 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 	}
 	p.StatusRefused = w.checkStatus(in, p.Outcome)
 	return p
+}
+
+// evaluationOf begins an evaluation for the parent.
+func evaluationOf(ctx context.Context, in Input, w *world) *program.Evaluation {
+	ev := in.Program.Evaluate(ctx, program.Input{
+		Parent: in.Parent, Now: in.Now, Reader: w, Missing: in.Missing, Finalizing: in.Program.Finalize != nil && in.Parent.GetDeletionTimestamp() != nil,
+	})
+	w.ignores = ev.Ignores
+	return ev
 }
 
 // write is what the engine would do with the objects of a node, and those as they are then; nil for one that it would not
