@@ -118,8 +118,7 @@ func unlike() map[string]string {
 }
 
 // renderIsWhatRunCreates holds that each object that kanon render prints of a rule is, byte for byte, what kanon run creates for the
-// parent. Only kanon run has the marks that withoutMarks names, and it sends what normalise makes of an object; kanon render hides values of
-// Secrets.
+// parent. Only kanon run has the marks that withoutMarks names; kanon render hides values of Secrets.
 func (r *recorder) renderIsWhatRunCreates(t *testing.T, cluster *kanontest.Cluster, dir string, scenario *scenariotest.Scenario) {
 	t.Helper()
 	if unlike()[dir] != "" {
@@ -169,35 +168,8 @@ func (r *recorder) renderIsWhatRunCreates(t *testing.T, cluster *kanontest.Clust
 	}
 	for name, object := range created {
 		r.compared.Add(1)
-		normalise(printed[name])
 		if want, got := textOf(t, secrets.Object(withoutMarks(object))), textOf(t, printed[name]); want != got {
 			t.Errorf("kanon render prints\n%s\nand kanon run creates\n%s", got, want)
-		}
-	}
-}
-
-// normalise makes of a printed object what kanon run compares and sends: it has no empty lists, and each port has its protocol, which is one
-// of the keys by which the API server tells ports apart.
-func normalise(value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		for _, name := range slices.Collect(maps.Keys(value)) {
-			items, isList := value[name].([]any)
-			if isList && len(items) == 0 {
-				delete(value, name)
-				continue
-			}
-			for _, item := range items {
-				port, ok := item.(map[string]any)
-				if ok && name == "ports" && port["protocol"] == nil && (port["containerPort"] != nil || port["port"] != nil) {
-					port["protocol"] = "TCP"
-				}
-			}
-			normalise(value[name])
-		}
-	case []any:
-		for _, item := range value {
-			normalise(item)
 		}
 	}
 }

@@ -43,6 +43,8 @@ type Input struct {
 	Now     time.Time
 	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
 	Schema func(schema.GroupVersionKind) *openapi.Schema
+	// HasStatus says whether a kind has a status subresource: its status is not written with the object. nil: no kind has.
+	HasStatus func(schema.GroupVersionKind) bool
 	// Check says why the API server would not take an object; old is the one that exists, or nil. nil: it takes all.
 	Check func(object, old *unstructured.Unstructured) error
 	// CheckStatus is Check for a write of the parent's status.
@@ -104,6 +106,9 @@ type Node struct {
 // Object is an object that would be applied.
 type Object struct {
 	*unstructured.Unstructured
+	// Written is the object as the engine writes it, but for its marks: with the defaults of the keys of lists, and without what the API
+	// server does not store.
+	Written *unstructured.Unstructured
 	// Live is the object as it is after the write.
 	Live *unstructured.Unstructured
 	// Ignore are the fields that are left to others.
@@ -303,7 +308,7 @@ func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node N
 			continue
 		}
 		live[i] = applied
-		written := Object{Unstructured: object, Live: live[i], Ignore: pathsOf(w.ignored(rendered.Node, object)), Ending: ev.Ending(object)}
+		written := Object{Unstructured: object, Written: w.normalised(object), Live: live[i], Ignore: pathsOf(w.ignored(rendered.Node, object)), Ending: ev.Ending(object)}
 		written.Recreation, written.WhyRecreated = w.recreation(rendered.Node, object, rendered.Renewal(i))
 		written.KeepsGenerated = rendered.KeepsGenerated(i)
 		if w.stepwise && written.Recreation == RecreateNow {
