@@ -85,7 +85,9 @@ func vanishes(value any, schema *openapi.Schema) bool {
 }
 
 // isRoot reports whether a schema is that of a whole object, whose name does not tell where its type comes from.
-func isRoot(schema *openapi.Schema) bool { return schema.Fields["apiVersion"] != nil && schema.Fields["kind"] != nil && schema.Fields["metadata"] != nil }
+func isRoot(schema *openapi.Schema) bool {
+	return schema.Fields["apiVersion"] != nil && schema.Fields["kind"] != nil && schema.Fields["metadata"] != nil
+}
 
 // isGoType reports whether a component was generated from a Go type of Kubernetes, as the metadata of every object is.
 func isGoType(schema *openapi.Schema) bool {
