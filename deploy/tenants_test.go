@@ -90,6 +90,7 @@ func TestTenants(t *testing.T) {
 	if output, err := kubectlWith(t, plane, generated, "create", "--as", "alice", "-n", namespace, "-f", "-"); err == nil || !strings.Contains(output, "only Kanon writes it") {
 		t.Errorf("a record with a generated name is answered with (%v) %s", err, output)
 	}
+	testAnnotatesRecords(t, plane)
 	if output, err := kubectlWith(t, plane, "", "create", "configmap", "harmless", "--as", "alice", "-n", namespace); err != nil {
 		t.Errorf("a ConfigMap that is neither was refused: %s", output)
 	}
@@ -149,4 +150,34 @@ func kubectlIn(ctx context.Context, plane *controlplanetest.ControlPlane, text s
 	kubectl.Stdin = strings.NewReader(text)
 	combined, err := kubectl.CombinedOutput()
 	return string(combined), err
+}
+
+// testAnnotatesRecords tests that who may write rules in Kanon's namespace may annotate a record, as kanon confirm-prune does, and change
+// nothing else of it. The policies are in force.
+func testAnnotatesRecords(t *testing.T, plane *controlplanetest.ControlPlane) {
+	t.Helper()
+	const user = `{kind: User, apiGroup: rbac.authorization.k8s.io, name: %s}`
+	const configMaps = `{apiGroups: [""], resources: [configmaps], verbs: ["*"]}`
+	apply(t, plane, fmt.Sprintf(tenantRole, "bob", namespace, configMaps+`, {apiGroups: [kanon.dev], resources: [rules], verbs: [update]}`, fmt.Sprintf(user, "bob")))
+	mustKubectl(t, plane, "-n", namespace, "create", "configmap", "kanon-state-mine", "--from-literal=record={}")
+	mustKubectl(t, plane, "-n", namespace, "label", "configmap", "kanon-state-mine", "a=b")
+	for _, as := range []string{"bob", "alice"} {
+		for args, allowed := range map[string]bool{
+			"annotate configmap kanon-state-mine kanon.dev/confirm-prune=1":                                                                              as == "bob",
+			"label configmap kanon-state-mine kanon.dev/state=true":                                                                                      false,
+			"delete configmap kanon-state-mine":                                                                                                          false,
+			`patch configmap kanon-state-mine --type=merge -p {"data":{"record":"x"}}`:                                                                   false,
+			`patch configmap kanon-state-mine --type=merge -p {"data":null}`:                                                                             false,
+			`patch configmap kanon-state-mine --type=merge -p {"immutable":true}`:                                                                        false,
+			`patch configmap kanon-state-mine --type=merge -p {"binaryData":{"a":"YQ=="}}`:                                                               false,
+			`patch configmap kanon-state-mine --type=merge -p {"metadata":{"finalizers":["a/b"]}}`:                                                       false,
+			`patch configmap kanon-state-mine --type=merge -p {"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u"}]}}`: false,
+		} {
+			output, err := kubectlWith(t, plane, "", append(strings.Fields(args), "--as", as, "-n", namespace, "--dry-run=server")...)
+			if (err == nil) != allowed || !allowed && !strings.Contains(output, "only Kanon writes it") {
+				t.Errorf("kubectl %s as %s: %v %s", args, as, err, output)
+			}
+		}
+	}
+	mustKubectl(t, plane, "-n", namespace, "delete", "configmap", "kanon-state-mine")
 }

@@ -52,7 +52,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		inbox: e.inbox,
 		catalog: catalog.New(catalog.Options{
 			Kinds: mapper, Schemas: schemas, Definitions: definitions,
-			Namespace: e.options.Namespace, Limits: e.options.Limits, RuleID: mark.RuleID, Recorded: e.records.Names,
+			Namespace: e.options.Namespace, Limits: e.options.Limits, RuleID: mark.RuleID, Recorded: e.records.Names, Annotations: e.records.Annotations,
 		}, time.Now()),
 		publisher: newPublisher(e),
 		reporter:  e.newReporter(),

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -198,6 +199,71 @@ func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
 	w.await(configMaps, w.kanon, w.recordOf("note"), "says nothing of it any more", func(obj *unstructured.Unstructured) bool {
 		return field(obj, "data", "held") == nil
 	})
+}
+
+// A rule in a file is suspended, resumed and confirmed by annotations of its record, over a restart too. They count for no rule that
+// people can change in the cluster.
+func TestAnnotationsOfTheRecordOfAFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	path := filepath.Join(t.TempDir(), "rule.yaml")
+	limited := func(text string) string { return strings.Replace(text, "spec:\n", "spec:\n  pruneLimit: 0\n", 1) }
+	unselecting := limited(strings.Replace(note("x"), "kind: Note}", "kind: Note, selector: {matchLabels: {use: 'yes'}}}", 1))
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(w.expand(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func() (stop func()) {
+		t.Helper()
+		files, err := source.NewFiles(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.run(func(o *engine.Options) { o.Sources = []engine.Source{files} })
+	}
+	annotate := func(key, value string) {
+		t.Helper()
+		w.patch(configMaps, w.kanon, w.recordOf("note"), fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, key, value))
+	}
+	reports := func(message string) {
+		t.Helper()
+		w.await(configMaps, w.kanon, w.recordOf("note"), "reports "+message, func(obj *unstructured.Unstructured) bool {
+			report, _ := field(obj, "data", "report").(string)
+			return strings.Contains(report, message)
+		})
+	}
+	write(limited(note("x")))
+	stop := run()
+	w.parent("Note", "n", "{}")
+	w.awaitAllReady("Note")
+	w.awaitRecord("note", w.revisionOf(limited(note("x"))))
+
+	annotate(request.AnnotationSuspend, `"true"`)
+	reports(source.MessageSuspended)
+	stop()
+	w.delete(configMaps, w.home, "n")
+	stop = run()
+	w.quiet()
+	if w.configs("n") != 0 {
+		t.Error("a suspended rule was run after a restart")
+	}
+	annotate(request.AnnotationSuspend, "null")
+	w.await(configMaps, w.home, "n", "is created again", exists)
+	reports("running")
+
+	write(unselecting)
+	reports("PruneHeld")
+	annotate(syntax.AnnotationConfirmPrune, `"0123456789abcdef"`) // of no revision
+	w.quiet()
+	w.get(configMaps, w.home, "n")
+	stop()
+	annotate(syntax.AnnotationConfirmPrune, fmt.Sprintf("%q", w.revisionOf(unselecting)))
+	run()
+	w.awaitGone(configMaps, w.home, "n")
+	reports("running")
 }
 
 // Without its record a rule counts as a new revision: nobody knows whether a parent has changed meanwhile, or the rule.

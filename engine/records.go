@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -17,6 +19,13 @@ import (
 func (e *Engine) requireRecord(op *operator.Operator, origin record.Origin) {
 	op.Origin = origin
 	e.records.Update(op.ID, op.UpdateRecord)
+}
+
+// followRecords has the annotations of records watched as soon as a rule is in a file: what people ask about it, they write there.
+func (e *Engine) followRecords(all []catalog.Rule) {
+	if slices.ContainsFunc(all, func(rule catalog.Rule) bool { return rule.Origin.Path != "" }) {
+		e.records.Follow()
+	}
 }
 
 // hasRecord reports whether the cluster has what the operator needs in its record.

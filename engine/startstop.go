@@ -64,6 +64,7 @@ func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
 
 func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	e, log, all := p.engine, logr.FromContextOrDiscard(ctx), c.Rules()
+	e.followRecords(all)
 	e.recordPaused(all)
 	before := e.running.Load()
 	var ops, started []*operator.Operator
@@ -367,7 +368,8 @@ func (p *publisher) addBlocked(starting map[string]bool, failing map[string]cata
 		}
 		if op != nil && op.Origin.Path != "" {
 			what, why, _ := strings.Cut(message, "\n")
-			message = what + "; it goes to metadata.annotations of the rule in " + op.Origin.Path + "\n" + why
+			message = fmt.Sprintf("%s; kanon confirm-prune %s writes that to the record of the rule, or write it to metadata.annotations of the rule in %s\n%s",
+				what, op.Name.Name, op.Origin.Path, why)
 		}
 		failing[id] = catalog.Failure{Reason: conditions.ReasonPruneHeld, Message: message}
 	}

@@ -94,8 +94,9 @@ func TestScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			cluster := shared.In(t, controlplanetest.Namespace(t, controlplanetest.Config(t))).Within(*patience)
-			recorder.renderIsWhatRunCreates(t, cluster, dir, scenario)
+			compareLater := recorder.renderIsWhatRunCreates(t, cluster, dir, scenario)
 			scenario.Play(cluster)
+			compareLater()
 		})
 	}
 }

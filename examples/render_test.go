@@ -20,7 +20,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -29,6 +31,7 @@ import (
 	"kanon.dev/kanon/internal/kanontest"
 	"kanon.dev/kanon/internal/scenariotest"
 	"kanon.dev/kanon/redact"
+	"kanon.dev/kanon/rules/program"
 )
 
 // recorder is between Kanon and the API server, and keeps the bodies by which Kanon creates children.
@@ -40,6 +43,8 @@ type recorder struct {
 
 	mu      sync.Mutex
 	created map[string]map[string]any // the first of each object, by nameOf. Guarded by mu.
+	newest  map[string]map[string]any // the last of each. Guarded by mu.
+	times   map[string]int            // how often each was created. Guarded by mu.
 	changed chan struct{}             // closed when there is another one. Guarded by mu.
 }
 
@@ -51,7 +56,7 @@ func newRecorder(t *testing.T) *recorder {
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
-	r := &recorder{created: make(map[string]map[string]any), changed: make(chan struct{})}
+	r := &recorder{created: make(map[string]map[string]any), newest: make(map[string]map[string]any), times: make(map[string]int), changed: make(chan struct{})}
 	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if request.Method == http.MethodPost {
@@ -80,26 +85,40 @@ func (r *recorder) note(body []byte) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if name := nameOf(object); r.created[name] == nil {
+	name := nameOf(object)
+	r.times[name]++
+	if r.newest[name] = object; r.created[name] == nil {
 		r.created[name] = object
-		close(r.changed)
-		r.changed = make(chan struct{})
 	}
+	close(r.changed)
+	r.changed = make(chan struct{})
 }
 
 // await is the body by which an object was created.
-func (r *recorder) await(ctx context.Context, name string) (map[string]any, error) {
+func (r *recorder) await(ctx context.Context, name string) (object map[string]any, err error) {
+	err = r.awaitAs(ctx, func() bool {
+		object = r.created[name]
+		return object != nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kanon run does not create %s, which kanon render prints", name)
+	}
+	return object, nil
+}
+
+// awaitAs waits until the bodies are as they are wanted. is is called with mu held.
+func (r *recorder) awaitAs(ctx context.Context, is func() bool) error {
 	for {
 		r.mu.Lock()
-		object, changed := r.created[name], r.changed
+		done, changed := is(), r.changed
 		r.mu.Unlock()
-		if object != nil {
-			return object, nil
+		if done {
+			return nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("kanon run does not create %s, which kanon render prints", name)
+			return ctx.Err()
 		}
 	}
 }
@@ -109,58 +128,92 @@ func nameOf(object map[string]any) string {
 	return fmt.Sprintf("%s %s/%s", u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName())
 }
 
-// unlike are the examples of which kanon run creates something else than kanon render prints, and why: it knows more of the cluster.
-func unlike() map[string]string {
-	return map[string]string{
-		"configmap-catalog":    "it lists ConfigMaps, of which another example puts one into each namespace",
-		"ingress-certificates": "it creates Certificates only in a cluster that has the kind",
-	}
+// all are the kinds of which an example reads every object of its namespace, also those that other examples make there.
+func all() map[string]string { return map[string]string{"configmap-catalog": "ConfigMap"} }
+
+// rendering is what kanon render prints for the first step of a scenario, to be compared with what kanon run sends.
+type rendering struct {
+	*recorder
+	rule          *program.Program
+	path          string
+	parents, with []*unstructured.Unstructured
+	existed       map[string]bool
+	// printed are the objects, and late the names of those whose kind the cluster may lack before the scenario is played.
+	printed map[string]map[string]any
+	late    []string
 }
 
 // renderIsWhatRunCreates holds that each object that kanon render prints of a rule is, byte for byte, what kanon run creates for the
-// parent. Only kanon run has the marks that withoutMarks names, and it sends what normalise makes of an object; kanon render hides values of
-// Secrets.
-func (r *recorder) renderIsWhatRunCreates(t *testing.T, cluster *kanontest.Cluster, dir string, scenario *scenariotest.Scenario) {
+// parent. Only kanon run has the marks that withoutMarks names; kanon render hides values of Secrets. It returns what compares the objects
+// of which the cluster lacks the kind before the scenario is played.
+func (r *recorder) renderIsWhatRunCreates(t *testing.T, cluster *kanontest.Cluster, dir string, scenario *scenariotest.Scenario) (later func()) {
 	t.Helper()
-	if unlike()[dir] != "" {
-		return
-	}
 	objects, err := scenario.Objects(scenario.Steps[0].Apply, cluster.Namespace())
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := check(t, filepath.Join(dir, "rule.yaml")).Programs[0]
-	existed := make(map[string]bool)
-	var parents, with []*unstructured.Unstructured
+	path := filepath.Join(dir, "rule.yaml")
+	p := &rendering{recorder: r, rule: check(t, path).Programs[0], path: path, existed: make(map[string]bool)}
 	for _, object := range objects {
 		if object.GetNamespace() == "" && cluster.IsNamespaced(object) {
 			object.SetNamespace(cluster.Namespace())
 		}
-		existed[nameOf(object.Object)] = true
+		p.existed[nameOf(object.Object)] = true
 		cluster.Apply(object)
 		live := cluster.Get(object)
-		if unstructured.RemoveNestedField(live.Object, "status"); live.GroupVersionKind() == rule.Parent.GVK {
-			parents = append(parents, live)
+		if unstructured.RemoveNestedField(live.Object, "status"); live.GroupVersionKind() == p.rule.Parent.GVK {
+			p.parents = append(p.parents, live)
 			continue
 		}
-		with = append(with, live)
+		p.with = append(p.with, live)
 	}
-	if len(parents) == 0 {
-		return
+	if len(p.parents) == 0 {
+		return func() {}
+	}
+	if kind := all()[dir]; kind != "" {
+		p.compareNewest(t, cluster, kind)
+		return func() {}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), *patience)
 	defer cancel()
-	printed, created, secrets := make(map[string]map[string]any), make(map[string]map[string]any), redact.Values{}
-	for _, object := range with {
-		secrets.Note(object)
+	p.render(ctx, t, p.with)
+	p.compare(ctx, t, slices.DeleteFunc(slices.Collect(maps.Keys(p.printed)), func(name string) bool { return slices.Contains(p.late, name) }))
+	return func() {
+		ctx, cancel := context.WithTimeout(t.Context(), *patience)
+		defer cancel()
+		p.compare(ctx, t, p.late)
 	}
-	for _, object := range r.render(ctx, t, filepath.Join(dir, "rule.yaml"), parents, with) {
-		if name := nameOf(object); !existed[name] { // otherwise it is the parent with its status
-			printed[name] = object
+}
+
+// render has kanon render print the objects.
+func (p *rendering) render(ctx context.Context, t *testing.T, with []*unstructured.Unstructured) {
+	t.Helper()
+	optional := make(map[schema.GroupVersionKind]bool)
+	for _, child := range p.rule.Children {
+		optional[child.GVK] = child.Optional
+	}
+	p.printed = make(map[string]map[string]any)
+	for _, object := range render(ctx, t, p.path, p.parents, with) {
+		name := nameOf(object)
+		if p.existed[name] {
+			continue // it is the parent with its status
+		}
+		p.printed[name] = object
+		if optional[(&unstructured.Unstructured{Object: object}).GroupVersionKind()] {
+			p.late = append(p.late, name)
 		}
 	}
-	for name := range printed {
-		object, err := r.await(ctx, name)
+}
+
+// compare compares objects with those that kanon run creates.
+func (p *rendering) compare(ctx context.Context, t *testing.T, names []string) {
+	t.Helper()
+	created, secrets := make(map[string]map[string]any), redact.Values{}
+	for _, object := range p.with {
+		secrets.Note(object)
+	}
+	for _, name := range names {
+		object, err := p.await(ctx, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,42 +221,66 @@ func (r *recorder) renderIsWhatRunCreates(t *testing.T, cluster *kanontest.Clust
 		secrets.Note(&unstructured.Unstructured{Object: object})
 	}
 	for name, object := range created {
-		r.compared.Add(1)
-		normalise(printed[name])
-		if want, got := textOf(t, secrets.Object(withoutMarks(object))), textOf(t, printed[name]); want != got {
+		p.compared.Add(1)
+		if want, got := textOf(t, secrets.Object(withoutMarks(object))), textOf(t, p.printed[name]); want != got {
 			t.Errorf("kanon render prints\n%s\nand kanon run creates\n%s", got, want)
 		}
 	}
 }
 
-// normalise makes of a printed object what kanon run compares and sends: it has no empty lists, and each port has its protocol, which is one
-// of the keys by which the API server tells ports apart.
-func normalise(value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		for _, name := range slices.Collect(maps.Keys(value)) {
-			items, isList := value[name].([]any)
-			if isList && len(items) == 0 {
-				delete(value, name)
-				continue
+// compareNewest compares what kanon render prints, with all objects of a kind as they are in the namespace, with what kanon run creates. If
+// these objects change meanwhile, it deletes the children, so that kanon run creates them again.
+func (p *rendering) compareNewest(t *testing.T, cluster *kanontest.Cluster, kind string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), *patience)
+	defer cancel()
+	before := make(map[string]int)
+	for {
+		with := slices.Clone(p.with)
+		for _, object := range cluster.List("v1", kind, cluster.Namespace()) {
+			if !p.existed[nameOf(object.Object)] && !isChildOf(&object, p.parents) {
+				with = append(with, &object)
 			}
-			for _, item := range items {
-				port, ok := item.(map[string]any)
-				if ok && name == "ports" && port["protocol"] == nil && (port["containerPort"] != nil || port["port"] != nil) {
-					port["protocol"] = "TCP"
-				}
-			}
-			normalise(value[name])
 		}
-	case []any:
-		for _, item := range value {
-			normalise(item)
+		p.render(ctx, t, with)
+		var newest map[string]map[string]any
+		var times map[string]int
+		err := p.awaitAs(ctx, func() bool {
+			newest, times = maps.Clone(p.newest), maps.Clone(p.times)
+			return !slices.ContainsFunc(slices.Collect(maps.Keys(p.printed)), func(name string) bool {
+				return newest[name] == nil || p.times[name] == before[name]
+			})
+		})
+		want, got := "", ""
+		for _, name := range slices.Sorted(maps.Keys(p.printed)) {
+			got += textOf(t, p.printed[name])
+			if newest[name] != nil {
+				want += textOf(t, withoutMarks(newest[name]))
+			}
+		}
+		switch {
+		case err != nil:
+			t.Fatalf("kanon render prints\n%s\nand kanon run creates\n%s", got, want)
+		case want == got:
+			p.compared.Add(int64(len(p.printed)))
+			return
+		}
+		for name := range p.printed {
+			before[name] = times[name]
+			child := &unstructured.Unstructured{Object: newest[name]}
+			cluster.Await(child, func(*unstructured.Unstructured) error { return nil }) // the body is known before the API server has it
+			cluster.Delete(child)
 		}
 	}
 }
 
+// isChildOf reports whether one of the parents owns an object.
+func isChildOf(object *unstructured.Unstructured, parents []*unstructured.Unstructured) bool {
+	return slices.ContainsFunc(parents, func(parent *unstructured.Unstructured) bool { return metav1.IsControlledBy(object, parent) })
+}
+
 // render are the objects that kanon render prints.
-func (r *recorder) render(ctx context.Context, t *testing.T, rule string, parents, with []*unstructured.Unstructured) (printed []map[string]any) {
+func render(ctx context.Context, t *testing.T, rule string, parents, with []*unstructured.Unstructured) (printed []map[string]any) {
 	t.Helper()
 	args := []string{"render", rule, written(t, "parents.yaml", parents)}
 	if len(with) > 0 {

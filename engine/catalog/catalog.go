@@ -31,6 +31,8 @@ type Options struct {
 	// Recorded has the names of the rules of which a record exists, by their ids: those that run, or ran, and those that are being
 	// removed. It is false until the records are known. Default: it stays so.
 	Recorded func() (rules map[string]types.NamespacedName, known bool)
+	// Annotations are those of the record of a rule in a file, by the rule's id: people can annotate no file. Default: none.
+	Annotations func(id string) source.Annotations
 }
 
 // Catalog has the texts of all sources, and the revisions of the rules in them.
@@ -41,6 +43,7 @@ type Catalog struct {
 	schemas     *schemas
 	definitions *definitions
 	recorded    func() (rules map[string]types.NamespacedName, known bool)
+	annotations func(id string) source.Annotations
 	clashes     clashes
 	grace       *grace
 
@@ -66,12 +69,16 @@ func New(options Options, now time.Time) *Catalog {
 		definitions: newDefinitions(options.Kinds, options.Definitions),
 		grace:       newGrace(now),
 		recorded:    options.Recorded,
+		annotations: options.Annotations,
 		texts:       make(map[string]*text),
 		byName:      make(map[types.NamespacedName]*revisions),
 		removed:     make(sets.Set[string]),
 	}
 	if c.recorded == nil {
 		c.recorded = func() (map[string]types.NamespacedName, bool) { return nil, false }
+	}
+	if c.annotations == nil {
+		c.annotations = func(string) source.Annotations { return source.Annotations{} }
 	}
 	c.compiling = rules.Options{
 		Kinds: CompilerKinds(options.Kinds), AwaitKinds: true, Schemas: c.schemas, Namespace: options.Namespace, Limits: options.Limits,

@@ -133,7 +133,7 @@ func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.Rule
 		parent := r.program.Parent.GVK
 		report.Message = fmt.Sprintf("stopped: the cluster has no kind %s in %s any more; the rule goes on when it is back",
 			parent.Kind, parent.GroupVersion())
-	case r.good.Suspend:
+	case c.isSuspended(r):
 		report.Ready = true
 		report.Message = source.MessageSuspended
 	case failure.Message != "":

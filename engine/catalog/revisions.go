@@ -21,13 +21,12 @@ type Rule struct {
 	// Origin has the text of the newest revision; zero if no source has that any more.
 	Origin source.Origin
 	// Program is the last good revision. It is nil if the rule must not run now: no
-	// revision has compiled, the cluster lacks the kind of the parents, or the last good
-	// revision is suspended.
+	// revision has compiled, the cluster lacks the kind of the parents, or the rule is suspended.
 	Program *program.Program
 	// Newest is the newest revision that could be decoded.
 	Newest *syntax.Rule
-	// Confirmed are the revisions that may delete what they would, as the document or
-	// its origin says.
+	// Confirmed are the revisions that may delete what they would, as the document,
+	// its origin or the record of a rule in a file says.
 	Confirmed []string
 	// Verbosity is how much is to be logged about the rule, as the document or its origin says.
 	Verbosity int
@@ -137,10 +136,30 @@ func (c *Catalog) compileNewest(r *revisions) {
 
 // runnable is the program of Rule.
 func (c *Catalog) runnable(r *revisions) *program.Program {
-	if r.program == nil || r.good.Suspend || c.lacksParentKind(r) {
+	if r.program == nil || c.isSuspended(r) || c.lacksParentKind(r) {
 		return nil
 	}
 	return r.program
+}
+
+// isSuspended tells whether the last good revision is suspended, or the rule is by an annotation of its record.
+func (c *Catalog) isSuspended(r *revisions) bool {
+	return r.good.Suspend || c.annotationsOf(r).Suspended
+}
+
+// annotationsOf are the annotations that people set about a rule: on the object that has its text, or on the record of a rule in a
+// file. Whoever may write in Kanon's namespace may write rules there, so no seal proves them.
+func (c *Catalog) annotationsOf(r *revisions) source.Annotations {
+	t := c.texts[r.text]
+	if t == nil {
+		return source.Annotations{}
+	}
+	if t.origin.Path != "" {
+		return c.annotations(r.id)
+	}
+	of := c.origins[t.origin]
+	of.Suspended = false
+	return of
 }
 
 // lacksParentKind tells whether the cluster lacks the kind of the parents of the last good
@@ -155,9 +174,9 @@ func (c *Catalog) rule(r *revisions) Rule {
 	rule := Rule{ID: r.id, Name: r.name, Program: c.runnable(r), Newest: r.newest, isGood: r.newest == r.good}
 	if t := c.texts[r.text]; t != nil {
 		rule.Origin = t.origin
-		rule.Confirmed = syntax.ConfirmedRevisions(c.origins[t.origin].ConfirmPrune)
-		rule.Verbosity = request.Verbosity(c.origins[t.origin].Verbosity)
 	}
+	annotations := c.annotationsOf(r)
+	rule.Confirmed, rule.Verbosity = syntax.ConfirmedRevisions(annotations.ConfirmPrune), request.Verbosity(annotations.Verbosity)
 	if r.good != nil {
 		rule.Confirmed = slices.Concat(rule.Confirmed, r.good.Confirmed())
 	}

@@ -24,5 +24,7 @@
 //   - A rule whose text is gone was removed, or it went with Kanon's namespace. In the second case nobody meant its children
 //     to be deleted. [Store.IsRemovalMeant] tells the two apart.
 //   - For people, the record says what the prune guard blocks, and how a rule in a file fares, which has no object with a status.
+//   - For people, too, its annotations ask for something about a rule in a file: [Store.Annotations] has them, once [Store.Follow] was
+//     called as they are now.
 //   - A record of a later [Format] than this version knows stays as it is, and its rule does not run.
 package record

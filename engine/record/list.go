@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/engine/source"
 )
 
 // Listed is a record for a reader that decides nothing by it: its seal is not checked.
@@ -16,6 +18,8 @@ type Listed struct {
 	ID string
 	// Created is when the record was created.
 	Created time.Time
+	// Annotations are what people ask for about a rule in a file.
+	Annotations source.Annotations
 }
 
 // List reads the records in Kanon's namespace once. One that cannot be decoded counts as none, as it does for a Store.
@@ -31,7 +35,7 @@ func List(ctx context.Context, client dynamic.Interface, namespace string) ([]Li
 			continue
 		}
 		if r, _, err := read(&objects[i]); err == nil {
-			found = append(found, Listed{Record: r, ID: id, Created: objects[i].GetCreationTimestamp().Time})
+			found = append(found, Listed{Record: r, ID: id, Created: objects[i].GetCreationTimestamp().Time, Annotations: source.AnnotationsOf(&objects[i])})
 		}
 	}
 	return found, nil

@@ -13,6 +13,7 @@ import (
 
 	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/keyring"
+	"kanon.dev/kanon/engine/source"
 )
 
 // Options are what a Store needs. All are required.
@@ -27,6 +28,8 @@ type Options struct {
 	// Changed is called by Run when the record of a rule was read, written or deleted, and when that failed for a new reason.
 	// An empty id stands for all rules.
 	Changed func(id string)
+	// Annotated is called when somebody changed what the annotations of a record ask for. Default: nobody is told.
+	Annotated func()
 }
 
 // Keys has the keys of this installation. *keyring.Store implements it.
@@ -41,8 +44,12 @@ type Keys interface {
 // concurrent use and send nothing; Run does.
 type Store struct {
 	requests
-	keys    Keys
-	changed func(id string)
+	keys      Keys
+	changed   func(id string)
+	annotated func()
+	// followed is closed by Follow.
+	followed chan struct{}
+	follow   sync.Once
 	// bell is rung while Run has something to do.
 	bell *activity.Bell
 
@@ -52,6 +59,8 @@ type Store struct {
 	loaded bool
 	failed error
 	byID   map[string]*entry
+	// annotations are those of the records that have some, by the rule's id.
+	annotations map[string]source.Annotations
 	// recheck is true while the records that were read may no longer exist.
 	recheck bool
 }
@@ -81,10 +90,15 @@ func (e *entry) isPending() bool {
 
 // New returns a Store. It does nothing before Run.
 func New(o Options) *Store {
-	return &Store{
-		requests: requests{client: o.Client, namespace: o.Namespace}, keys: o.Keys, changed: o.Changed,
+	s := &Store{
+		requests: requests{client: o.Client, namespace: o.Namespace}, keys: o.Keys, changed: o.Changed, annotated: o.Annotated,
 		bell: activity.NewBell(o.Counter), byID: make(map[string]*entry),
+		followed: make(chan struct{}), annotations: make(map[string]source.Annotations),
 	}
+	if s.annotated == nil {
+		s.annotated = func() {}
+	}
+	return s
 }
 
 // IsLoaded reports whether the records of the cluster were read, and if not, why that failed, where it did.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -12,10 +13,14 @@ import (
 
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/source"
 )
 
-// Run reads the records of the cluster, and keeps them as they should be, until ctx ends.
+// Run reads the records of the cluster, and keeps them as they should be, until ctx ends. It watches their annotations after Follow.
 func (s *Store) Run(ctx context.Context) {
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { s.followAnnotations(ctx) })
 	retries := pacing.Retries{Limits: pacing.Limits{First: time.Second, Max: time.Minute}}
 	s.bell.Loop(ctx, 0, func() time.Duration { return retries.Next(s.sync(ctx)) })
 }
@@ -73,6 +78,7 @@ func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructu
 		if !ok {
 			continue
 		}
+		s.annotateLocked(live.GetName(), source.AnnotationsOf(live))
 		stored, sealed, err := decode(live, s.keys.Keyring(), upgrade)
 		if newer, ok := errors.AsType[*NewerError](err); ok {
 			log.Error(err, "the rule of this record does not run")

@@ -98,7 +98,7 @@ func bundleOf(obj *unstructured.Unstructured) Bundle {
 			UID:       obj.GetUID(),
 		},
 		Created: obj.GetCreationTimestamp().Time,
-		Verdict: obj.GetAnnotations()[AnnotationStatus], Annotations: annotationsOf(obj),
+		Verdict: obj.GetAnnotations()[AnnotationStatus], Annotations: AnnotationsOf(obj),
 	}
 	data, _, _ := unstructured.NestedStringMap(obj.Object, "data") // the API server holds data to strings
 	for key, text := range data {

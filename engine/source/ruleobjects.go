@@ -269,7 +269,7 @@ func bundleOfRule(object *unstructured.Unstructured) (Bundle, error) {
 	}
 	return Bundle{
 		Origin: origin, Created: object.GetCreationTimestamp().Time, Verdict: string(status),
-		Annotations: annotationsOf(object),
+		Annotations: AnnotationsOf(object),
 		Texts:       []Text{{Name: origin.String(), Data: text, Object: true}},
 	}, nil
 }

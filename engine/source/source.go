@@ -65,11 +65,19 @@ type Bundle struct {
 }
 
 // Annotations are the values of annotations that hold for all rules of an origin; empty for those that it does not have.
-type Annotations struct{ ConfirmPrune, ConfirmDefinition, Verbosity string }
+type Annotations struct {
+	ConfirmPrune, ConfirmDefinition, Verbosity string
+	// Suspended counts on the record of a rule in a file only: all other rules have an object whose spec.suspend people can change.
+	Suspended bool
+}
 
-func annotationsOf(obj metav1.Object) Annotations {
+// AnnotationsOf are those of an object: of an origin, or of the record of a rule in a file.
+func AnnotationsOf(obj metav1.Object) Annotations {
 	all := obj.GetAnnotations()
-	return Annotations{all[AnnotationConfirmPrune], all[AnnotationConfirmDefinition], all[request.AnnotationVerbosity]}
+	return Annotations{
+		ConfirmPrune: all[AnnotationConfirmPrune], ConfirmDefinition: all[AnnotationConfirmDefinition],
+		Verbosity: all[request.AnnotationVerbosity], Suspended: request.IsSuspended(obj),
+	}
 }
 
 // Snapshot is everything that one source holds at one moment, in the order of

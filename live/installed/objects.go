@@ -50,7 +50,7 @@ type Query struct {
 type Parent struct {
 	Object *unstructured.Unstructured
 	// Ready is True, False or Unknown as in the condition Ready that Kanon set for the rule, and empty without one: Kanon sets none
-	// on Kubernetes' own kinds.
+	// on Kubernetes' own kinds, and none if spec.parent.when is false.
 	Ready           string
 	Reason, Message string
 	// Suspended is true if the parent is annotated so.
@@ -256,6 +256,14 @@ func childOf(object *unstructured.Unstructured) Child {
 		child.Ready, child.Message = "True", ""
 	}
 	return child
+}
+
+// ReasonUnmatched is the reason of a parent for which spec.parent.when is false.
+const ReasonUnmatched = "WhenFalse"
+
+// Unmatch takes in that spec.parent.when is false, so that the rule does nothing for the parent. What it reported before does not count.
+func (p *Parent) Unmatch() {
+	p.Ready, p.Reason, p.Message = "", ReasonUnmatched, "spec.parent.when is false"
 }
 
 // Judge takes in why the rule's readyWhen has the child not ready; empty if it is ready.

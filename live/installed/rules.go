@@ -235,6 +235,11 @@ func (rule *Rule) ParentKind() schema.GroupVersionKind {
 // MayHaveSecrets reports whether the rule may have to do with Secrets: it has, or the cluster has no text of it.
 func (rule *Rule) MayHaveSecrets() bool { return rule.Decoded == nil || rule.Decoded.HasSecrets() }
 
+// IsInFile reports whether the rule is in a file, which only Kanon's process reads.
+func (rule *Rule) IsInFile() bool {
+	return rule.Object == nil && rule.Origin.Path != "" && (rule.Record == nil || rule.Record.Removal == "")
+}
+
 // Labels are those of the rule: of the Rule object, or in the document.
 func (rule *Rule) Labels() map[string]string {
 	switch {

@@ -101,6 +101,8 @@ func (rule *Rule) judgeRecord() {
 	switch {
 	case rule.Origin.Path == "" || rule.Record.Removal != "":
 		rule.State, rule.Message = Removing, cmp.Or(rule.Record.Removal, removing)
+	case report != nil && report.Ready && report.Message == source.MessageSuspended:
+		rule.State, rule.Message = Suspended, report.Message
 	case held != nil && held.Message != "":
 		rule.State, rule.Reason, rule.Message, rule.Held = PruneHeld, conditions.ReasonPruneHeld, held.Message, held
 	case report != nil && report.Reason != conditions.ReasonPruneHeld:

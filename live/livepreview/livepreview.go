@@ -33,6 +33,7 @@ type Kinds interface {
 	Schema(gvk schema.GroupVersionKind) *openapi.Schema
 	Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error)
 	Known() []schema.GroupVersionKind
+	HasStatus(gvk schema.GroupVersionKind) bool
 }
 
 // Options are what a Previewer works with. All fields but Now are needed.
@@ -158,7 +159,7 @@ func (p *Previewer) Preview(ctx context.Context, parent *unstructured.Unstructur
 	missing := p.options.missing()
 	for {
 		in := preview.Input{
-			Program: p.options.Program, Parent: parent, Now: p.options.Now, Namespace: p.options.Namespace, Lookup: r.lookup, Schema: p.options.Kinds.Schema, Missing: missing,
+			Program: p.options.Program, Parent: parent, Now: p.options.Now, Namespace: p.options.Namespace, Lookup: r.lookup, Schema: p.options.Kinds.Schema, HasStatus: p.options.Kinds.HasStatus, Missing: missing,
 		}
 		for _, object := range r.objects {
 			in.With = append(in.With, object)
@@ -179,6 +180,23 @@ func (p *Previewer) Preview(ctx context.Context, parent *unstructured.Unstructur
 			}, nil
 		}
 	}
+}
+
+// Matches says of each parent whether the rule is for it, as far as spec.parent.when says, and true where that is not known. Lookups that
+// several parents share are sent once. The error says that the API server could not be asked.
+func (p *Previewer) Matches(ctx context.Context, parents []*unstructured.Unstructured) ([]bool, error) {
+	r, missing := newReader(ctx, p), p.options.missing()
+	matches := make([]bool, len(parents))
+	for i, parent := range parents {
+		ok, err := preview.Matches(ctx, preview.Input{
+			Program: p.options.Program, Parent: parent, Now: p.options.Now, Namespace: p.options.Namespace, Lookup: r.lookup, Schema: p.options.Kinds.Schema, HasStatus: p.options.Kinds.HasStatus, Missing: missing,
+		})
+		if r.err != nil {
+			return nil, r.err
+		}
+		matches[i] = ok || err != nil
+	}
+	return matches, nil
 }
 
 // Pruned is a child of the parent that the rule does not render.

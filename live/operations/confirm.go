@@ -17,41 +17,44 @@ import (
 // that were confirmed before, stay so, and so do all if the origin has a rule that is refused: an earlier revision of that may run.
 func (d Desk) ConfirmPrune(ctx context.Context, rules *installed.Rules, rule *installed.Rule) (Change, error) {
 	kept := func(string) bool { return true }
-	if !slices.ContainsFunc(rules.All, func(other *installed.Rule) bool {
+	if rule.Object != nil && !slices.ContainsFunc(rules.All, func(other *installed.Rule) bool {
 		return other.Origin == rule.Origin && (other.State == installed.Refused || other.State == installed.DefinitionHeld)
 	}) {
 		kept = func(revision string) bool {
 			return slices.ContainsFunc(rules.All, func(other *installed.Rule) bool { return other.Origin == rule.Origin && other.Revision() == revision })
 		}
 	}
-	return d.confirm(ctx, rule, source.AnnotationConfirmPrune, rule.Held.Revision, kept)
+	about, err := d.annotatedOf(ctx, rule, rules.Namespace)
+	if err != nil {
+		return Change{}, err
+	}
+	if rule.Held.Revision == "" {
+		return Change{}, fmt.Errorf("an earlier version of Kanon reported this, without the revision: %s", rule.Held.Message)
+	}
+	return about.confirm(ctx, source.AnnotationConfirmPrune, rule.Held.Revision, kept)
 }
 
 // ConfirmDefinition confirms a change of a CustomResourceDefinition, which token names. What was confirmed before stays so.
 func (d Desk) ConfirmDefinition(ctx context.Context, rule *installed.Rule, token string) (Change, error) {
-	return d.confirm(ctx, rule, source.AnnotationConfirmDefinition, token, func(string) bool { return true })
-}
-
-// confirm adds a value to an annotation of what a rule is in. kept tells which of the values before stay.
-func (d Desk) confirm(ctx context.Context, rule *installed.Rule, annotation, value string, kept func(string) bool) (Change, error) {
-	where := fmt.Sprintf("add %s: %q to metadata.annotations of the rule", annotation, value)
-	if value == "" {
-		where = "do what the message says"
-	}
-	resource, err := d.resourceOf(rule, where)
+	resource, err := d.resourceOf(rule, fmt.Sprintf("add %s: %q to metadata.annotations of the rule", source.AnnotationConfirmDefinition, token))
 	if err != nil {
 		return Change{}, err
 	}
-	return retryConflicts(ctx, resource, rule.Object, func(object *unstructured.Unstructured) (Change, error) {
+	return annotated{resource, rule.Object}.confirm(ctx, source.AnnotationConfirmDefinition, token, func(string) bool { return true })
+}
+
+// confirm adds a value to an annotation. kept tells which of the values before stay.
+func (a annotated) confirm(ctx context.Context, annotation, value string, kept func(string) bool) (Change, error) {
+	return retryConflicts(ctx, a.resource, a.object, func(object *unstructured.Unstructured) (Change, error) {
 		change := Change{Where: nameOf(object), Done: true}
 		before := syntax.ConfirmedRevisions(object.GetAnnotations()[annotation])
-		if object != rule.Object {
+		if object != a.object {
 			kept = func(string) bool { return true } // the rules may be others by now
 		}
 		confirmed := slices.DeleteFunc(before, func(other string) bool { return other == value || !kept(other) })
 		confirmed = append(confirmed, value)
 		var err error
-		change.Warnings, err = patch(ctx, resource, object, map[string]any{"metadata": map[string]any{
+		change.Warnings, err = patch(ctx, a.resource, object, map[string]any{"metadata": map[string]any{
 			"resourceVersion": object.GetResourceVersion(),
 			"annotations":     map[string]any{annotation: strings.Join(confirmed[max(0, len(confirmed)-maxConfirmed):], ",")},
 		}}, "metadata", "annotations", annotation)

@@ -7,7 +7,7 @@
 //	fmt.Println(change.Where, change.Warnings)        // configmap/kanon-system/webapp, key rule.yaml
 //
 // A rule in a ConfigMap is text. text.go changes the one line of it, and keeps comments and layout. A rule in a file of Kanon's
-// cannot be changed from here: the error names the file.
+// cannot be changed from here, but its record can be annotated, which Kanon reads.
 //
 // Reconcile writes a request to each parent, and waits for the Events in which Kanon answers; package request has both. alive.go says
 // what is known of a Kanon that does not.

@@ -73,9 +73,6 @@ func (r *Request) expect(ctx context.Context, parent *unstructured.Unstructured)
 		switch name := rule.Name.String(); {
 		case rule.State == installed.Suspended:
 			suspended = "rule " + name + " is suspended; kanon resume rule ends that"
-			if rule.Object == nil {
-				suspended = "rule " + name + " is suspended; set spec.suspend to false in " + rule.Source()
-			}
 		case rule.State == installed.Refused, rule.State == installed.DefinitionHeld, written != nil && !written(parent):
 			e.may = append(e.may, name) // an earlier revision may run; what a file selects is not known
 		default:

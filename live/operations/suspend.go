@@ -28,8 +28,12 @@ func SuspendParent(ctx context.Context, resource dynamic.ResourceInterface, pare
 	return change, err
 }
 
-// SuspendRule sets spec.suspend of a rule, in its Rule object or in the text in its ConfigMap. namespace is Kanon's.
+// SuspendRule sets spec.suspend of a rule, in its Rule object or in the text in its ConfigMap, and annotates the record of a rule in a
+// file. namespace is Kanon's.
 func (d Desk) SuspendRule(ctx context.Context, rule *installed.Rule, namespace string, suspend bool) (Change, error) {
+	if rule.IsInFile() {
+		return d.suspendFile(ctx, rule, namespace, suspend)
+	}
 	resource, err := d.resourceOf(rule, fmt.Sprintf("set spec.suspend to %t", suspend))
 	if err != nil {
 		return Change{}, err
@@ -40,6 +44,19 @@ func (d Desk) SuspendRule(ctx context.Context, rule *installed.Rule, namespace s
 		}
 		return suspendText(ctx, resource, object, rule, namespace, suspend)
 	})
+}
+
+// suspendFile annotates the record of a rule in a file. A rule whose file suspends it is resumed there.
+func (d Desk) suspendFile(ctx context.Context, rule *installed.Rule, namespace string, suspend bool) (Change, error) {
+	about, err := d.annotatedOf(ctx, rule, namespace)
+	if err != nil {
+		return Change{}, err
+	}
+	change, err := SuspendParent(ctx, about.resource, about.object, suspend)
+	if err == nil && !suspend && !change.Done && rule.State == installed.Suspended {
+		return Change{}, &FileError{Rule: rule.Name, Path: rule.Origin.Path, Do: "set spec.suspend to false"}
+	}
+	return change, err
 }
 
 // suspendObject changes a Rule object. A rule that is resumed has no spec.suspend, so that it is as it was before.

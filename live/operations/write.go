@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/live/installed"
 )
@@ -117,10 +118,30 @@ func nameOf(object *unstructured.Unstructured) string {
 	return name
 }
 
+// annotated is an object whose annotations are about a rule.
+type annotated struct {
+	resource dynamic.ResourceInterface
+	object   *unstructured.Unstructured
+}
+
+// annotatedOf is the ConfigMap or the Rule object that has a rule, or the record of a rule in a file. namespace is Kanon's.
+func (d Desk) annotatedOf(ctx context.Context, rule *installed.Rule, namespace string) (annotated, error) {
+	if !rule.IsInFile() {
+		resource, err := d.resourceOf(rule, "")
+		return annotated{resource, rule.Object}, err
+	}
+	resource := d.Client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(namespace)
+	object, err := resource.Get(ctx, record.NamePrefix+rule.ID, metav1.GetOptions{})
+	if err != nil {
+		return annotated{}, fmt.Errorf("read the record of rule %s, which is in the file %s: %w", rule.Name, rule.Origin.Path, err)
+	}
+	return annotated{resource, object}, nil
+}
+
 // resourceOf is for the ConfigMap or the Rule object that has a rule. The error says that the rule is in a file.
 func (d Desk) resourceOf(rule *installed.Rule, do string) (dynamic.ResourceInterface, error) {
 	switch o := rule.Origin; {
-	case rule.Object == nil && o.Path != "":
+	case rule.IsInFile():
 		return nil, &FileError{Rule: rule.Name, Path: o.Path, Do: do}
 	case rule.Object == nil:
 		return nil, fmt.Errorf("rule %s has no text any more: Kanon is removing it", rule.Name)

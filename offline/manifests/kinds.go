@@ -157,6 +157,12 @@ func (k *Kinds) Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool) {
 	return rules.Kind{Namespaced: kind.Namespaced, HasStatus: kind.HasStatus, Verbs: kind.Verbs}, ok
 }
 
+// HasStatus reports whether a kind has a status subresource.
+func (k *Kinds) HasStatus(gvk schema.GroupVersionKind) bool {
+	kind, _ := k.kind(gvk)
+	return kind.HasStatus
+}
+
 // Known implements rules.KindLister.
 func (k *Kinds) Known() []schema.GroupVersionKind {
 	all := k.table.Kinds()

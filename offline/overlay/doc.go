@@ -7,5 +7,10 @@
 // have added stays. Any other list, and every list of a kind without a schema, is replaced as a whole.
 // What was rendered before and is no longer is removed.
 //
+// Before an object is written, the engine brings it into one form, such as with the protocol of each port. [Normalise] does so without the
+// schemas of a cluster:
+//
+//	written := overlay.Normalise(kinds.Schema(gvk), rendered, hasStatus)
+//
 // It does not know who owns a field: what two managers have set is removed when one of them no longer sets it.
 package overlay

@@ -43,6 +43,8 @@ type Input struct {
 	Now     time.Time
 	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
 	Schema func(schema.GroupVersionKind) *openapi.Schema
+	// HasStatus says whether a kind has a status subresource: its status is not written with the object. nil: no kind has.
+	HasStatus func(schema.GroupVersionKind) bool
 	// Check says why the API server would not take an object; old is the one that exists, or nil. nil: it takes all.
 	Check func(object, old *unstructured.Unstructured) error
 	// CheckStatus is Check for a write of the parent's status.
@@ -104,6 +106,9 @@ type Node struct {
 // Object is an object that would be applied.
 type Object struct {
 	*unstructured.Unstructured
+	// Written is the object as the engine writes it, but for its marks: with the defaults of the keys of lists, and without what the API
+	// server does not store.
+	Written *unstructured.Unstructured
 	// Live is the object as it is after the write.
 	Live *unstructured.Unstructured
 	// Ignore are the fields that are left to others.
@@ -161,6 +166,12 @@ func Evaluate(ctx context.Context, in Input) *Preview {
 		w.claim(run(ctx, in, w).Nodes)
 	}
 	return run(ctx, in, w)
+}
+
+// Matches says whether the rule is for the parent, as far as spec.parent.when says. The error says why that is not known.
+func Matches(ctx context.Context, in Input) (bool, error) {
+	w := newWorld(in)
+	return evaluationOf(ctx, in, w).Matches()
 }
 
 // asCreated is an object with the metadata that the API server sets in every object, for one
@@ -231,8 +242,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		p.Outside = true
 		return p
 	}
-	ev := in.Program.Evaluate(ctx, program.Input{Parent: in.Parent, Now: in.Now, Reader: w, Missing: in.Missing, Finalizing: in.Program.Finalize != nil && in.Parent.GetDeletionTimestamp() != nil})
-	w.ignores = ev.Ignores
+	ev := evaluationOf(ctx, in, w)
 	switch ok, err := ev.Matches(); {
 	case err != nil:
 		p.Unmatched, p.failed = "it is not known whether it is for the parent: "+err.Error(), true
@@ -268,6 +278,15 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 	return p
 }
 
+// evaluationOf begins an evaluation for the parent.
+func evaluationOf(ctx context.Context, in Input, w *world) *program.Evaluation {
+	ev := in.Program.Evaluate(ctx, program.Input{
+		Parent: in.Parent, Now: in.Now, Reader: w, Missing: in.Missing, Finalizing: in.Program.Finalize != nil && in.Parent.GetDeletionTimestamp() != nil,
+	})
+	w.ignores = ev.Ignores
+	return ev
+}
+
 // write is what the engine would do with the objects of a node, and those as they are then; nil for one that it would not
 // write to.
 func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node Node, live []*unstructured.Unstructured) {
@@ -289,7 +308,7 @@ func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node N
 			continue
 		}
 		live[i] = applied
-		written := Object{Unstructured: object, Live: live[i], Ignore: pathsOf(w.ignored(rendered.Node, object)), Ending: ev.Ending(object)}
+		written := Object{Unstructured: object, Written: w.normalised(object), Live: live[i], Ignore: pathsOf(w.ignored(rendered.Node, object)), Ending: ev.Ending(object)}
 		written.Recreation, written.WhyRecreated = w.recreation(rendered.Node, object, rendered.Renewal(i))
 		written.KeepsGenerated = rendered.KeepsGenerated(i)
 		if w.stepwise && written.Recreation == RecreateNow {

@@ -57,6 +57,8 @@ type world struct {
 	// lookup answers lookups in place of objects; it may be nil.
 	lookup func(program.Query) ([]*unstructured.Unstructured, error)
 	schema func(schema.GroupVersionKind) *openapi.Schema
+	// hasStatus says whether a kind has a status subresource.
+	hasStatus func(schema.GroupVersionKind) bool
 	// check says why the API server would refuse an object.
 	check func(object, old *unstructured.Unstructured) error
 	// ignores has the fields of a rendered object that are left to others for now.
@@ -77,6 +79,9 @@ func newWorld(in Input) *world {
 	}
 	if w.schema == nil {
 		w.schema = func(schema.GroupVersionKind) *openapi.Schema { return nil }
+	}
+	if w.hasStatus = in.HasStatus; w.hasStatus == nil {
+		w.hasStatus = func(schema.GroupVersionKind) bool { return false }
 	}
 	if w.check == nil {
 		w.check = func(_, _ *unstructured.Unstructured) error { return nil }
@@ -201,6 +206,12 @@ func (w *world) whyKept(node *program.Rendered, object *unstructured.Unstructure
 // namespace is the Namespace of that name, or nil.
 func (w *world) namespace(name string) *unstructured.Unstructured {
 	return w.byID[identity{kind: schema.GroupKind{Kind: "Namespace"}, name: types.NamespacedName{Name: name}}]
+}
+
+// normalised is a rendered object as the engine writes it.
+func (w *world) normalised(rendered *unstructured.Unstructured) *unstructured.Unstructured {
+	gvk := rendered.GroupVersionKind()
+	return overlay.Normalise(w.schema(gvk), rendered, w.hasStatus(gvk))
 }
 
 // applied is a rendered object as a write would answer: laid over what there is, without what

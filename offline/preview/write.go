@@ -131,7 +131,7 @@ func (w *writer) node(n Node) {
 		if when := object.whenItStays(); when != "" {
 			w.comment("child %s: %s %s stays %s", n.ID, object.GetKind(), nameOf(object.Unstructured), when)
 		}
-		w.document(hideSecrets(object.Unstructured).Object)
+		w.document(hideSecrets(object.Written).Object)
 	}
 }
 

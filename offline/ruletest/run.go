@@ -194,7 +194,7 @@ func (r *runner) begin(ctx context.Context) bool {
 	r.note(append([]*unstructured.Unstructured{parent}, cluster...)...)
 	r.sim, err = simulation.New(simulation.Options{
 		Program: r.program, Parent: parent, Objects: cluster, Now: r.c.Now,
-		TakesConditions: r.kinds.TakesConditions, HasGeneration: r.kinds.HasGeneration, Schema: r.kinds.Schema, Default: r.definitions.Fill,
+		TakesConditions: r.kinds.TakesConditions, HasGeneration: r.kinds.HasGeneration, Schema: r.kinds.Schema, HasStatus: r.kinds.HasStatus, Default: r.definitions.Fill,
 		Serve:       r.definitions.Serve,
 		Check:       func(object, old *unstructured.Unstructured) error { return r.definitions.CheckObject(ctx, object, old) },
 		CheckStatus: func(object, old *unstructured.Unstructured) error { return r.definitions.CheckStatus(ctx, object, old) },

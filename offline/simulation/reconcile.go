@@ -71,7 +71,7 @@ func (s *Simulation) evaluate(ctx context.Context) *preview.Preview {
 // preview evaluates the rule with all objects as they are.
 func (s *Simulation) preview(ctx context.Context) *preview.Preview {
 	in := preview.Input{
-		Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now, Schema: s.options.Schema, Namespace: namespace,
+		Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now, Schema: s.options.Schema, HasStatus: s.options.HasStatus, Namespace: namespace,
 		Check: s.options.Check, CheckStatus: s.options.CheckStatus, Status: s.status,
 		Stepwise: true, Replaced: slices.Collect(maps.Values(s.replaced)),
 	}

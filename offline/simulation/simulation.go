@@ -41,6 +41,8 @@ type Options struct {
 	HasGeneration func(schema.GroupVersionKind) bool
 	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
 	Schema func(schema.GroupVersionKind) *openapi.Schema
+	// HasStatus says whether a kind has a status subresource. nil: no kind has.
+	HasStatus func(schema.GroupVersionKind) bool
 	// Default fills in what the API server does when an object is written. nil: nothing.
 	Default func(*unstructured.Unstructured)
 	// Serve turns an object into another version of its kind, if it can. nil: it cannot.

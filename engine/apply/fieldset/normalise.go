@@ -29,6 +29,12 @@ func (k Kind) Normalise(rendered *unstructured.Unstructured, hasStatus bool) *un
 	if !ok {
 		content = map[string]any{}
 	}
+	DropServerFields(content, hasStatus)
+	return &unstructured.Unstructured{Object: content}
+}
+
+// DropServerFields removes what only the server writes.
+func DropServerFields(content map[string]any, hasStatus bool) {
 	if hasStatus {
 		delete(content, "status")
 	}
@@ -37,7 +43,6 @@ func (k Kind) Normalise(rendered *unstructured.Unstructured, hasStatus bool) *un
 			delete(metadata, field)
 		}
 	}
-	return &unstructured.Unstructured{Object: content}
 }
 
 // serverMetadata lists the fields of metadata that only the server writes.
@@ -51,7 +56,7 @@ func serverMetadata() []string {
 // normaliseValue copies v, which has type ref. inGo reports whether the surrounding definition is a Go type of Kubernetes.
 func (k Kind) normaliseValue(v any, ref smdschema.TypeRef, inGo bool) any {
 	if ref.NamedType != nil {
-		inGo = isGoType(*ref.NamedType)
+		inGo = IsGoType(*ref.NamedType)
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -138,10 +143,10 @@ func (k Kind) vanishes(v any, ref smdschema.TypeRef) bool {
 	}
 }
 
-// isGoType reports whether an OpenAPI definition was generated from a Go type of Kubernetes, by its name. Custom resources
+// IsGoType reports whether an OpenAPI definition was generated from a Go type of Kubernetes, by its name. Custom resources
 // are named after their group, reversed; none of these is a group that a CRD may have without an approval by the
 // Kubernetes project.
-func isGoType(definition string) bool {
+func IsGoType(definition string) bool {
 	return slices.ContainsFunc([]string{
 		"io.k8s.api.", "io.k8s.apimachinery.", "io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.",
 	}, func(prefix string) bool { return strings.HasPrefix(definition, prefix) })

@@ -151,7 +151,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 	kinds.InDefaultNamespace(check.Programs, slices.Concat(parents, with))
 	refused := serve(cmd.Context(), known, check.Programs, parents, with)
 	previews, err := previewAll(cmd.Context(), check.Programs, parents, preview.Input{
-		With: with, Now: now, Namespace: o.namespace, Schema: kinds.Schema,
+		With: with, Now: now, Namespace: o.namespace, Schema: kinds.Schema, HasStatus: kinds.HasStatus,
 		Check: func(object, old *unstructured.Unstructured) error {
 			return known.CheckObject(cmd.Context(), object, old)
 		},

@@ -29,9 +29,11 @@ rules     with what Kanon reports on them. STATUS is Running, Suspended, PruneHe
           as it is written), Removing, Unknown (Kanon has not reported on it) or InFile
           (nor has it on a rule in a file of its process). -o wide has the messages
 parents   that a rule selects, with the condition Ready that Kanon set for the rule.
-          Kanon sets no conditions on Kubernetes' own kinds: see kanon events
+          Kanon sets no conditions on Kubernetes' own kinds: see kanon events. REASON is
+          WhenFalse for those that spec.parent.when leaves out
 children  that a rule created, with the node of the rule they come from, and whether
-          they are ready: by readyWhen, or by their kind
+          they are ready: by readyWhen, or by their kind. Those of a cluster-scoped
+          parent are listed in all namespaces, unless -n names one
 
 RULE is a name, or NAMESPACE/NAME. Of a rule in a file, the cluster has a record once it
 has run, and Kanon reports there how it fares. About one that never ran, as when it has

@@ -34,8 +34,11 @@ type Listing struct {
 
 	reader *installed.Reader
 	rule   *installed.Rule
-	// program is the rule once it was compiled.
-	program *program.Program
+	// allNamespaces is true if the objects may be in several.
+	allNamespaces bool
+	// program is the rule once it was compiled; nil if it has mistakes.
+	program  *program.Program
+	compiled bool
 	// noted is true once a person was told something.
 	noted bool
 }
@@ -52,7 +55,10 @@ func (g *Listing) PrintObjects(ctx context.Context, rule *installed.Rule, what s
 	if err != nil {
 		return err
 	}
-	g.reader, g.rule = reader, rule
+	g.reader, g.rule, g.allNamespaces = reader, rule, g.Where.AllNamespaces
+	if kind, ok := g.kinds.Lookup(rule.ParentKind()); what == Children && g.Where.Namespace == "" && ok && !kind.Namespaced {
+		g.Query.Namespace, g.allNamespaces = "", true // the children of such a parent may be in any
+	}
 	read, start, row := g.parents, g.reader.ParentWatches, g.parent
 	if what == Children {
 		read, start, row = g.children, g.reader.ChildWatches, g.child
@@ -87,15 +93,19 @@ func (g *Listing) PrintObjects(ctx context.Context, rule *installed.Rule, what s
 
 func (g *Listing) parents(ctx context.Context) (listing.List, error) {
 	parents, err := g.reader.Parents(ctx, g.rule, g.Query)
-	return installed.ParentList(parents, g.Where.AllNamespaces, time.Now()), err
+	if err == nil {
+		err = g.match(ctx, parents)
+	}
+	return installed.ParentList(parents, g.allNamespaces, time.Now()), err
 }
 
 func (g *Listing) parent(ctx context.Context, object *unstructured.Unstructured) listing.List {
 	var parents []installed.Parent
 	if parent, ok := g.reader.ParentOf(ctx, g.rule, object); ok {
 		parents = append(parents, parent)
+		_ = g.match(ctx, parents) // if the cluster has no answer now, the conditions say how it was
 	}
-	return installed.ParentList(parents, g.Where.AllNamespaces, time.Now())
+	return installed.ParentList(parents, g.allNamespaces, time.Now())
 }
 
 func (g *Listing) children(ctx context.Context) (listing.List, error) {
@@ -103,7 +113,7 @@ func (g *Listing) children(ctx context.Context) (listing.List, error) {
 	if err == nil {
 		err = g.judge(ctx, children)
 	}
-	return installed.ChildList(children, g.Where.AllNamespaces, time.Now()), err
+	return installed.ChildList(children, g.allNamespaces, time.Now()), err
 }
 
 func (g *Listing) child(ctx context.Context, object *unstructured.Unstructured) listing.List {
@@ -112,7 +122,7 @@ func (g *Listing) child(ctx context.Context, object *unstructured.Unstructured) 
 		children = append(children, child)
 		_ = g.judge(ctx, children) // if the cluster has no answer now, the kind has
 	}
-	return installed.ChildList(children, g.Where.AllNamespaces, time.Now())
+	return installed.ChildList(children, g.allNamespaces, time.Now())
 }
 
 // PrintRules prints the rules with the names, or all that the query chooses, and then those that change if that is asked for.

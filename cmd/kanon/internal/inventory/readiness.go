@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/cmd/kanon/internal/terminal"
@@ -24,7 +25,7 @@ const maxJudged = 100
 
 // judge says of children whose node has a readyWhen whether they are ready, as Kanon does and as kanon trace shows it.
 func (g *Listing) judge(ctx context.Context, children []installed.Child) error {
-	compiled, err := g.compiled(ctx)
+	compiled, err := g.withReadyWhen(ctx)
 	if err != nil || compiled == nil {
 		return err
 	}
@@ -44,9 +45,7 @@ func (g *Listing) judge(ctx context.Context, children []installed.Child) error {
 	if left > 0 {
 		g.note(fmt.Sprintf("READY of %d children goes by their kind, as readyWhen is evaluated for %d parents at most; choose some with -n or -l", left, maxJudged))
 	}
-	previewer := livepreview.New(livepreview.Options{
-		Client: g.Client, Kinds: g.kinds, Program: compiled, Namespace: g.kanonNamespace(), Now: time.Now(),
-	})
+	previewer := g.previewer(compiled)
 	for _, of := range byParent {
 		if err := g.judgeOf(ctx, previewer, compiled, of); err != nil {
 			return err
@@ -55,23 +54,65 @@ func (g *Listing) judge(ctx context.Context, children []installed.Child) error {
 	return nil
 }
 
-// compiled is the rule; nil if the cluster has no text of it, or one with mistakes, or if no child has a readyWhen.
-func (g *Listing) compiled(ctx context.Context) (*program.Program, error) {
-	if g.rule.Decoded == nil || g.rule.State == installed.Refused {
+// withReadyWhen is the rule; nil if the cluster has no text of it, or one with mistakes, or if no child has a readyWhen.
+func (g *Listing) withReadyWhen(ctx context.Context) (*program.Program, error) {
+	if g.isUnknown() {
 		g.note(fmt.Sprintf("READY goes by the kind of each child: readyWhen of rule %s is not known here, as %s", g.rule.Name, g.whyUnknown()))
 		return nil, nil
 	}
-	if g.program == nil {
-		compiled, _, err := g.rule.Compile(ctx, g.kinds, g.kanonNamespace(), template.Limits{})
-		if err != nil || compiled == nil {
-			return nil, err
+	compiled, err := g.compile(ctx)
+	if err != nil || compiled == nil || !slices.ContainsFunc(compiled.Children, func(c *program.Child) bool { return c.ReadyWhen != nil }) {
+		return nil, err
+	}
+	return compiled, nil
+}
+
+// match says of parents for which spec.parent.when is false that it is so.
+func (g *Listing) match(ctx context.Context, parents []installed.Parent) error {
+	if g.isUnknown() || g.rule.Decoded.Parent.When == nil || len(parents) == 0 {
+		return nil
+	}
+	compiled, err := g.compile(ctx)
+	if err != nil || compiled == nil {
+		return err
+	}
+	objects := make([]*unstructured.Unstructured, len(parents))
+	for i := range parents {
+		objects[i] = parents[i].Object
+	}
+	matches, err := g.previewer(compiled).Matches(ctx, objects)
+	if err != nil {
+		return err
+	}
+	for i, ok := range matches {
+		if !ok && !parents[i].Suspended {
+			parents[i].Unmatch()
 		}
-		g.program = compiled
 	}
-	if !slices.ContainsFunc(g.program.Children, func(c *program.Child) bool { return c.ReadyWhen != nil }) {
-		return nil, nil
+	return nil
+}
+
+// isUnknown reports whether it is not known what the rule evaluates.
+func (g *Listing) isUnknown() bool { return g.rule.Decoded == nil || g.rule.State == installed.Refused }
+
+// compile is the rule; nil if its text has mistakes.
+func (g *Listing) compile(ctx context.Context) (*program.Program, error) {
+	if g.compiled {
+		return g.program, nil
 	}
-	return g.program, nil
+	compiled, _, err := g.rule.Compile(ctx, g.kinds, g.kanonNamespace(), template.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	g.program, g.compiled = compiled, true
+	return compiled, nil
+}
+
+// previewer evaluates the rule for parents of the cluster.
+func (g *Listing) previewer(compiled *program.Program) *livepreview.Previewer {
+	return livepreview.New(livepreview.Options{
+		Client: g.Client, Kinds: g.kinds, Program: compiled, Namespace: g.kanonNamespace(), Now: time.Now(),
+	})
 }
 
 // whyUnknown says why it is not known what the rule evaluates.

@@ -30,12 +30,10 @@ func newConfirmPruneCommand() *cobra.Command {
 		Short: "Confirm what the prune guard keeps a rule from deleting",
 		Long: `Show what the newest revision of a rule would delete, and the prune guard blocks; ask; and
 confirm it, with the annotation kanon.dev/confirm-prune of the ConfigMap or the Rule
-object. Kanon then deletes what this revision does not render. Another revision has to be
-confirmed again.
+object, or of the record that Kanon has of a rule in a file. Kanon then deletes what this
+revision does not render. Another revision has to be confirmed again.
 
 To refuse, change the rule back: nothing has been deleted.
-
-A rule in a file of Kanon's has to be confirmed there; the command says how.
 
 The exit code is 0, also if there is nothing to confirm, 1 when it was not confirmed, 2
 when the command is called wrongly, and 3 when the cluster does not answer.`,
@@ -135,10 +133,8 @@ func describe(rule *installed.Rule) string {
 // confirm asks, confirms, and waits until Kanon has taken it in.
 func (o *confirmOptions) confirm(cmd *cobra.Command, there *inventory.Live, rule *installed.Rule) error {
 	ctx := cmd.Context()
-	if rule.Object != nil { // of a file, the error says what to do
-		if err := o.ask(cmd, "Delete them?", errNotConfirmed); err != nil {
-			return err
-		}
+	if err := o.ask(cmd, "Delete them?", errNotConfirmed); err != nil {
+		return err
 	}
 	desk := operations.Desk{Client: there.Client}
 	awaited, err := desk.Await(ctx, there.Rules.Namespace, rule)

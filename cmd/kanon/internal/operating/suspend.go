@@ -32,8 +32,8 @@ them, to their rules or to what those read, until they are resumed. All rules fo
 kind leave them alone. They are annotated kanon.dev/suspend=true.
 
 Suspend a rule: Kanon writes nothing for any of its parents. spec.suspend is set, in the
-Rule object or in the text in a ConfigMap, of which comments and layout stay. A rule in
-a file of Kanon's has to be changed there.
+Rule object or in the text in a ConfigMap, of which comments and layout stay. Of a rule
+in a file, the record that Kanon has of it is annotated kanon.dev/suspend=true.
 
 With --wait, which is the default, the command ends when Kanon has reported that a rule
 is suspended.

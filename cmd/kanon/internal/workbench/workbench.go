@@ -100,7 +100,7 @@ func (o *Options) offline(cmd *cobra.Command) (*console.Session, error) {
 	kinds.InDefaultNamespace(checked.Programs, append(with, parent))
 	options.Kinds, options.Schemas = kinds, kinds
 	return console.New(console.Options{Rule: rule, Compile: options, Child: o.Child, Item: o.Item, Evaluate: previewing(cmd.Context(), preview.Input{
-		Parent: parent, With: with, Now: o.Now, Namespace: o.KanonNamespace, Schema: kinds.Schema,
+		Parent: parent, With: with, Now: o.Now, Namespace: o.KanonNamespace, Schema: kinds.Schema, HasStatus: kinds.HasStatus,
 	})})
 }
 
@@ -171,7 +171,7 @@ func (o *Options) withoutRule(cmd *cobra.Command, parents []*unstructured.Unstru
 	}
 	options.Kinds, options.Schemas = kinds, kinds
 	return console.New(console.Options{
-		Rule: rule, Compile: options, NoParent: len(parents) == 0, Evaluate: previewing(cmd.Context(), preview.Input{Parent: parent, Now: o.Now, Namespace: o.KanonNamespace, Schema: kinds.Schema}),
+		Rule: rule, Compile: options, NoParent: len(parents) == 0, Evaluate: previewing(cmd.Context(), preview.Input{Parent: parent, Now: o.Now, Namespace: o.KanonNamespace, Schema: kinds.Schema, HasStatus: kinds.HasStatus}),
 	})
 }
 

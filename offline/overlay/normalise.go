@@ -1,0 +1,96 @@
+package overlay
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/kinds/openapi/builtin"
+)
+
+// Normalise is a rendered object in the form in which the engine writes it, as fieldset.Kind.Normalise has it of the schemas of a cluster.
+// The object and its maps stay as they are. hasStatus is true if the kind has a status subresource.
+func Normalise(schema *openapi.Schema, rendered *unstructured.Unstructured, hasStatus bool) *unstructured.Unstructured {
+	isGo := builtin.Schemas{}.Schema(rendered.GroupVersionKind()) != nil
+	content, _ := normalised(fieldset.FoldStringData(rendered), schema, isGo).(map[string]any)
+	fieldset.DropServerFields(content, hasStatus)
+	return &unstructured.Unstructured{Object: content}
+}
+
+// normalised is a copy of a value. isGo is true in a Go type of Kubernetes, which drops lists and maps without an element.
+func normalised(value any, schema *openapi.Schema, isGo bool) any {
+	if schema != nil && schema.Name != "" && !isRoot(schema) {
+		isGo = isGoType(schema)
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for name, v := range value {
+			field, _ := schema.At(name)
+			nullable := field != nil && field.Nullable
+			if v == nil && !nullable {
+				continue
+			}
+			if v = normalised(v, field, isGo); !isGo || nullable || !vanishes(v, field) {
+				out[name] = v
+			}
+		}
+		return out
+	case []any:
+		return normalisedList(value, schema, isGo)
+	default:
+		return value
+	}
+}
+
+func normalisedList(list []any, schema *openapi.Schema, isGo bool) []any {
+	var element *openapi.Schema
+	if schema != nil {
+		element = schema.Items
+	}
+	typed := element != nil && element.Type != openapi.Any && !element.Nullable
+	out := make([]any, 0, len(list))
+	for _, v := range list {
+		if v == nil && typed {
+			continue
+		}
+		v = normalised(v, element, isGo)
+		if item, ok := v.(map[string]any); ok && schema != nil {
+			completeKeys(item, schema)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// completeKeys fills in the keys of an item of a list map that have defaults.
+func completeKeys(item map[string]any, list *openapi.Schema) {
+	for i, key := range list.Keys {
+		if _, ok := item[key]; !ok && i < len(list.KeyDefaults) && list.KeyDefaults[i] != nil {
+			item[key] = list.KeyDefaults[i]
+		}
+	}
+}
+
+// vanishes reports whether a Go type drops a value when it is encoded.
+func vanishes(value any, schema *openapi.Schema) bool {
+	switch value := value.(type) {
+	case []any:
+		return len(value) == 0 && schema != nil && schema.Type == openapi.List
+	case map[string]any:
+		return len(value) == 0 && schema != nil && schema.Type == openapi.Map && schema.Items != nil && schema.Items.Type != openapi.Any
+	default:
+		return false
+	}
+}
+
+// isRoot reports whether a schema is that of a whole object, whose name does not tell where its type comes from.
+func isRoot(schema *openapi.Schema) bool {
+	return schema.Fields["apiVersion"] != nil && schema.Fields["kind"] != nil && schema.Fields["metadata"] != nil
+}
+
+// isGoType reports whether a component was generated from a Go type of Kubernetes, as the metadata of every object is.
+func isGoType(schema *openapi.Schema) bool {
+	title := schema.Title()
+	return title == "metadata" || fieldset.IsGoType(title)
+}
