@@ -172,6 +172,7 @@ func runProfile(t *testing.T, cluster *kanontest.Cluster, client kubernetes.Inte
 		t.Helper()
 		return cluster.In(t, controlplanetest.Namespace(t, plane.Config))
 	})
+	awaitTerminated(cluster)
 	if err := kanon.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -180,6 +181,16 @@ func runProfile(t *testing.T, cluster *kanontest.Cluster, client kubernetes.Inte
 	}
 	for _, name := range []string{"kanon-aggregated", "kanon-admin"} { // the next profile has other rights
 		mustKubectl(t, plane, "delete", "clusterrolebinding", name, "--ignore-not-found")
+	}
+}
+
+// awaitTerminated waits until no namespace is being deleted. Scenarios have namespaces of fixed names, which the next profile needs again.
+func awaitTerminated(cluster *kanontest.Cluster) {
+	cluster.Helper()
+	for _, ns := range cluster.List("v1", "Namespace", "") {
+		if ns.GetDeletionTimestamp() != nil {
+			cluster.AwaitGone(&ns)
+		}
 	}
 }
 

@@ -261,8 +261,12 @@ func childOf(object *unstructured.Unstructured) Child {
 // ReasonUnmatched is the reason of a parent for which spec.parent.when is false.
 const ReasonUnmatched = "WhenFalse"
 
-// Unmatch takes in that spec.parent.when is false, so that the rule does nothing for the parent. What it reported before does not count.
+// Unmatch takes in that spec.parent.when is false, so that the rule does nothing for the parent. That the parent was ready does not count
+// then. That it is not ready does: what the rule made is still to be cleaned up.
 func (p *Parent) Unmatch() {
+	if p.Ready == string(metav1.ConditionFalse) || p.Ready == string(metav1.ConditionUnknown) {
+		return
+	}
 	p.Ready, p.Reason, p.Message = "", ReasonUnmatched, "spec.parent.when is false"
 }
 

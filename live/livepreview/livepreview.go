@@ -183,20 +183,24 @@ func (p *Previewer) Preview(ctx context.Context, parent *unstructured.Unstructur
 }
 
 // Matches says of each parent whether the rule is for it, as far as spec.parent.when says, and true where that is not known. Lookups that
-// several parents share are sent once. The error says that the API server could not be asked.
-func (p *Previewer) Matches(ctx context.Context, parents []*unstructured.Unstructured) ([]bool, error) {
+// several parents share are sent once. Parents that come after maxReads reads of lookups are not judged: known is how many are. The error
+// says that the API server could not be asked.
+func (p *Previewer) Matches(ctx context.Context, parents []*unstructured.Unstructured, maxReads int) (matches []bool, known int, err error) {
 	r, missing := newReader(ctx, p), p.options.missing()
-	matches := make([]bool, len(parents))
+	matches = slices.Repeat([]bool{true}, len(parents))
 	for i, parent := range parents {
+		if len(r.asked)+len(r.queries) > maxReads {
+			return matches, i, nil
+		}
 		ok, err := preview.Matches(ctx, preview.Input{
 			Program: p.options.Program, Parent: parent, Now: p.options.Now, Namespace: p.options.Namespace, Lookup: r.lookup, Schema: p.options.Kinds.Schema, HasStatus: p.options.Kinds.HasStatus, Missing: missing,
 		})
 		if r.err != nil {
-			return nil, r.err
+			return nil, 0, r.err
 		}
 		matches[i] = ok || err != nil
 	}
-	return matches, nil
+	return matches, len(parents), nil
 }
 
 // Pruned is a child of the parent that the rule does not render.

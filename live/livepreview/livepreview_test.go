@@ -42,7 +42,13 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 // programOf compiles a rule r for ServiceAccounts.
 func programOf(t *testing.T, kinds *manifests.Kinds, spec string) *program.Program {
 	t.Helper()
-	text := "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec:\n  parent: {apiVersion: v1, kind: ServiceAccount}\n" + spec
+	return compiled(t, kinds, "  parent: {apiVersion: v1, kind: ServiceAccount}\n"+spec)
+}
+
+// compiled is a rule r with a whole spec.
+func compiled(t *testing.T, kinds *manifests.Kinds, spec string) *program.Program {
+	t.Helper()
+	text := "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec:\n" + spec
 	checked, err := manifests.Check(t.Context(), []manifests.File{{Name: "rule.yaml", Data: []byte(text)}}, nil, kinds, rules.Options{Namespace: kanon})
 	if err != nil || len(checked.Programs) != 1 {
 		t.Fatal(err, checked.Findings)
@@ -276,5 +282,42 @@ func TestMissingKinds(t *testing.T) {
 	}
 	if n := p.Nodes[1]; n.State != program.StateSkipped {
 		t.Errorf("the optional child is %s: %s", n.State, n.Message)
+	}
+}
+
+// Of many parents whose spec.parent.when reads an object for each, the first are judged. Without the right to read, none is.
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	kinds, err := manifests.BuiltinKinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := compiled(t, kinds, `  parent: {apiVersion: v1, kind: ServiceAccount, when: "${lookups.own.data.use == 'yes'}"}
+  lookups: [{id: own, apiVersion: v1, kind: ConfigMap, name: "${parent.metadata.name}"}]
+  children: []`)
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	client := fake.NewSimpleDynamicClient(scheme,
+		object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}, data: {use: 'yes'}}"),
+		object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: shop}, data: {use: 'no'}}"),
+		object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {use: 'no'}}"))
+	var parents []*unstructured.Unstructured
+	for _, name := range []string{"a", "b", "c"} {
+		parents = append(parents, object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: "+name+", namespace: shop}}"))
+	}
+	previewer := livepreview.New(livepreview.Options{Client: client, Kinds: kinds, Program: program, Namespace: kanon, Now: time.Now()})
+	for maxReads, want := range map[int][]bool{10: {true, false, false}, 1: {true, false, true}, 0: {true, true, true}} {
+		got, known, err := previewer.Matches(t.Context(), parents, maxReads)
+		if err != nil || !slices.Equal(got, want) || known != min(maxReads+1, len(parents)) {
+			t.Errorf("after %d reads: %v, %d known, %v, want %v", maxReads, got, known, err, want)
+		}
+	}
+	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", nil)
+	})
+	if _, _, err := previewer.Matches(t.Context(), parents, 10); !apierrors.IsForbidden(err) {
+		t.Errorf("without the right to read: %v", err)
 	}
 }

@@ -20,7 +20,8 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// maxJudged is for how many parents readyWhen is evaluated: each takes some requests. The other children are judged by their kind.
+// maxJudged is for how many parents readyWhen is evaluated, and how many objects are read for spec.parent.when: each parent can take some
+// requests. The other children are judged by their kind, and the other parents by their conditions.
 const maxJudged = 100
 
 // judge says of children whose node has a readyWhen whether they are ready, as Kanon does and as kanon trace shows it.
@@ -80,9 +81,15 @@ func (g *Listing) match(ctx context.Context, parents []installed.Parent) error {
 	for i := range parents {
 		objects[i] = parents[i].Object
 	}
-	matches, err := g.previewer(compiled).Matches(ctx, objects)
-	if err != nil {
+	matches, known, err := g.previewer(compiled).Matches(ctx, objects, maxJudged)
+	switch {
+	case apierrors.IsForbidden(err):
+		g.note(fmt.Sprintf("parents for which spec.parent.when is false are not marked: %v", err))
+		return nil
+	case err != nil:
 		return err
+	case known < len(parents):
+		g.note(fmt.Sprintf("spec.parent.when was evaluated for %d parents, as it reads an object for each; choose some with -n or -l", known))
 	}
 	for i, ok := range matches {
 		if !ok && !parents[i].Suspended {
@@ -93,7 +100,9 @@ func (g *Listing) match(ctx context.Context, parents []installed.Parent) error {
 }
 
 // isUnknown reports whether it is not known what the rule evaluates.
-func (g *Listing) isUnknown() bool { return g.rule.Decoded == nil || g.rule.State == installed.Refused }
+func (g *Listing) isUnknown() bool {
+	return g.rule.Decoded == nil || g.rule.State == installed.Refused || g.rule.State == installed.DefinitionHeld
+}
 
 // compile is the rule; nil if its text has mistakes.
 func (g *Listing) compile(ctx context.Context) (*program.Program, error) {
@@ -118,6 +127,8 @@ func (g *Listing) previewer(compiled *program.Program) *livepreview.Previewer {
 // whyUnknown says why it is not known what the rule evaluates.
 func (g *Listing) whyUnknown() string {
 	switch {
+	case g.rule.State == installed.DefinitionHeld:
+		return "a change of its kind's definition is held, so that an earlier text may run"
 	case g.rule.Decoded != nil:
 		return "its text has mistakes, so that an earlier one may run"
 	case g.rule.Origin.Path != "":
