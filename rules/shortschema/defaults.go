@@ -2,6 +2,7 @@ package shortschema
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -9,6 +10,20 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/runtime"
 )
+
+// Constrain says that the kind has validations of spec or of the whole object. It comes before Root.
+func (r *Reader) Constrain() { r.constraints++ }
+
+// enter takes in the markers of a field before what is in the field is read, and leave ends that. A validation can forbid an object to have
+// two of its mappings at once, and so can maxProperties. Below these, no mapping gets a default that its author did not write: with one
+// for each, no object would be valid.
+func (r *Reader) enter(markers []marker) (leave func()) {
+	if !slices.ContainsFunc(markers, func(m marker) bool { return m.name == "validation" || m.name == "maxProperties" }) {
+		return func() {}
+	}
+	r.constraints++
+	return func() { r.constraints-- }
+}
 
 // addDefault gives an object an empty default if its fields have defaults and none is required, so that these apply in an object that is
 // left out, too, as kro does it. An object with a default of its own keeps that, and one that is required is left to the author.

@@ -53,7 +53,9 @@ func (r *Reader) named(n *yamltree.Node) []named {
 
 // namedField makes the schema of a field with the markers behind its name; nil if nothing can be made of it.
 func (r *Reader) namedField(n named, path []string) *made {
+	leave := r.enter(n.markers)
 	f := r.field(n.Value, path)
+	leave()
 	if f == nil || len(n.markers) == 0 {
 		return f
 	}

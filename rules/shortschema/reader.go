@@ -20,6 +20,8 @@ type Reader struct {
 	// columns are the fields that have one, and repeated counts the lists and maps around what is read, whose fields have none.
 	columns  []Column
 	repeated int
+	// constraints counts what is around that is read and may allow an object fewer fields than all: validations and maxProperties.
+	constraints int
 	// roots are the schemas of spec and status.
 	roots map[string]*made
 	// reported are the markers with which something was found to be wrong.
@@ -115,7 +117,9 @@ func (r *Reader) object(n *yamltree.Node, path []string) *made {
 			field.schema["description"] = text
 		}
 		r.checkWhole(field, r.source.At(named.Value))
-		field.addDefault()
+		if r.constraints == 0 {
+			field.addDefault()
+		}
 		r.addImmutable(f, named.name, field)
 		properties[named.name] = field.schema
 		if field.required {
@@ -175,7 +179,9 @@ func (r *Reader) written(n *yamltree.Node, text string, path []string) *made {
 		r.report(r.source.Within(n, parts.brokenAt), diagnostic.CodeShortMarker, "%s", parts.broken)
 		return nil
 	}
+	leave := r.enter(parts.markers)
 	f := r.typ(n, parts.typ, parts.typeAt, path)
+	leave()
 	if f == nil {
 		return nil
 	}

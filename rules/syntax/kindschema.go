@@ -285,6 +285,9 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 			reader.Mark(d.src.At(of), "spec", "versions", strconv.Itoa(index), as)
 		}
 	}
+	if len(v.validations) > 0 {
+		reader.Constrain()
+	}
 	if v.spec != nil {
 		v.made.Spec = reader.Root(v.spec, shortschema.Path(index, "properties", "spec")...)
 	}
