@@ -72,6 +72,12 @@ func (s *Store) observe(object any, deleted bool) {
 	}
 }
 
+// forgetLocked forgets a rule without a record. What people asked for in a record counts no longer than that exists.
+func (s *Store) forgetLocked(id string) {
+	delete(s.byID, id)
+	delete(s.annotations, id)
+}
+
 // annotateLocked notes the annotations of a ConfigMap, and reports whether they are other ones than before.
 func (s *Store) annotateLocked(configMap string, now source.Annotations) (changed bool) {
 	id, ok := strings.CutPrefix(configMap, NamePrefix)

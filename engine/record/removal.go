@@ -69,7 +69,7 @@ func (s *Store) checkRemoval(ctx context.Context, id string) bool {
 		e.removal = removalMeant
 	default:
 		log.Info("a rule disappeared with Kanon's namespace; its objects stay as they are until the rule exists again")
-		delete(s.byID, id)
+		s.forgetLocked(id)
 	}
 	s.mu.Unlock()
 	s.changed(id)
@@ -111,7 +111,7 @@ func (s *Store) recheckAll(ctx context.Context) bool {
 		if e := s.byID[id]; exists && e != nil {
 			e.live, e.sealed, e.newer, e.err = nil, false, nil, nil
 		} else {
-			delete(s.byID, id)
+			s.forgetLocked(id)
 		}
 		s.mu.Unlock()
 	}

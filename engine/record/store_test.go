@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -149,6 +150,30 @@ func TestRestart(t *testing.T) {
 	}
 	if reference := s.Reference("1"); reference == nil || reference.Name != "kanon-state-1" || reference.UID == "" {
 		t.Errorf("%+v", reference)
+	}
+}
+
+// What people ask for by the annotations of a record counts as long as there is that record. A rule of the same name that comes later
+// is another one.
+func TestAnnotationsEndWithTheRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.start()
+	s.Update("1", one)
+	s.written("1")
+	s.stop()
+	patch := []byte(`{"metadata":{"annotations":{"kanon.dev/suspend":"true"}}}`)
+	if _, err := w.configMaps.Patch(t.Context(), "kanon-state-1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s = w.start()
+	if !s.Annotations("1").Suspended {
+		t.Error("the annotation does not count")
+	}
+	s.DeleteIf("1", always)
+	s.await("the record is deleted", func() bool { return !s.IsPending("1") })
+	if s.Annotations("1").Suspended {
+		t.Error("the annotation counts without the record")
 	}
 }
 

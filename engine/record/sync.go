@@ -156,7 +156,7 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 	case !before.remove:
 		e.live, e.stored, e.sealed = live, wanted, true
 	case e.remove:
-		delete(s.byID, id)
+		s.forgetLocked(id)
 	}
 	if err == nil && e.isPending() {
 		s.Sync() // somebody has changed what should be
