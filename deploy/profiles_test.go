@@ -150,21 +150,22 @@ func TestProfiles(t *testing.T) {
 			}
 			p.install(t, plane)
 			checkPriority(t, client, kubeconfigOf(t, client, plane.Config))
-			runProfile(t, cluster.For(t), client, plane, p)
+			runProfile(t, cluster.For(t), client, plane, p, all)
 		})
 	}
 }
 
 // runProfile runs the program as the Deployment of a profile says, and plays the examples.
-func runProfile(t *testing.T, cluster *kanontest.Cluster, client kubernetes.Interface, plane *controlplanetest.ControlPlane, p profile) {
+func runProfile(t *testing.T, cluster *kanontest.Cluster, client kubernetes.Interface, plane *controlplanetest.ControlPlane, p profile, all []scenariotest.Example) {
 	t.Helper()
 	grants := p.grants(t)
 	cluster.Apply(grants...)
+	forgetVerdicts(cluster, all)
 	kanon := kanontest.Start(t, append(installedArguments(t, client), "--kubeconfig", kubeconfigOf(t, client, plane.Config))...)
-	for _, e := range p.played {
+	for _, e := range all {
 		cluster.ApplyRules(namespace, e.Name, e.Rule)
 	}
-	for _, e := range p.played {
+	for _, e := range all {
 		cluster.AwaitVerdict(namespace, e.Name, true, "")
 	}
 	p.install(t, plane) // again, as an upgrade does: it takes no right away that was granted
@@ -181,6 +182,18 @@ func runProfile(t *testing.T, cluster *kanontest.Cluster, client kubernetes.Inte
 	}
 	for _, name := range []string{"kanon-aggregated", "kanon-admin"} { // the next profile has other rights
 		mustKubectl(t, plane, "delete", "clusterrolebinding", name, "--ignore-not-found")
+	}
+}
+
+// forgetVerdicts removes what the Kanon of the profile before has reported on the rules.
+func forgetVerdicts(cluster *kanontest.Cluster, all []scenariotest.Example) {
+	cluster.Helper()
+	for _, e := range all {
+		rule := kanontest.Ref("v1", "ConfigMap", e.Name)
+		rule.SetNamespace(namespace)
+		if cluster.IsThere(rule) {
+			cluster.Patch(rule, `{"metadata": {"annotations": {"kanon.dev/status": null}}}`)
+		}
 	}
 }
 

@@ -143,18 +143,23 @@ func TestRestoredEtcd(t *testing.T) {
 		t.Fatal("the child was not created again")
 	}
 
+	repairs := func() {
+		t.Helper()
+		for name := range uids { // what is changed is put right, so Kanon has compared it
+			r.Patch(configMap(name), `{"data": {"revision": "drifted"}}`)
+			if live := r.awaitRevision(name, "first"); live.GetUID() != uids[name] {
+				t.Errorf("%s is not the one that was restored", name)
+			}
+		}
+	}
 	r.copyEtcd("backup", "plane/etcd")
+	repairs() // by the process that knew what came later
 	if err := kanon.Stop(); err != nil {
 		t.Error(err)
 	}
 	kanon = r.run()
 	r.AwaitVerdict(namespace, "copies", true, "")
-	for name := range uids { // what is changed is put right, so Kanon has compared it
-		r.Patch(configMap(name), `{"data": {"revision": "drifted"}}`)
-		if live := r.awaitRevision(name, "first"); live.GetUID() != uids[name] {
-			t.Errorf("%s is not the one that was restored", name)
-		}
-	}
+	repairs()
 	for _, name := range []string{"kept-extra", "created", "created-copy"} {
 		if r.IsThere(configMap(name)) {
 			t.Errorf("%s, which the backup has not, exists", name)

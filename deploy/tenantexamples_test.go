@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -84,7 +83,7 @@ func TestTenantExamples(t *testing.T) {
 	kanontest.Start(t, append(installedArguments(t, client), "--kubeconfig", kubeconfigOf(t, client, plane.Config))...)
 	scenariotest.PlayAll(t, fit, func(t *testing.T, e scenariotest.Example) *kanontest.Cluster {
 		t.Helper()
-		tenant := cluster.In(t, controlplanetest.Namespace(t, plane.Config)).Within(time.Minute)
+		tenant := cluster.In(t, controlplanetest.Namespace(t, plane.Config))
 		tenant.Apply(kanontest.Objects(t, "a tenant", fmt.Appendf(nil, tenantOf, tenant.Namespace(), rights.GetName()))...)
 		for _, rule := range tenantRules(t, e) {
 			tenant.Apply(rule)

@@ -116,7 +116,12 @@ func TestTenants(t *testing.T) {
 	copied.SetNamespace("team-a")
 	cluster.Await(copied, func(*unstructured.Unstructured) error { return nil })
 
-	// The other tenant was not chosen.
+	// The other tenant was not chosen. What is asked for after that in the first one is done.
+	mustKubectl(t, plane, "-n", "team-a", "create", "configmap", "after", "--from-literal=a=b")
+	mustKubectl(t, plane, "-n", "team-a", "label", "configmap", "after", "copy=yes")
+	after := kanontest.Ref("v1", "ConfigMap", "after-copy")
+	after.SetNamespace("team-a")
+	cluster.Await(after, func(*unstructured.Unstructured) error { return nil })
 	copied.SetNamespace("team-b")
 	if cluster.IsThere(copied) {
 		t.Error("a rule runs in a namespace that nobody has chosen")

@@ -109,6 +109,9 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 		}
 		return terminal.Warn(cmd.ErrOrStderr(), o.unmade)
 	}
+	if err := terminal.Warn(cmd.ErrOrStderr(), o.unmade); err != nil {
+		return err
+	}
 	user := "" // whoever asks
 	if cmd.Flags().Changed("service-account") {
 		user = "system:serviceaccount:" + account.Namespace + ":" + account.Name
@@ -156,7 +159,7 @@ func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights,
 		}
 		if crd := checked.Decoded[i].Parent.Definition; crd != nil && !o.options.Definitions {
 			o.unmade = append(o.unmade, fmt.Sprintf(
-				"these roles do not let Kanon apply CustomResourceDefinition %s, which rule %s makes: add --definitions, or apply what kanon crd prints", crd.GetName(), program.Name))
+				"the right to apply CustomResourceDefinition %s is not among these, which rule %s makes: add --definitions, or apply what kanon crd prints", crd.GetName(), program.Name))
 		}
 	}
 	return rights, nil

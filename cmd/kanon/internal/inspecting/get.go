@@ -25,9 +25,10 @@ func newGetCommand() *cobra.Command {
 		Long: `List the rules that a cluster has, wherever they are, or the parents or children of one.
 
 rules     with what Kanon reports on them. STATUS is Running, Suspended, PruneHeld (the
-          prune guard blocks what the rule would delete), Refused (the rule does not run
-          as it is written), Removing, Unknown (Kanon has not reported on it) or InFile
-          (nor has it on a rule in a file of its process). -o wide has the messages
+          prune guard blocks what the rule would delete), DefinitionHeld (a change of the
+          kind would lose something), Refused (the rule does not run as it is written),
+          Removing, Unknown (Kanon has not reported on it) or InFile (nor has it on a
+          rule in a file of its process). -o wide has the messages
 parents   that a rule selects, with the condition Ready that Kanon set for the rule.
           Kanon sets no conditions on Kubernetes' own kinds: see kanon events. REASON is
           WhenFalse for those that spec.parent.when leaves out

@@ -161,7 +161,10 @@ func (o *suspendOptions) rule(cmd *cobra.Command, there *inventory.Live, name st
 	if err := terminal.Warn(cmd.ErrOrStderr(), change.Warnings); err != nil || !o.wait {
 		return err
 	}
-	if rule.State == installed.Refused {
+	switch {
+	case rule.State == installed.Refused && rule.IsInFile(): // what its record asks for holds for the revision that runs
+		return terminal.Warn(cmd.ErrOrStderr(), []string{fmt.Sprintf("rule %s has mistakes: %s", rule.Name, rule.Headline())})
+	case rule.State == installed.Refused:
 		return fmt.Errorf("rule %s has mistakes, so that an earlier revision of it may go on: %s", rule.Name, rule.Headline())
 	}
 	stop := terminal.SayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to report it …")
@@ -172,6 +175,8 @@ func (o *suspendOptions) rule(cmd *cobra.Command, there *inventory.Live, name st
 	switch {
 	case err != nil:
 		return err
+	case !is && !o.suspend && rule.IsInFile() && now != nil && now.State == installed.Suspended:
+		return &operations.FileError{Rule: rule.Name, Path: rule.Origin.Path, Do: "the file suspends it, too: set spec.suspend to false"}
 	case !is:
 		return fmt.Errorf("no Kanon has reported it within %s: is it running? kanon get rules %s shows what it reports", o.timeout, name)
 	case now.State == installed.Refused:
