@@ -197,11 +197,11 @@ func forgetVerdicts(cluster *kanontest.Cluster, all []scenariotest.Example) {
 	}
 }
 
-// awaitTerminated waits until no namespace is being deleted. Scenarios have namespaces of fixed names, which the next profile needs again.
+// awaitTerminated waits until no namespace of a fixed name is being deleted: the scenarios of the next profile need them again.
 func awaitTerminated(cluster *kanontest.Cluster) {
 	cluster.Helper()
 	for _, ns := range cluster.List("v1", "Namespace", "") {
-		if ns.GetDeletionTimestamp() != nil {
+		if ns.GetDeletionTimestamp() != nil && ns.GetGenerateName() == "" {
 			cluster.AwaitGone(&ns)
 		}
 	}
