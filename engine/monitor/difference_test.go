@@ -14,7 +14,7 @@ func TestPlan(t *testing.T) {
 	tests := map[string]struct {
 		have   []Key
 		wanted map[string][]Key
-		want    difference
+		want   difference
 	}{
 		"nothing":           {},
 		"first":             {wanted: map[string][]Key{"x": {a, b}}, want: difference{add: []Key{a, b}}},
