@@ -72,6 +72,16 @@ func (s *Store) observe(object any, deleted bool) {
 	}
 }
 
+// unannotate has the annotations of a record that is gone ask for nothing: a record that comes after it has none.
+func (s *Store) unannotate(id string) {
+	s.mu.Lock()
+	changed := s.annotateLocked(NamePrefix+id, source.Annotations{})
+	s.mu.Unlock()
+	if changed {
+		s.annotated()
+	}
+}
+
 // annotateLocked notes the annotations of a ConfigMap, and reports whether they are other ones than before.
 func (s *Store) annotateLocked(configMap string, now source.Annotations) (changed bool) {
 	id, ok := strings.CutPrefix(configMap, NamePrefix)

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -63,6 +64,7 @@ func (s *Store) checkRemoval(ctx context.Context, id string) bool {
 		return false
 	}
 	s.mu.Lock()
+	isGone := false
 	switch {
 	case e.removal != removalAsked: // the rule exists again
 	case same:
@@ -70,8 +72,12 @@ func (s *Store) checkRemoval(ctx context.Context, id string) bool {
 	default:
 		log.Info("a rule disappeared with Kanon's namespace; its objects stay as they are until the rule exists again")
 		delete(s.byID, id)
+		isGone = true
 	}
 	s.mu.Unlock()
+	if isGone {
+		s.unannotate(id)
+	}
 	s.changed(id)
 	return true
 }
@@ -114,6 +120,9 @@ func (s *Store) recheckAll(ctx context.Context) bool {
 			delete(s.byID, id)
 		}
 		s.mu.Unlock()
+		if !slices.ContainsFunc(records, func(other unstructured.Unstructured) bool { return other.GetName() == NamePrefix+id }) {
+			s.unannotate(id)
+		} // else somebody has restored it, and its annotations count
 	}
 	good := s.endInGoneNamespaces(ctx)
 	s.mu.Lock()

@@ -162,6 +162,9 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 		s.Sync() // somebody has changed what should be
 	}
 	s.mu.Unlock()
+	if err == nil && before.remove {
+		s.unannotate(id)
+	}
 	if err != nil && isSame(before.err, err) {
 		return false
 	}
