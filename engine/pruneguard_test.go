@@ -201,8 +201,8 @@ func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
 	})
 }
 
-// A rule in a file is suspended, resumed and confirmed by annotations of its record, over a restart too. They count for no rule that
-// people can change in the cluster.
+// A rule in a file is suspended, resumed and confirmed by annotations of its record, over a restart too. For other rules they do not
+// count, which package catalog tests.
 func TestAnnotationsOfTheRecordOfAFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

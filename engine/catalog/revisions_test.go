@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -132,6 +135,51 @@ func TestConfirmedRevisions(t *testing.T) {
 		t.Errorf("confirmed are %s", got)
 	}
 }
+
+// TestAnnotationsOfRecords: annotations of the record of a rule ask for something if the rule is in a file. A rule of a ConfigMap or of a
+// Rule object has its own, which do not suspend it: people change spec.suspend there.
+func TestAnnotationsOfRecords(t *testing.T) {
+	t.Parallel()
+	all := source.Annotations{ConfirmPrune: "abc", Verbosity: "4", Suspended: true}
+	for name, test := range map[string]struct {
+		origin         source.Origin
+		record, object source.Annotations
+		suspended      bool
+		confirmed      string
+		verbosity      int
+	}{
+		"a file":                        {origin: source.Origin{Path: "rules/note.yaml"}, record: all, suspended: true, confirmed: "abc", verbosity: 4},
+		"a file without":                {origin: source.Origin{Path: "rules/note.yaml"}},
+		"the record of a ConfigMap":     {origin: originOf("one"), record: all},
+		"the record of a Rule object":   {origin: ruleOrigin, record: all},
+		"the record of a tenant's rule": {origin: originOf("team:one"), record: all},
+		"a ConfigMap":                   {origin: originOf("one"), object: all, confirmed: "abc", verbosity: 4},
+		"a Rule object":                 {origin: ruleOrigin, object: all, confirmed: "abc", verbosity: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			c.annotations = func(string) source.Annotations { return test.record }
+			c.snapshot.Bundles = []source.Bundle{{
+				Origin: test.origin, Annotations: test.object, Texts: []source.Text{{Name: "note.yaml", Data: []byte(noteRule), Object: test.origin == ruleOrigin}},
+			}}
+			c.update()
+			if len(c.Rules()) != 1 {
+				t.Fatalf("there are %d rules", len(c.Rules()))
+			}
+			rule := c.Rules()[0]
+			if got := rule.Program == nil; got != test.suspended {
+				t.Errorf("the rule is suspended: %t, want %t", got, test.suspended)
+			}
+			if got := strings.Join(rule.Confirmed, " "); got != test.confirmed || rule.Verbosity != test.verbosity {
+				t.Errorf("confirmed are %q, want %q, and the verbosity is %d, want %d", got, test.confirmed, rule.Verbosity, test.verbosity)
+			}
+		})
+	}
+}
+
+// ruleOrigin is a Rule object.
+var ruleOrigin = source.Origin{Rule: types.NamespacedName{Namespace: "kanon", Name: "note"}}
 
 // TestVerbosity: the document and its origin may have more logged about a rule, which makes no new revision of it.
 func TestVerbosity(t *testing.T) {
