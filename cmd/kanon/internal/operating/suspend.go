@@ -161,12 +161,12 @@ func (o *suspendOptions) rule(cmd *cobra.Command, there *inventory.Live, name st
 	if err := terminal.Warn(cmd.ErrOrStderr(), change.Warnings); err != nil || !o.wait {
 		return err
 	}
-	if rule.State == installed.Refused {
-		return fmt.Errorf("rule %s has mistakes, so that an earlier revision of it may go on: %s", rule.Name, rule.Headline())
+	if why := lacksRevision(rule); why != "" && !rule.IsInFile() { // the record of a rule in a file suspends all revisions
+		return fmt.Errorf("rule %s %s, so that an earlier revision of it may go on: %s", rule.Name, why, rule.Headline())
 	}
 	stop := terminal.SayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to report it …")
 	now, is, err := awaited.Until(ctx, o.timeout, func(rule *installed.Rule) bool {
-		return rule.State != installed.Unknown && o.suspend == (rule.State == installed.Suspended)
+		return rule.State != installed.Unknown && o.suspend == rule.WritesNothing()
 	})
 	stop()
 	switch {
@@ -174,8 +174,20 @@ func (o *suspendOptions) rule(cmd *cobra.Command, there *inventory.Live, name st
 		return err
 	case !is:
 		return fmt.Errorf("no Kanon has reported it within %s: is it running? kanon get rules %s shows what it reports", o.timeout, name)
-	case now.State == installed.Refused:
-		return fmt.Errorf("rule %s does not run: %s", rule.Name, now.Headline())
+	case !o.suspend && lacksRevision(now) != "":
+		return fmt.Errorf("rule %s does not run as it is written: %s", rule.Name, now.Headline())
 	}
 	return nil
+}
+
+// lacksRevision is why Kanon does not run a rule as it is written, so that a change of its text may not count either; empty otherwise.
+func lacksRevision(rule *installed.Rule) string {
+	switch rule.State {
+	case installed.Refused:
+		return "has mistakes"
+	case installed.DefinitionHeld:
+		return "waits for somebody to confirm its definition"
+	default:
+		return ""
+	}
 }
