@@ -242,7 +242,7 @@ func TestAnnotationsOfTheRecordOfAFile(t *testing.T) {
 	w.awaitRecord("note", w.revisionOf(limited(note("x"))))
 
 	annotate(request.AnnotationSuspend, `"true"`)
-	reports(source.MessageSuspended)
+	reports(source.MessageSuspendedByRecord)
 	stop()
 	w.delete(configMaps, w.home, "n")
 	stop = run()

@@ -369,7 +369,7 @@ func (p *publisher) addBlocked(starting map[string]bool, failing map[string]cata
 		if op != nil && op.Origin.Path != "" {
 			what, why, _ := strings.Cut(message, "\n")
 			message = fmt.Sprintf("%s; kanon confirm-prune %s writes that to the record of the rule, or write it to metadata.annotations of the rule in %s\n%s",
-				what, op.Name.Name, op.Origin.Path, why)
+				what, op.Name, op.Origin.Path, why)
 		}
 		failing[id] = catalog.Failure{Reason: conditions.ReasonPruneHeld, Message: message}
 	}

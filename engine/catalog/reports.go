@@ -132,10 +132,13 @@ func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.Rule
 	case c.lacksParentKind(r):
 		parent := r.program.Parent.GVK
 		report.Message = fmt.Sprintf("stopped: the cluster has no kind %s in %s any more; the rule goes on when it is back",
-			parent.Kind, parent.GroupVersion())
+			parent.Kind, parent.GroupVersion()) + c.keepsRunning(r)
 	case c.isSuspended(r):
 		report.Ready = true
 		report.Message = source.MessageSuspended
+		if !r.good.Suspend {
+			report.Message = source.MessageSuspendedByRecord
+		}
 	case failure.Message != "":
 		report.Reason, report.Message = failure.Reason, failure.Message
 	default:
@@ -148,12 +151,16 @@ func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.Rule
 	return report
 }
 
-// keepsRunning says that an earlier revision runs, if one does.
+// keepsRunning says that an earlier revision runs, if one does, or that people have suspended all revisions.
 func (c *Catalog) keepsRunning(r *revisions) string {
-	if c.runnable(r) == nil {
+	switch {
+	case c.annotationsOf(r).Suspended:
+		return "\n" + source.MessageSuspendedByRecord
+	case c.runnable(r) == nil:
 		return ""
+	default:
+		return "\nthe last good revision keeps running"
 	}
-	return "\nthe last good revision keeps running"
 }
 
 // reportOrigin is the report on an origin.

@@ -72,10 +72,14 @@ func (s *Store) observe(object any, deleted bool) {
 	}
 }
 
-// forgetLocked forgets a rule without a record. What people asked for in a record counts no longer than that exists.
-func (s *Store) forgetLocked(id string) {
-	delete(s.byID, id)
-	delete(s.annotations, id)
+// unannotate has the annotations of a record that is gone ask for nothing: a record that comes after it has none.
+func (s *Store) unannotate(id string) {
+	s.mu.Lock()
+	changed := s.annotateLocked(NamePrefix+id, source.Annotations{})
+	s.mu.Unlock()
+	if changed {
+		s.annotated()
+	}
 }
 
 // annotateLocked notes the annotations of a ConfigMap, and reports whether they are other ones than before.

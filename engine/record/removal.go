@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -63,15 +64,20 @@ func (s *Store) checkRemoval(ctx context.Context, id string) bool {
 		return false
 	}
 	s.mu.Lock()
+	isGone := false
 	switch {
 	case e.removal != removalAsked: // the rule exists again
 	case same:
 		e.removal = removalMeant
 	default:
 		log.Info("a rule disappeared with Kanon's namespace; its objects stay as they are until the rule exists again")
-		s.forgetLocked(id)
+		delete(s.byID, id)
+		isGone = true
 	}
 	s.mu.Unlock()
+	if isGone {
+		s.unannotate(id)
+	}
 	s.changed(id)
 	return true
 }
@@ -111,9 +117,12 @@ func (s *Store) recheckAll(ctx context.Context) bool {
 		if e := s.byID[id]; exists && e != nil {
 			e.live, e.sealed, e.newer, e.err = nil, false, nil, nil
 		} else {
-			s.forgetLocked(id)
+			delete(s.byID, id)
 		}
 		s.mu.Unlock()
+		if !slices.ContainsFunc(records, func(other unstructured.Unstructured) bool { return other.GetName() == NamePrefix+id }) {
+			s.unannotate(id)
+		} // else somebody has restored it, and its annotations count
 	}
 	good := s.endInGoneNamespaces(ctx)
 	s.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,20 +68,27 @@ type running struct {
 	*record.Store
 
 	t       *testing.T
+	world   *world
 	changed chan struct{}
-	stop    func()
+	// annotated is true once the store reported other annotations.
+	annotated atomic.Bool
+	stop      func()
 }
 
 // start runs a store until the test ends or stop is called, and waits until it has read the records.
 func (w *world) start() *running {
 	w.t.Helper()
-	s := &running{t: w.t, changed: make(chan struct{}, 1)}
-	s.Store = record.New(record.Options{Client: w.client, Namespace: w.namespace, Keys: w, Changed: func(string) {
+	s := &running{t: w.t, world: w, changed: make(chan struct{}, 1)}
+	ring := func() {
 		select {
 		case s.changed <- struct{}{}:
 		default:
 		}
-	}})
+	}
+	s.Store = record.New(record.Options{
+		Client: w.client, Namespace: w.namespace, Keys: w, Changed: func(string) { ring() },
+		Annotated: func() { s.annotated.Store(true); ring() },
+	})
 	ctx, cancel := context.WithCancel(w.t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); s.Run(ctx) }()
@@ -150,30 +158,6 @@ func TestRestart(t *testing.T) {
 	}
 	if reference := s.Reference("1"); reference == nil || reference.Name != "kanon-state-1" || reference.UID == "" {
 		t.Errorf("%+v", reference)
-	}
-}
-
-// What people ask for by the annotations of a record counts as long as there is that record. A rule of the same name that comes later
-// is another one.
-func TestAnnotationsEndWithTheRecord(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	s := w.start()
-	s.Update("1", one)
-	s.written("1")
-	s.stop()
-	patch := []byte(`{"metadata":{"annotations":{"kanon.dev/suspend":"true"}}}`)
-	if _, err := w.configMaps.Patch(t.Context(), "kanon-state-1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	s = w.start()
-	if !s.Annotations("1").Suspended {
-		t.Error("the annotation does not count")
-	}
-	s.DeleteIf("1", always)
-	s.await("the record is deleted", func() bool { return !s.IsPending("1") })
-	if s.Annotations("1").Suspended {
-		t.Error("the annotation counts without the record")
 	}
 }
 
@@ -431,6 +415,56 @@ func TestRecheck(t *testing.T) {
 	}
 	if _, err := w.configMaps.Get(t.Context(), "kanon-state-gone", metav1.GetOptions{}); err == nil {
 		t.Error("the record of a rule that does not exist is written")
+	}
+}
+
+// The annotations of a record that is gone ask for nothing, whatever it was that Kanon did without it. Nobody watches the records here:
+// Follow was not called.
+func TestAnnotationsOfARecordThatIsGone(t *testing.T) {
+	t.Parallel()
+	remove := func(s *running) {
+		if err := s.world.configMaps.Delete(s.t.Context(), "kanon-state-1", metav1.DeleteOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for name, lose := range map[string]func(s *running){
+		"the rule is removed": func(s *running) { s.DeleteIf("1", always) },
+		"the rule is removed and is back": func(s *running) {
+			s.DeleteIf("1", always)
+			s.await("it is", func() bool { return len(s.IDs()) == 0 })
+			s.Update("1", one)
+		},
+		"the removal finds no record":     func(s *running) { remove(s); s.IsRemovalMeant("1") },
+		"a recheck of a rule that exists": func(s *running) { remove(s); s.Recheck() },
+		"a recheck of a rule that does not": func(s *running) {
+			s.Update("1", func(r *record.Record) { r.Origin.ConfigMap = "missing" })
+			s.written("1")
+			remove(s)
+			s.Recheck()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			if _, err := w.configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "text"}}, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			s := w.start()
+			s.Update("1", func(r *record.Record) { one(r); r.Origin = record.Origin{Namespace: w.namespace, ConfigMap: "text"} })
+			s.written("1")
+			s.stop()
+			patch := []byte(`{"metadata":{"annotations":{"kanon.dev/suspend":"true"}}}`)
+			if _, err := w.configMaps.Patch(t.Context(), "kanon-state-1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			s = w.start()
+			if !s.Annotations("1").Suspended {
+				t.Fatal("the annotation does not count")
+			}
+			lose(s)
+			s.await("the annotation does not count any more", func() bool { return !s.Annotations("1").Suspended })
+			s.await("somebody is told", func() bool { return s.annotated.Load() })
+		})
 	}
 }
 

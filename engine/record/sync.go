@@ -156,12 +156,15 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 	case !before.remove:
 		e.live, e.stored, e.sealed = live, wanted, true
 	case e.remove:
-		s.forgetLocked(id)
+		delete(s.byID, id)
 	}
 	if err == nil && e.isPending() {
 		s.Sync() // somebody has changed what should be
 	}
 	s.mu.Unlock()
+	if err == nil && before.remove {
+		s.unannotate(id)
+	}
 	if err != nil && isSame(before.err, err) {
 		return false
 	}

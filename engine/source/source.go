@@ -89,8 +89,13 @@ type Snapshot struct {
 	Complete bool
 }
 
-// MessageSuspended is the message about a rule that is suspended.
-const MessageSuspended = "suspended: nothing is written"
+const (
+	// MessageSuspended is the message about a rule whose text suspends it.
+	MessageSuspended = "suspended: nothing is written"
+	// MessageSuspendedByRecord is the message about a rule in a file that only an annotation of its record suspends. For a rule that does
+	// not run as it is written, it is the last line of the message.
+	MessageSuspendedByRecord = "suspended by an annotation of its record: nothing is written"
+)
 
 // RuleReport says how one rule of an origin fares.
 type RuleReport struct {

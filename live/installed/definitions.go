@@ -29,7 +29,7 @@ func (rule *Rule) RefusedDefinitions(
 		return nil, err
 	}
 	if findings = append(findings, more...); findings.HasErrors() {
-		return nil, fmt.Errorf("rule %s has mistakes, so that Kanon changes nothing for it: kanon get rules %s shows them", rule.Name, rule.Name.Name)
+		return nil, fmt.Errorf("rule %s has mistakes, so that Kanon changes nothing for it: kanon get rules %s shows them", rule.Name, rule.Name)
 	}
 	var wanted []keeper.Wanted
 	for _, decoded := range docs.Rules {

@@ -88,7 +88,7 @@ func (rule *Rule) take(of source.RuleReport) {
 		rule.State = DefinitionHeld
 	case !of.Ready:
 		rule.State = Refused
-	case of.Message == source.MessageSuspended:
+	case isSuspended(of.Message):
 		rule.State = Suspended
 	default:
 		rule.State = Running
@@ -101,7 +101,7 @@ func (rule *Rule) judgeRecord() {
 	switch {
 	case rule.Origin.Path == "" || rule.Record.Removal != "":
 		rule.State, rule.Message = Removing, cmp.Or(rule.Record.Removal, removing)
-	case report != nil && report.Ready && report.Message == source.MessageSuspended:
+	case report != nil && report.Ready && isSuspended(report.Message):
 		rule.State, rule.Message = Suspended, report.Message
 	case held != nil && held.Message != "":
 		rule.State, rule.Reason, rule.Message, rule.Held = PruneHeld, conditions.ReasonPruneHeld, held.Message, held
@@ -118,6 +118,22 @@ func (rule *Rule) blocked() *Held {
 		return rule.Record.Blocked
 	}
 	return &Held{Revision: rule.Revision(), Message: rule.Message}
+}
+
+// isSuspended reports whether a message about a rule that is ready says that it is suspended.
+func isSuspended(message string) bool {
+	return message == source.MessageSuspended || message == source.MessageSuspendedByRecord
+}
+
+// WritesNothing reports whether Kanon has reported that it writes nothing for the rule because it is suspended: in its text, or, whatever
+// its state is, by an annotation of the record of a rule in a file.
+func (rule *Rule) WritesNothing() bool {
+	return rule.State == Suspended || strings.HasSuffix(rule.Message, "\n"+source.MessageSuspendedByRecord)
+}
+
+// IsSuspendedInFile reports whether the rule is in a file that suspends it.
+func (rule *Rule) IsSuspendedInFile() bool {
+	return rule.IsInFile() && rule.State == Suspended && rule.Message == source.MessageSuspended
 }
 
 // Headline is the first line of the message.

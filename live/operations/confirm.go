@@ -24,14 +24,23 @@ func (d Desk) ConfirmPrune(ctx context.Context, rules *installed.Rules, rule *in
 			return slices.ContainsFunc(rules.All, func(other *installed.Rule) bool { return other.Origin == rule.Origin && other.Revision() == revision })
 		}
 	}
+	if err := CanConfirm(rule); err != nil {
+		return Change{}, err
+	}
 	about, err := d.annotatedOf(ctx, rule, rules.Namespace)
 	if err != nil {
 		return Change{}, err
 	}
-	if rule.Held.Revision == "" {
-		return Change{}, fmt.Errorf("an earlier version of Kanon reported this, without the revision: %s", rule.Held.Message)
-	}
 	return about.confirm(ctx, source.AnnotationConfirmPrune, rule.Held.Revision, kept)
+}
+
+// CanConfirm is an error if it is not known which revision the prune guard blocks.
+func CanConfirm(rule *installed.Rule) error {
+	if rule.Held.Revision != "" {
+		return nil
+	}
+	return fmt.Errorf("an earlier version of Kanon reported on rule %s, without the revision that is to be confirmed: wait until this version runs and reports on it",
+		rule.Name)
 }
 
 // ConfirmDefinition confirms a change of a CustomResourceDefinition, which token names. What was confirmed before stays so.

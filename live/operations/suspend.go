@@ -46,15 +46,19 @@ func (d Desk) SuspendRule(ctx context.Context, rule *installed.Rule, namespace s
 	})
 }
 
-// suspendFile annotates the record of a rule in a file. A rule whose file suspends it is resumed there.
+// suspendFile annotates the record of a rule in a file. A rule whose file suspends it is resumed there, whatever its record has.
 func (d Desk) suspendFile(ctx context.Context, rule *installed.Rule, namespace string, suspend bool) (Change, error) {
 	about, err := d.annotatedOf(ctx, rule, namespace)
 	if err != nil {
 		return Change{}, err
 	}
 	change, err := SuspendParent(ctx, about.resource, about.object, suspend)
-	if err == nil && !suspend && !change.Done && rule.State == installed.Suspended {
-		return Change{}, &FileError{Rule: rule.Name, Path: rule.Origin.Path, Do: "set spec.suspend to false"}
+	if err != nil || suspend || !rule.IsSuspendedInFile() {
+		return change, err
+	}
+	err = &FileError{Rule: rule.Name, Path: rule.Origin.Path, Do: "set spec.suspend to false"}
+	if change.Done {
+		err = fmt.Errorf("the annotation %s is removed from %s, but the file suspends the rule, too: %w", request.AnnotationSuspend, change.Where, err)
 	}
 	return change, err
 }

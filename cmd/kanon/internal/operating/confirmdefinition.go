@@ -135,6 +135,6 @@ func (o *confirmOptions) awaitDefinition(
 	case is:
 		return nil
 	default:
-		return fmt.Errorf("no Kanon has taken it in within %s: is it running? kanon get rules %s shows what it reports", o.timeout, rule.Name.Name)
+		return fmt.Errorf("no Kanon has taken it in within %s: is it running? kanon get rules %s shows what it reports", o.timeout, rule.Name)
 	}
 }

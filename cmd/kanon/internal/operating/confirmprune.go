@@ -133,6 +133,9 @@ func describe(rule *installed.Rule) string {
 // confirm asks, confirms, and waits until Kanon has taken it in.
 func (o *confirmOptions) confirm(cmd *cobra.Command, there *inventory.Live, rule *installed.Rule) error {
 	ctx := cmd.Context()
+	if err := operations.CanConfirm(rule); err != nil {
+		return err
+	}
 	if err := o.ask(cmd, "Delete them?", errNotConfirmed); err != nil {
 		return err
 	}
@@ -162,7 +165,7 @@ func (o *confirmOptions) confirm(cmd *cobra.Command, there *inventory.Live, rule
 	case now.Held.Revision != rule.Held.Revision:
 		return fmt.Errorf("rule %s has another revision by now, %s, which is not confirmed", rule.Name, now.Held.Revision)
 	default:
-		return fmt.Errorf("no Kanon has taken it in within %s: is it running? kanon get rules %s shows what it reports", o.timeout, rule.Name.Name)
+		return fmt.Errorf("no Kanon has taken it in within %s: is it running? kanon get rules %s shows what it reports", o.timeout, rule.Name)
 	}
 }
 

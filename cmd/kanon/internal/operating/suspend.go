@@ -161,26 +161,33 @@ func (o *suspendOptions) rule(cmd *cobra.Command, there *inventory.Live, name st
 	if err := terminal.Warn(cmd.ErrOrStderr(), change.Warnings); err != nil || !o.wait {
 		return err
 	}
-	switch {
-	case rule.State == installed.Refused && rule.IsInFile(): // what its record asks for holds for the revision that runs
-		return terminal.Warn(cmd.ErrOrStderr(), []string{fmt.Sprintf("rule %s has mistakes: %s", rule.Name, rule.Headline())})
-	case rule.State == installed.Refused:
-		return fmt.Errorf("rule %s has mistakes, so that an earlier revision of it may go on: %s", rule.Name, rule.Headline())
+	if why := lacksRevision(rule); why != "" && !rule.IsInFile() { // the record of a rule in a file suspends all revisions
+		return fmt.Errorf("rule %s %s, so that an earlier revision of it may go on: %s", rule.Name, why, rule.Headline())
 	}
 	stop := terminal.SayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to report it …")
 	now, is, err := awaited.Until(ctx, o.timeout, func(rule *installed.Rule) bool {
-		return rule.State != installed.Unknown && o.suspend == (rule.State == installed.Suspended)
+		return rule.State != installed.Unknown && o.suspend == rule.WritesNothing()
 	})
 	stop()
 	switch {
 	case err != nil:
 		return err
-	case !is && !o.suspend && rule.IsInFile() && now != nil && now.State == installed.Suspended:
-		return &operations.FileError{Rule: rule.Name, Path: rule.Origin.Path, Do: "the file suspends it, too: set spec.suspend to false"}
 	case !is:
 		return fmt.Errorf("no Kanon has reported it within %s: is it running? kanon get rules %s shows what it reports", o.timeout, name)
-	case now.State == installed.Refused:
-		return fmt.Errorf("rule %s does not run: %s", rule.Name, now.Headline())
+	case !o.suspend && lacksRevision(now) != "":
+		return fmt.Errorf("rule %s does not run as it is written: %s", rule.Name, now.Headline())
 	}
 	return nil
+}
+
+// lacksRevision is why Kanon does not run a rule as it is written, so that a change of its text may not count either; empty otherwise.
+func lacksRevision(rule *installed.Rule) string {
+	switch rule.State {
+	case installed.Refused:
+		return "has mistakes"
+	case installed.DefinitionHeld:
+		return "waits for somebody to confirm its definition"
+	default:
+		return ""
+	}
 }
