@@ -153,7 +153,8 @@ func TestRestoredEtcd(t *testing.T) {
 		}
 	}
 	r.copyEtcd("backup", "plane/etcd")
-	repairs() // by the process that knew what came later
+	repairs() // by the process that knew what came later, and may go by the later rule until it has read the earlier one
+	r.AwaitGone(configMap("kept-extra"))
 	if err := kanon.Stop(); err != nil {
 		t.Error(err)
 	}
