@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -65,9 +66,12 @@ func LeastRights(tb testing.TB, examples []Example, flags ...string) []*unstruct
 	for _, e := range examples {
 		args = append(args, e.Path)
 	}
-	roles, err := exec.CommandContext(tb.Context(), kanontest.Binary(tb), args...).Output()
+	command := exec.CommandContext(tb.Context(), kanontest.Binary(tb), args...)
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	roles, err := command.Output()
 	if err != nil {
-		tb.Fatalf("kanon rbac: %v", err)
+		tb.Fatalf("kanon rbac: %v\n%s", err, stderr.String())
 	}
 	return append(kanontest.Objects(tb, "kanon rbac", roles), kanontest.Objects(tb, "what the role of crd-roles grants", []byte(`
 apiVersion: rbac.authorization.k8s.io/v1
