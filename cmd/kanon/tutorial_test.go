@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,10 +48,12 @@ func TestTutorial(t *testing.T) {
 	if err := os.WriteFile(config, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	bash := exec.CommandContext(t.Context(), "bash", "-c", script.String())
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // less than go test gives a package, so that the output is shown
+	defer cancel()
+	bash := exec.CommandContext(ctx, "bash", "-c", script.String())
 	bash.Dir = dir
 	bash.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir, "KUBECONFIG=" + config, "GORACE=atexit_sleep_ms=10"}
-	bash.WaitDelay = 10 * time.Second // one that was left behind may hold the output
+	kanontest.EndTogether(bash)
 	out, err := bash.CombinedOutput()
 	if err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "kanon.log"))

@@ -8,5 +8,8 @@ import (
 // endWithParent ends a command when this process ends without stopping it, as a
 // test binary does whose time is up.
 func endWithParent(command *exec.Cmd) {
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if command.SysProcAttr == nil {
+		command.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	command.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
