@@ -10,6 +10,7 @@
 //	defaults, err := definitions.NewKinds(checked.CRDs)
 //	defaults.Fill(parent) // as the API server does when the parent is written
 //
-// files.go reads files and directories, objects.go takes objects out of them, kinds.go knows which kinds there are, check.go
-// compiles, and defaults.go fills in the defaults of definitions.
+// files.go reads files and directories, objects.go takes objects out of them, kinds.go knows which kinds there are, and check.go
+// compiles. twice.go finds definitions that stand in the files twice and differ, held.go those that Kanon would not apply to a
+// cluster, and fix.go makes the fixes of findings.
 package manifests
