@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"net/http"
@@ -10,12 +11,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -284,7 +287,12 @@ func checkPriority(t *testing.T, client kubernetes.Interface, kubeconfig string)
 		if name == "the Lease" {
 			want = priority{election.UID, electionLevel.UID}
 		}
-		if request(); got != want {
+		// The API server goes by a FlowSchema a moment after it was stored.
+		if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 4*time.Minute, true, func(context.Context) (bool, error) {
+			got = priority{} // a request that gets no response has none
+			request()
+			return got == want, nil
+		}); err != nil {
 			t.Errorf("%s has the FlowSchema and priority %v, want %v", name, got, want)
 		}
 	}
