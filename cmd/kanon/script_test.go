@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
@@ -40,6 +42,8 @@ func (s sharing) Run() int { return controlplanetest.Main(s.m) }
 //	cluster                 $KUBECONFIG is a real cluster's, $NAMESPACE a new namespace in it, and $RULES_CRD the definition of Rule objects
 //	kubectl ARGUMENT...     in that namespace
 //	refused ARGUMENT...     the same for what kubectl fails with
+//	allowed USER VERB RESOURCE [ARGUMENT...]
+//	                        the API server goes by a right there that was granted; the arguments are those of kubectl
 //	start ARGUMENT...       kanon runs with the arguments, beside the script
 //	await REGEXP            its log gets a line that matches
 //	follow ARGUMENT...      kanon runs with the arguments, too, such as get -w
@@ -63,6 +67,7 @@ func TestScripts(t *testing.T) {
 			"cluster":   command((*script).cluster),
 			"kubectl":   command((*script).kubectl),
 			"refused":   command((*script).refused),
+			"allowed":   command((*script).allowed),
 			"start":     command((*script).start),
 			"await":     command((*script).await),
 			"follow":    command((*script).follow),
@@ -141,6 +146,13 @@ func (s *script) refused(args []string) {
 	if s.inNamespace(args) == nil {
 		s.Fatalf("kubectl succeeds")
 	}
+}
+
+// allowed waits, because the authorizer goes by a role and its binding a moment after they were stored.
+func (s *script) allowed(args []string) {
+	s.Check(wait.PollUntilContextTimeout(s.tb.Context(), fetchPause, fetchPatience, true, func(context.Context) (bool, error) {
+		return s.inNamespace(append([]string{"auth", "can-i", "--quiet", "--as"}, args...)) == nil, nil
+	}))
 }
 
 func (s *script) inNamespace(args []string) error {

@@ -1,6 +1,7 @@
 package installed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,9 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -370,6 +373,17 @@ func TestListTenants(t *testing.T) {
 	}
 	limited := rest.CopyConfig(config)
 	limited.Impersonate.UserName = user
+	reader := kubernetes.NewForConfigOrDie(limited).CoreV1().ConfigMaps(namespace)
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := reader.List(ctx, metav1.ListOptions{Limit: 1})
+		if apierrors.IsForbidden(err) {
+			return false, nil // the API server does not know of the role or the binding yet
+		}
+		return true, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, got := show(dynamic.NewForConfigOrDie(limited)); !strings.Contains(got, "gone Removing") || !strings.Contains(got, "web Unknown its text is in namespace "+tenant) || !strings.Contains(got, "problem: rules in namespace "+tenant) {
 		t.Errorf("who may read Kanon's namespace only is told\n%s", got)
 	}
