@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/openapi"
@@ -68,6 +69,22 @@ func BenchmarkChild(b *testing.B) {
 		for b.Loop() {
 			if !w.InSync(b.Context(), c, live) {
 				b.Fatal("not in sync")
+			}
+		}
+	})
+	changed := rendered.DeepCopy()
+	if err := unstructured.SetNestedField(changed.Object, int64(7), "spec", "replicas"); err != nil {
+		b.Fatal(err)
+	}
+	other, err := w.Prepare(b.Context(), changed, owner, nil, fieldset.Policy{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("amend", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if patch, ok := other.amendment(live); !ok || len(patch) != 3 { // the UID, the mark, the replicas
+				b.Fatalf("the patch has %d steps", len(patch))
 			}
 		}
 	})

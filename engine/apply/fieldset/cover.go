@@ -86,10 +86,9 @@ func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 // emptyGranular reports whether an empty map was rendered at path whose keys the schema tells apart.
 func (d *Desired) emptyGranular(path fieldpath.Path) bool {
 	var at any = d.Object.Object
-	ref := d.kind.root
 	for _, element := range path {
 		var ok bool
-		if at, ref, ok = d.kind.step(at, ref, element); !ok {
+		if at, ok = childOf(at, element); !ok {
 			return false
 		}
 	}
@@ -97,31 +96,24 @@ func (d *Desired) emptyGranular(path fieldpath.Path) bool {
 	if !ok || len(m) > 0 {
 		return false
 	}
-	granular := d.kind.atom(ref).Map
+	granular := d.kind.atom(d.kind.typeAt(path)).Map
 	return granular != nil && granular.ElementRelationship != smdschema.Atomic
 }
 
-// step follows one path element into a value and its type.
-func (k Kind) step(at any, ref smdschema.TypeRef, element fieldpath.PathElement) (any, smdschema.TypeRef, bool) {
-	atom := k.atom(ref)
-	switch {
-	case element.FieldName != nil:
-		m, ok := at.(map[string]any)
-		if !ok || atom.Map == nil {
-			return nil, ref, false
-		}
-		v, ok := m[*element.FieldName]
-		return v, fieldType(atom.Map, *element.FieldName), ok
-	case element.Key != nil:
-		items, ok := at.([]any)
-		if !ok || atom.List == nil {
-			return nil, ref, false
-		}
-		if i := indexOfKeys(items, *element.Key); i >= 0 {
-			return items[i], atom.List.ElementType, true
+// typeAt returns the type of what is at a path; the zero TypeRef if the schema has no such path.
+func (k Kind) typeAt(path fieldpath.Path) smdschema.TypeRef {
+	ref := k.root
+	for _, element := range path {
+		switch atom := k.atom(ref); {
+		case element.FieldName != nil:
+			ref = fieldType(atom.Map, *element.FieldName)
+		case atom.List != nil:
+			ref = atom.List.ElementType
+		default:
+			return smdschema.TypeRef{}
 		}
 	}
-	return nil, ref, false // items of sets are scalars, and indexes do not occur in managedFields of granular lists
+	return ref
 }
 
 // indexOfKeys is the index of the list-map item that has these keys; -1 where there is none.
@@ -137,7 +129,7 @@ func hasKeys(item any, keys value.FieldList) bool {
 	}
 	for _, key := range keys {
 		v, ok := m[key.Name]
-		if !ok || !value.Equals(value.NewValueInterface(v), key.Value) {
+		if !ok || !equalValues(v, key.Value.Unstructured()) {
 			return false
 		}
 	}

@@ -26,25 +26,44 @@ func ExactlyThis(obj *unstructured.Unstructured) []Operation {
 	}
 }
 
-// StepInto is the value that one element of a path leads to, and how a JSON pointer says it.
+// StepInto returns the value that one element of a path leads to, and the element as a token of a JSON pointer.
 func StepInto(at any, element fieldpath.PathElement) (next any, token string, ok bool) {
 	if element.FieldName != nil {
-		fields, isMap := at.(map[string]any)
-		next, ok = fields[*element.FieldName]
-		return next, EscapePointer(*element.FieldName), isMap && ok
+		next, ok = childOf(at, element)
+		return next, EscapePointer(*element.FieldName), ok
 	}
 	items, _ := at.([]any)
-	i := -1
-	switch {
-	case element.Key != nil:
-		i = indexOfKeys(items, *element.Key)
-	case element.Value != nil:
-		i = indexOf(items, *element.Value)
-	}
+	i := indexIn(items, element)
 	if i < 0 {
 		return nil, "", false
 	}
 	return items[i], strconv.Itoa(i), true
+}
+
+// childOf returns the value that one element of a path leads to.
+func childOf(at any, element fieldpath.PathElement) (child any, ok bool) {
+	if element.FieldName != nil {
+		fields, _ := at.(map[string]any)
+		child, ok = fields[*element.FieldName]
+		return child, ok
+	}
+	items, _ := at.([]any)
+	if i := indexIn(items, element); i >= 0 {
+		return items[i], true
+	}
+	return nil, false
+}
+
+// indexIn returns the index of the item of a list that a key or a value selects, or -1.
+func indexIn(items []any, element fieldpath.PathElement) int {
+	switch {
+	case element.Key != nil:
+		return indexOfKeys(items, *element.Key)
+	case element.Value != nil:
+		return indexOf(items, *element.Value)
+	default:
+		return -1
+	}
 }
 
 // indexOf is the index of an item of a set; -1 where it has none like that.

@@ -2,6 +2,7 @@ package fieldset
 
 import (
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -27,20 +28,17 @@ func (d *Desired) Replacements(live *unstructured.Unstructured) ([]Operation, bo
 	if d.kind.Deduced || d.HoldsIgnored(live) || !d.UpdatedOnly(live) {
 		return nil, false
 	}
-	patch := []Operation{{Op: "test", Path: "/metadata/uid", Value: string(live.GetUID())}}
-	uncovered, possible := d.uncovered(live), true
-	d.eachLeaf(func(path fieldpath.Path) {
-		if !possible {
-			return
-		}
-		steps, changed, ok := d.replace(path, live)
-		possible = ok && (changed || !uncovered.Has(path))
-		patch = append(patch, steps...)
-	})
-	if !possible || len(patch) == 1 {
+	r := replacer{
+		desired: d, live: live.Object, uncovered: d.uncovered(live),
+		patch: []Operation{{Op: "test", Path: "/metadata/uid", Value: string(live.GetUID())}},
+	}
+	root := place{path: make(fieldpath.Path, 0, 16), want: d.Object.Object, have: live.Object}
+	possible := r.walk(d.shape.leaves, root) &&
+		(d.controller == "" || r.walk(fieldpath.NewSet(referencePath(d.controller)), root))
+	if !possible || len(r.patch) == 1 {
 		return nil, false
 	}
-	return patch, true
+	return r.patch, true
 }
 
 // UpdatedOnly reports whether all that we own of live is in one Update entry in the rendered apiVersion.
@@ -49,35 +47,76 @@ func (d *Desired) UpdatedOnly(live *unstructured.Unstructured) bool {
 	return len(own) == 1 && own[0].Operation == OperationUpdate && own[0].APIVersion == d.Object.GetAPIVersion()
 }
 
-// replace is how a leaf of live gets the rendered value. changed is false where it has that. ok is false where it cannot
-// be replaced: where it does not exist, and where others may have a part of what is.
-func (d *Desired) replace(path fieldpath.Path, live *unstructured.Unstructured) (steps []Operation, changed, ok bool) {
-	var want, have any = d.Object.Object, live.Object
-	ref := d.kind.root
-	for _, element := range path {
-		if element.Value != nil { // an item of a set exists or not
-			list, isList := have.([]any)
-			return nil, false, isList && indexOf(list, *element.Value) >= 0
-		}
-		if want, ref, ok = d.kind.step(want, ref, element); !ok {
-			return nil, false, false
-		}
-		if have, _, ok = StepInto(have, element); !ok {
-			return nil, false, false
-		}
-	}
-	switch {
-	case equalValues(want, have):
-		return nil, false, true
-	case mayVanish(want):
-		return nil, false, false
-	case !d.kind.indivisible(ref, want) || !d.kind.indivisible(ref, have):
-		return nil, false, d.emptyGranular(path)
-	}
-	return replacing(live.Object, path, want), true, true
+// replacer walks the leaves of a rendered object and of the live one side by side, and collects the patch.
+type replacer struct {
+	desired   *Desired
+	live      map[string]any
+	uncovered *fieldpath.Set
+	patch     []Operation
 }
 
-// equalValues reports whether two values are the same to the API server. Most are texts or numbers of one type.
+// place is one path of the rendered object and of the live one, with the values that they have there.
+type place struct {
+	path       fieldpath.Path
+	want, have any
+}
+
+// step follows one path element from a place; false if it leads nowhere in one of the objects.
+func (at place) step(element fieldpath.PathElement) (next place, ok bool) {
+	want, ok := childOf(at.want, element)
+	if !ok {
+		return place{}, false
+	}
+	have, ok := childOf(at.have, element)
+	return place{path: append(at.path, element), want: want, have: have}, ok
+}
+
+// walk adds the replacements of all leaves below a place; false as soon as one of them cannot be replaced.
+func (r *replacer) walk(leaves *fieldpath.Set, at place) bool {
+	possible := true
+	leaves.Members.Iterate(func(element fieldpath.PathElement) { possible = possible && r.leaf(at, element) })
+	leaves.Children.Iterate(func(element fieldpath.PathElement) {
+		if !possible {
+			return
+		}
+		next, ok := at.step(element)
+		below, _ := leaves.Children.Get(element)
+		possible = ok && r.walk(below, next)
+	})
+	return possible
+}
+
+// leaf adds the replacement of one leaf, if its value differs. It returns false if the leaf cannot be replaced: if it does
+// not exist in the live object, if it has the rendered value but is not ours, and if others may own a part of it.
+func (r *replacer) leaf(at place, element fieldpath.PathElement) bool {
+	if element.Value != nil { // an item of a set exists or not
+		items, isList := at.have.([]any)
+		return isList && indexOf(items, *element.Value) >= 0 && r.isCovered(append(at.path, element))
+	}
+	leaf, ok := at.step(element)
+	if !ok {
+		return false
+	}
+	if equalValues(leaf.want, leaf.have) {
+		return r.isCovered(leaf.path)
+	}
+	if mayVanish(leaf.want) {
+		return false
+	}
+	kind := r.desired.kind
+	ref := kind.typeAt(leaf.path)
+	if !kind.indivisible(ref, leaf.want) || !kind.indivisible(ref, leaf.have) {
+		return r.desired.emptyGranular(leaf.path) && r.isCovered(leaf.path)
+	}
+	r.patch = append(r.patch, replacing(r.live, leaf.path, leaf.want)...)
+	return true
+}
+
+func (r *replacer) isCovered(path fieldpath.Path) bool {
+	return r.uncovered.Empty() || !r.uncovered.Has(path)
+}
+
+// equalValues reports whether two values are the same to the API server.
 func equalValues(a, b any) bool {
 	switch a := a.(type) {
 	case string:
@@ -87,6 +126,14 @@ func equalValues(a, b any) bool {
 	case int64:
 		if b, ok := b.(int64); ok {
 			return a == b
+		}
+	case map[string]any:
+		if b, ok := b.(map[string]any); ok {
+			return maps.EqualFunc(a, b, equalValues)
+		}
+	case []any:
+		if b, ok := b.([]any); ok {
+			return slices.EqualFunc(a, b, equalValues)
 		}
 	}
 	return value.Equals(value.NewValueInterface(a), value.NewValueInterface(b))
