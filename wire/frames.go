@@ -46,7 +46,7 @@ func (f *frames) Read(data []byte) (int, error) {
 // Close implements io.Closer.
 func (f *frames) Close() error { return f.source.Close() }
 
-// next sets rest to the next object.
+// next sets rest to the next object. White space between two objects is part of neither.
 func (f *frames) next() error {
 	for !f.scan() {
 		if cap(f.buffer)-len(f.buffer) < readSize/4 {
@@ -64,7 +64,7 @@ func (f *frames) next() error {
 			return err
 		}
 	}
-	f.rest = f.buffer[:f.scanned]
+	f.rest = f.buffer[skipSpace(f.buffer, 0):f.scanned]
 	f.buffer, f.scanned = f.buffer[f.scanned:], 0
 	return nil
 }

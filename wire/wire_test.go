@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
@@ -260,6 +261,28 @@ func TestWatch(t *testing.T) {
 	cut := watched(t, strings.NewReader(stream.String()[:50]))
 	if len(cut) != 1 || !strings.Contains(cut[0], io.ErrUnexpectedEOF.Error()) {
 		t.Errorf("a stream that is cut gives %q", cut)
+	}
+}
+
+// refusing is a serializer that decodes nothing.
+type refusing struct{ kruntime.Serializer }
+
+func (refusing) Decode(data []byte, _ *schema.GroupVersionKind, _ kruntime.Object) (kruntime.Object, *schema.GroupVersionKind, error) {
+	return nil, nil, fmt.Errorf("left to client-go: %q", data)
+}
+
+// The API server ends each event with a newline. client-go's reader of an event's envelope takes many times as long as ours,
+// so no event that the API server writes may be left to it.
+func TestEventsNeedNoSlowReader(t *testing.T) {
+	t.Parallel()
+	event := `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"n"}}}` + "\n"
+	stream := framer{}.NewFrameReader(io.NopCloser(strings.NewReader(event + "\n" + event + event)))
+	decoder := streaming.NewDecoder(stream, events{refusing{}})
+	for i := range 3 {
+		var got metav1.WatchEvent
+		if _, _, err := decoder.Decode(nil, &got); err != nil || got.Type != "MODIFIED" {
+			t.Errorf("event %d: %+v, %v", i, got, err)
+		}
 	}
 }
 
