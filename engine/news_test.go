@@ -55,3 +55,38 @@ func TestWhatNobodyReadsWakesNobody(t *testing.T) {
 	w.patch(gadgets, w.home, "blind", `{"spec":{"color":"black"}}`)
 	w.await(gadgets, w.home, "blind", "is red again", has("red", "spec", "color"))
 }
+
+// A kind that the cluster gets is no reason to reconcile the parents of other kinds.
+func TestANewKindEnqueuesNoOtherParents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	rule := func(name, parent string) {
+		w.rule(name, strings.NewReplacer("NAME", name, "PARENT", parent).Replace(`
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: NAME}
+spec:
+  parent: {PARENT, namespaces: [$HOME]}
+  children:
+  - id: copy
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-copy"}
+`))
+	}
+	rule("builtin", "apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {copied: 'yes'}}")
+	rule("late", "apiVersion: $GROUP/v1, kind: Late")
+	w.run()
+	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: early, namespace: $HOME, labels: {copied: 'yes'}}\n"))
+	w.await(configMaps, w.home, "early-copy", "is made", exists)
+	w.quiet()
+	before := w.looks("early")
+	w.define("Late")
+	w.parent("Late", "late", "{}")
+	w.await(configMaps, w.home, "late-copy", "is made", exists)
+	w.quiet()
+	if n := w.looks("early"); n != before {
+		t.Errorf("the ConfigMap was reconciled %d times because of another kind", n-before)
+	}
+}

@@ -186,11 +186,12 @@ func (s *snapshot) unknown(gvk schema.GroupVersionKind) *UnknownKindError {
 	return e
 }
 
-// onlyIdentified tells whether all that is new of a kind is that its definition
+// onlyIdentified reports whether all that is new of a kind is that its definition
 // is known, in the first state that a definition has. A later state counts as a
 // change: the schema that was read when the kind was found may be an older one.
 func onlyIdentified(old, kind Kind) bool {
-	if old.Definition != (Definition{}) || kind.Definition.Generation > 1 {
+	unknown := Definition{}
+	if old.Definition != unknown || kind.Definition == unknown || kind.Definition.Generation > 1 {
 		return false
 	}
 	old.Definition = kind.Definition

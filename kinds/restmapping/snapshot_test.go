@@ -56,8 +56,12 @@ func TestDiff(t *testing.T) {
 		before, after *snapshot
 		want          Change
 	}{
-		"first":      {before: nil, after: snapshotOf(thingKind("", 0)), want: Change{Added: only}},
-		"same":       {before: snapshotOf(thingKind("a", 1)), after: snapshotOf(thingKind("a", 1))},
+		"first": {before: nil, after: snapshotOf(thingKind("", 0)), want: Change{Added: only}},
+		"same":  {before: snapshotOf(thingKind("a", 1)), after: snapshotOf(thingKind("a", 1))},
+		"same, without a definition": {
+			reason: "built-in kinds never have one",
+			before: snapshotOf(thingKind("", 0)), after: snapshotOf(thingKind("", 0)),
+		},
 		"added":      {before: snapshotOf(), after: snapshotOf(thingKind("a", 1)), want: Change{Added: only}},
 		"removed":    {before: snapshotOf(thingKind("a", 1)), after: snapshotOf(), want: Change{Removed: only}},
 		"generation": {before: snapshotOf(thingKind("a", 1)), after: snapshotOf(thingKind("a", 2)), want: Change{Changed: only}},
