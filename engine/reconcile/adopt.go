@@ -12,8 +12,9 @@ import (
 	"kanon.dev/kanon/rules/privilege"
 )
 
-// adopt takes over an object that has a child's name and that nobody claims, for a node that may. What the parent belongs to is
-// never made its child: each would be deleted with the other. The content of what is guarded stays as it is.
+// adopt takes over an object that has a child's name and that nobody controls, for a node with adopt: true. It never
+// adopts an owner of the parent: each would then be deleted with the other. The content of a guarded object stays as it
+// is.
 func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *refusal.NameConflictError, guarded bool) (apply.Result, error) {
 	if taken.Free == nil {
 		return apply.Result{}, taken

@@ -29,38 +29,39 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// errParentDeleted says that the parent turned out to be being deleted.
+// errParentDeleted reports that the parent turned out to be being deleted.
 var errParentDeleted = conditions.Transient("the parent is being deleted")
 
-// write is one child of a batch: what to write, and what came of it.
+// write is one child of a batch: what to write, and the result.
 type write struct {
 	node   string
 	object *unstructured.Unstructured
-	before *unstructured.Unstructured // as it was in memory, nil where it was not
-	// owner is what it says of whom it belongs to, and policy how it is treated.
+	before *unstructured.Unstructured // as the informer showed it; nil if it did not
+	// owner is the owner that its mark names, and policy how it is written.
 	owner  mark.Owner
 	policy fieldset.Policy
-	// controller is the owner reference that ties it to the parent; nil where it is tracked by its labels.
+	// controller is its owner reference to the parent; nil if it is tracked by its labels.
 	controller *metav1.OwnerReference
-	live       *unstructured.Unstructured // nil when it is not known as it should be
+	live       *unstructured.Unstructured // nil unless it is known to be up to date
 	err        error
-	// guarded is true for an object that must be left as it is if it is there though nothing was known of it.
+	// guarded is true for an object that must be left as it is if it turns out to exist.
 	guarded bool
-	// repairs is true for an object that is repaired if it exists, and not created.
+	// repairs is true for an object that is updated if it exists, but not created.
 	repairs bool
-	// renewal says whether it is to be created again, recreated that it was deleted for that, and pending why it will be later.
+	// renewal says whether to recreate it. recreated is set if it was deleted for that, and pending is why it is
+	// recreated later.
 	renewal   program.Renewal
 	recreated *parents.Recreation
 	pending   error
-	// keepsGenerated is true if an object that replaces it keeps its generated values, and fresh are the fields that were generated
-	// now, because before lacks them.
+	// keepsGenerated is true if the object that replaces it keeps the generated values. fresh are the fields that were
+	// generated now, because before lacks them.
 	keepsGenerated bool
 	fresh          [][]string
-	// unseen is true where the object existed, and memory did not show it to the evaluation.
+	// unseen is true if the object existed and the evaluation did not see it.
 	unseen bool
 }
 
-// childWriter brings what the rule rendered for a parent to the cluster.
+// childWriter creates and updates what the rule rendered for a parent.
 type childWriter struct {
 	*changes
 
@@ -73,12 +74,12 @@ type childWriter struct {
 	// recreateLimits bounds the pauses of a child that is recreated.
 	recreateLimits pacing.Limits
 
-	// blocked are children that may have to be deleted to be created again, and are not because of the guard.
+	// blocked are children that may have to be recreated, and are not because of the guard.
 	blocked []identity.ID
 }
 
-// writeBatch brings the nodes that can be written now up to date, their children side by side, and gives the evaluation their
-// live objects. problems are what did not succeed, in the order of the nodes, and pending what follows later and is in nobody's way.
+// writeBatch writes the nodes that can be written now, their children in parallel, and gives the evaluation their live
+// objects. problems are the failures, in the order of the nodes. pending is what follows later and blocks nothing.
 func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) (problems, pending []conditions.Problem) {
 	var writes []*write
 	for _, node := range batch {
@@ -136,7 +137,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 	return problems, pending
 }
 
-// noteTimes has the parent reconciled again when it is time for what could not be written yet.
+// noteTimes requeues the parent for when a child that could not be written can be tried again.
 func (c *childWriter) noteTimes(writes []*write) {
 	for _, w := range writes {
 		for _, err := range []error{w.err, w.pending} {
@@ -160,7 +161,8 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	if !ok {
 		return nil, &plan.MissingKindError{GVK: object.GroupVersionKind()}
 	}
-	// What is compared with the child stays unseen if the rule may not read it. Whether it may be written, the API server decides.
+	// A rule that may not read the child must not learn how it differs. Whether the rule may write it, the API server
+	// decides.
 	if err := c.readGate(ctx, c.op)(kind.GVR, object.GetNamespace(), object.GetName()); err != nil {
 		return nil, err
 	}
@@ -182,7 +184,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 		}
 	}
 	if w.repairs && live == nil {
-		return nil, nil // it was deleted meanwhile, and is created when what it depends on is ready
+		return nil, nil // it was deleted meanwhile, and is created once its dependencies are ready
 	}
 	w.before = live
 	c.carryRecreation(object, live)
@@ -221,28 +223,28 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	return result.Live, c.noteConflict(child, result)
 }
 
-// needsNoRead tells whether nobody has to read a child to know that it is as it should be: it is rendered as it was when it was last in
-// sync, and is in that version.
+// needsNoRead reports whether a child is up to date without being read: it is rendered as when it was last in sync, and
+// still has that resourceVersion.
 func (c *childWriter) needsNoRead(ctx context.Context, w *write, known monitor.Known) bool {
 	return !c.mayChange(w) && c.Writer.UnchangedIn(ctx, w.object, w.owner, w.controller, w.policy, known.UID(), known.ResourceVersion())
 }
 
-// isUnchanged tells what needsNoRead does of a child that was read, in any version.
+// isUnchanged is needsNoRead for a child that was read, in any version.
 func (c *childWriter) isUnchanged(ctx context.Context, w *write, live *unstructured.Unstructured) bool {
 	return !c.mayChange(w) && c.Writer.Unchanged(ctx, w.object, w.owner, w.controller, w.policy, live)
 }
 
-// mayChange tells whether something is to be done about a child that is rendered as before.
+// mayChange reports whether a child that is rendered as before may have to be written nevertheless.
 func (c *childWriter) mayChange(w *write) bool {
 	return w.renewal.IsDue() || c.memory.Conflicts.IsKnown(identity.Of(w.object))
 }
 
-// writeInPlace makes a child, or changes the one that is there.
+// writeInPlace creates a child, or updates the existing one.
 func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	write := c.Writer.Sync
 	guarded := w.guarded && (w.before == nil || !c.Marks.Owns(w.before, c.op.ID, c.parent.GetUID()))
 	if guarded || w.before == nil && c.op.ReadsObserved.Load() {
-		// One that exists all the same gets its mark and nothing else: what is rendered may follow from its absence.
+		// If it exists nevertheless, it gets its mark and nothing else: what is rendered may follow from its absence.
 		write = c.Writer.Ensure
 	}
 	result, err := write(ctx, kind.GVR, child, w.before)
@@ -265,8 +267,8 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 	}
 }
 
-// keepChild leaves the content of a child as it is, and sees to it that it stays known as the parent's: one that loses that would
-// neither be found again nor go with the parent.
+// keepChild leaves the content of a child as it is, but restores what marks it as the parent's. Without that, it would
+// neither be found again nor be deleted with the parent.
 func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
 	kind := c.op.Children[w.object.GroupVersionKind()]
 	if w.controller != nil && !mark.RefersTo(w.before, w.controller.UID) {
@@ -284,8 +286,9 @@ func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Un
 	return result.Live, nil
 }
 
-// checkParent reads the parent before an owner reference to it is restored on a child that is there: while a parent is deleted
-// with orphaning, Kubernetes takes the references away, and one put back would have the child collected.
+// checkParent reads the parent from the API server before an owner reference to it is restored on an existing child.
+// While a parent is deleted with orphaning, Kubernetes removes the references; if one were restored, the child would be
+// garbage collected.
 func (c *childWriter) checkParent(ctx context.Context) error {
 	parent, err := c.getParent(ctx, c.op, c.key)
 	if err != nil {
@@ -297,7 +300,7 @@ func (c *childWriter) checkParent(ctx context.Context) error {
 	return nil
 }
 
-// checkConflict gives an error where a child must not be written now, because others keep taking fields of it back.
+// checkConflict returns an error if a child must not be written now, because others keep changing its fields back.
 func (c *childWriter) checkConflict(child *apply.Child, live *unstructured.Unstructured) error {
 	id, conflicts := identity.Of(child.Object), &c.memory.Conflicts
 	if live == nil || !conflicts.IsKnown(id) ||
@@ -307,14 +310,14 @@ func (c *childWriter) checkConflict(child *apply.Child, live *unstructured.Unstr
 	return c.conflict(child)
 }
 
-// noteConflict counts what a write took back of others, and gives an error where fields of a child that is as it should be are
-// still in conflict.
+// noteConflict counts the fields that a write took back from others. It returns an error if a child is up to date but
+// some of its fields are still in conflict.
 func (c *childWriter) noteConflict(child *apply.Child, result apply.Result) error {
 	c.memory.Conflicts.Wrote(identity.Of(child.Object), child.Content(), feedback.FieldsOf(result.Lost), c.started)
 	return c.conflict(child)
 }
 
-// conflict is the error of a child of which fields are in conflict; nil for any other child.
+// conflict returns the error of a child with fields in conflict; nil for any other child.
 func (c *childWriter) conflict(child *apply.Child) error {
 	conflict := c.memory.Conflicts.Of(identity.Of(child.Object), child.Content(), c.started)
 	if len(conflict.Fields) == 0 {
@@ -323,8 +326,8 @@ func (c *childWriter) conflict(child *apply.Child) error {
 	return &conditions.FieldConflictError{Conflict: conflict, Object: child.Ref, NameOf: func(manager string) string { return c.Running.ManagerFor(c.op, manager) }}
 }
 
-// prepare decides for each child whether it has an owner reference, and how it is treated. The first child that has none needs
-// the finalizer on the parent; without it, no such child is written.
+// prepare decides for each child whether it has an owner reference, and how it is written. Children without one need
+// the finalizer on the parent; if it cannot be added, they are not written.
 func (c *childWriter) prepare(ctx context.Context, writes []*write) {
 	var loose []*write
 	for _, w := range writes {
@@ -349,10 +352,9 @@ func (c *childWriter) prepare(ctx context.Context, writes []*write) {
 	}
 }
 
-// awaitNamespace has the parent reconciled when the namespace of a child comes into being that
-// does not exist, or is being deleted. Namespaces are watched as long as a parent waits for one,
-// and not before. Where Kanon may not watch them, the child is tried again with growing pauses. The parent's own
-// namespace is not waited for: the parent goes with it.
+// awaitNamespace requeues the parent when the namespace of a child is created, if it does not exist or is being
+// deleted. Namespaces are watched only while a parent waits for one. If Kanon may not watch them, the child is retried
+// with growing pauses. It does not wait for the parent's own namespace: the parent is deleted with it.
 func (c *childWriter) awaitNamespace(w *write, of conditions.Problem) conditions.Problem {
 	name := w.object.GetNamespace()
 	c.namespaceEnds = c.namespaceEnds || name == c.key.Parent.Namespace && conditions.IsTerminatingNamespace(w.err)
@@ -360,13 +362,13 @@ func (c *childWriter) awaitNamespace(w *write, of conditions.Problem) conditions
 		return of
 	}
 	c.reader.follow(readers.Subject{Informer: plan.AllNamespaces, Name: name, Borrowed: true}, labels.Everything())
-	// The event of the namespace that is made meanwhile may have come before anybody asked for it.
+	// The namespace may have been created, and its event processed, before the parent began to follow it.
 	live, exists := c.Monitors.Head(plan.AllNamespaces, "", name)
 	of.Elsewhere = c.Monitors.HasSynced(plan.AllNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)
 	return of
 }
 
-// generatedPaths are the paths of generated fields as the writer takes them.
+// generatedPaths converts the paths of generated fields for the writer.
 func generatedPaths(generated [][]string) []fieldset.Path {
 	var out []fieldset.Path
 	for _, fields := range generated {
@@ -379,9 +381,8 @@ func generatedPaths(generated [][]string) []fieldset.Path {
 	return out
 }
 
-// sideBySide calls do for each of n, limit of them at a time, and returns when all have returned. One of the limit is the
-// caller's goroutine, which takes calls as all others do: a new one begins with a small stack, and growing it costs more than
-// many a call.
+// sideBySide calls do for 0 to n-1, at most limit calls at a time, and returns when all have returned. The caller's
+// goroutine takes part: a new goroutine starts with a small stack, and growing that costs more than many a call.
 func sideBySide(n, limit int, do func(i int)) {
 	var next atomic.Int64
 	work := func() {

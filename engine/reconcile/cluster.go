@@ -24,24 +24,25 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// Cluster is the cluster as a reconcile reads and changes it. What reports on a parent need of it, the other phases need as well.
+// Cluster is the cluster as a reconcile reads and changes it. It embeds what reports on a parent need, because the
+// other phases need that too.
 type Cluster struct {
 	status.Options
 
 	// Writer writes children and finalizers.
 	Writer *apply.Writer
 	Marks  *mark.Marks
-	// Replan has the rules planned again whose kinds exist again.
+	// Replan plans the rules again whose missing kinds exist again.
 	Replan func()
 }
 
-// getParent reads the parent of a key from the API server; nil if it does not exist.
+// getParent reads the parent of a key from the API server. It returns nil if the parent does not exist.
 func (c *Cluster) getParent(ctx context.Context, op *operator.Operator, k queue.Key) (*unstructured.Unstructured, error) {
 	logr.FromContextOrDiscard(ctx).V(4).Info("reading the parent")
 	return c.read(ctx, op.Parent.GVR, k.Parent, op.Parent.GVK.Kind+" "+k.Parent.String())
 }
 
-// readChild reads the object that has the name of a child; nil if it does not exist.
+// readChild reads the object with the name of a child from the API server. It returns nil if the object does not exist.
 func (c *Cluster) readChild(ctx context.Context, gvr schema.GroupVersionResource, child *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return c.read(ctx, gvr, identity.Of(child).NamespacedName, mark.RefOf(child).String())
 }
@@ -57,7 +58,8 @@ func (c *Cluster) read(ctx context.Context, gvr schema.GroupVersionResource, nam
 	return live, nil
 }
 
-// unreadChildren lists the objects of a resource that the rule created for a parent of that name, without decoding them.
+// unreadChildren lists, without decoding them, the objects of a resource that the rule created for a parent of that
+// name.
 func (c *Cluster) unreadChildren(op *operator.Operator, gvr schema.GroupVersionResource, k queue.Key) []*wire.Object {
 	var found []*wire.Object
 	for _, tag := range op.TagsOf(k) {
@@ -66,7 +68,7 @@ func (c *Cluster) unreadChildren(op *operator.Operator, gvr schema.GroupVersionR
 	return found
 }
 
-// childHeads lists what unreadChildren does, with apiVersion, kind and metadata.
+// childHeads lists the objects of unreadChildren, with apiVersion, kind and metadata.
 func (c *Cluster) childHeads(op *operator.Operator, gvr schema.GroupVersionResource, k queue.Key) []*unstructured.Unstructured {
 	objects := c.unreadChildren(op, gvr, k)
 	heads := make([]*unstructured.Unstructured, len(objects))
@@ -76,7 +78,7 @@ func (c *Cluster) childHeads(op *operator.Operator, gvr schema.GroupVersionResou
 	return heads
 }
 
-// hasChildren tells whether an informer shows a child of the key's rule and parent.
+// hasChildren reports whether an informer shows a child of the key's rule and parent.
 func (c *Cluster) hasChildren(op *operator.Operator, k queue.Key) bool {
 	for kind := range op.ChildKinds() {
 		if len(c.unreadChildren(op, kind.GVR, k)) > 0 {
@@ -86,7 +88,7 @@ func (c *Cluster) hasChildren(op *operator.Operator, k queue.Key) bool {
 	return false
 }
 
-// childrenOf lists what a rule may have created for the parent of a key.
+// childrenOf lists the objects that a rule may have created for the parent of a key.
 func (c *Cluster) childrenOf(op *operator.Operator, k queue.Key) []identity.ID {
 	var refs []identity.ID
 	for kind := range op.ChildKinds() {
@@ -97,14 +99,15 @@ func (c *Cluster) childrenOf(op *operator.Operator, k queue.Key) []identity.ID {
 	return refs
 }
 
-// childOf is a child as its mark describes it.
+// childOf returns a child as its mark describes it.
 func (c *Cluster) childOf(gvr schema.GroupVersionResource, object *unstructured.Unstructured) ending.Child {
 	owner, isMarked := c.Marks.OwnerOf(object)
 	return ending.Child{GVR: gvr, Object: object, Owner: owner, IsMarked: isMarked}
 }
 
-// checkAbsent fails unless the cluster is known not to have the kinds that the rule's children had and that it did not show when
-// the operator was planned: with a kind, all its objects went. A kind that is served in other versions has them still.
+// checkAbsent returns an error unless the cluster certainly lacks the kinds that the rule's children had and that were
+// missing when the operator was planned: the objects of a kind are deleted with the kind. A kind that is served in
+// other versions still has its objects.
 func (c *Cluster) checkAbsent(ctx context.Context, op *operator.Operator) error {
 	for _, gvk := range op.Absent {
 		_, err := c.Mapper.Kind(ctx, gvk)

@@ -15,8 +15,8 @@ import (
 	"kanon.dev/kanon/engine/ending"
 )
 
-// ended lists the children that the garbage collector does not delete with the parent, and of these the ones for which the parent
-// waits; none once it need not wait, which only the API server knows for certain.
+// ended lists the children that the garbage collector does not delete with the parent, and those of them for which the
+// parent waits. Before it reports that the parent waits for none, it asks the API server.
 func (d *deleter) ended(ctx context.Context) (children, awaited []ending.Child, err error) {
 	children = d.tracked()
 	if awaited = d.awaited(children); len(awaited) > 0 {
@@ -26,17 +26,17 @@ func (d *deleter) ended(ctx context.Context) (children, awaited []ending.Child, 
 	return children, d.awaited(children), err
 }
 
-// awaited lists those of the children for which the parent waits.
+// awaited lists the children for which the parent waits.
 func (d *deleter) awaited(children []ending.Child) []ending.Child {
 	return ending.Awaited(children, d.awaitsEnd())
 }
 
-// awaitsEnd tells whether the parent waits until its children are gone, and not only until they are being deleted.
+// awaitsEnd reports whether the parent waits until its children are gone, rather than until their deletion has begun.
 func (d *deleter) awaitsEnd() bool {
 	return d.op.Program.Finalize != nil || d.propagation() == metav1.DeletePropagationForeground
 }
 
-// propagation is how the parent is being deleted, as far as its finalizers show or have shown.
+// propagation is the propagation policy of the parent's deletion, as its finalizers show it or have shown it.
 func (d *deleter) propagation() metav1.DeletionPropagation {
 	shown, seen := ending.Propagation(d.parent), d.Parents.Get(d.key).Deletion
 	if shown == metav1.DeletePropagationBackground && seen.UID == d.parent.GetUID() {
@@ -45,17 +45,13 @@ func (d *deleter) propagation() metav1.DeletionPropagation {
 	return shown
 }
 
-// isOrphaning tells whether the parent, which is being deleted, is to leave all its children behind. If the finalizer was not
-// seen, a child shows it that lost its reference: with a parent that is being deleted, the garbage collector removed it.
-func (d *deleter) isOrphaning(lost []ending.Child) bool {
-	return len(lost) > 0 || d.propagation() == metav1.DeletePropagationOrphan
-}
-
-// endAll deletes or orphans the children of a parent that is being deleted, or reports what blocks that.
+// endAll deletes or orphans the children of a parent that is being deleted, or reports what blocks that. An orphaning
+// deletion keeps all of them. If its finalizer was not seen on the parent, a child that lost its owner reference shows
+// it: while a parent is being deleted, the garbage collector removes references only to orphan.
 func (d *deleter) endAll(ctx context.Context, children []ending.Child) (problems []conditions.Problem) {
 	isLost := ending.Child.LostReference
 	lost := slices.DeleteFunc(slices.Clone(children), func(child ending.Child) bool { return !isLost(child) })
-	d.orphaning = d.isOrphaning(lost)
+	d.orphaning = len(lost) > 0 || d.propagation() == metav1.DeletePropagationOrphan
 	next, later := children, []ending.Child(nil)
 	if d.op.Program.Finalize != nil {
 		next, later = ending.Dependents(children, d.op.Program.Rank)
@@ -63,24 +59,24 @@ func (d *deleter) endAll(ctx context.Context, children []ending.Child) (problems
 	for _, child := range slices.DeleteFunc(slices.Clone(next), isLost) {
 		problems = append(problems, d.endChild(ctx, child, later)...)
 	}
-	// Those that lost their reference come last: as long as there are others, they go on showing that the deletion is an
-	// orphaning one.
+	// Children that lost their reference come last. As long as one is left, it shows that the deletion is an orphaning
+	// one.
 	for _, child := range lost {
 		if len(problems) == 0 {
 			problems = append(problems, d.endChild(ctx, child, later)...)
 		}
 	}
 	if len(lost) > 0 && len(problems) == 0 {
-		d.RequeueAfter(orphanPause) // the event of a child that lost its reference names no parent
+		d.RequeueAfter(orphanPause) // the event of a child that lost its reference does not name the parent
 	}
 	return problems
 }
 
-// orphanPause is how long a parent waits to be reconciled again after the last child was orphaned that lost its reference.
+// orphanPause is the delay until the next reconcile after a child was orphaned that had lost its reference.
 const orphanPause = 100 * time.Millisecond
 
-// endChild deletes or orphans a child of a parent that is being deleted, or reports what blocks the end of one that is being
-// deleted already. The children that are deleted later wait for it.
+// endChild deletes or orphans a child of a parent that is being deleted. If the child is being deleted already, it
+// reports what blocks that. The children in later wait for this one.
 func (d *deleter) endChild(ctx context.Context, child ending.Child, later []ending.Child) []conditions.Problem {
 	ref := mark.RefOf(child.Object)
 	if child.IsDeleting() {
@@ -95,8 +91,8 @@ func (d *deleter) endChild(ctx context.Context, child ending.Child, later []endi
 	return nil
 }
 
-// blocked says which finalizers block the end of a child. If others are deleted after it, one of them may be the cause, such as a
-// Pod that uses a volume claim: then the message says the way out.
+// blocked names the finalizers that block the deletion of a child. If others are deleted after it, one of them may be
+// the cause, such as a Pod that uses a volume claim; then the message also says what to do.
 func (d *deleter) blocked(child ending.Child, later []ending.Child) error {
 	text := apply.Terminating(child.Object)
 	if len(later) == 0 {

@@ -15,8 +15,8 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// deleteParent deletes the parent if the rule says so, and tells whether that was done: exactly the object that was evaluated, in
-// the version that it had. One that has changed meanwhile is evaluated again.
+// deleteParent deletes the parent if deleteWhen is true, and reports whether it did. It deletes exactly the version
+// that was evaluated; a parent that has changed since is evaluated again.
 func (d *deleter) deleteParent(ctx context.Context) (done bool, problems []conditions.Problem) {
 	if d.outcome.Deletion != program.DeletionOn || d.reader.incomplete || d.reader.unseen || d.isSuspended() || !d.mayPrune(d.unrendered()) {
 		return false, nil

@@ -15,14 +15,15 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// memoryPause is after how long a parent that is being deleted is tried again whose evaluation found no memory, unless its turn
-// comes before.
+// memoryPause is how long a parent that is being deleted waits for its next evaluation after one that ran out of
+// memory, unless its turn comes first.
 const memoryPause = time.Second
 
-// ErrNoMemory is what ends a reconcile for which there is no memory now. It is no fault of anybody.
+// ErrNoMemory ends a reconcile for which there is no memory now. It is nobody's fault.
 var ErrNoMemory = errors.New("no memory to evaluate the rule now")
 
-// evaluate begins the evaluation of a pass. One that ended for want of memory is tried again with as much as it can need.
+// evaluate begins the evaluation of a pass. If the last one ran out of memory, it first reserves as much as the
+// evaluation can need.
 func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 	p.closeEvaluation(ctx)
 	p.evaluation = p.op.Program.Evaluate(ctx, program.Input{
@@ -39,7 +40,7 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 	return nil
 }
 
-// closeEvaluation ends the evaluation of a pass, if there is one, and counts what it took.
+// closeEvaluation ends the evaluation of a pass, if any, and counts its cost.
 func (p *pass) closeEvaluation(ctx context.Context) {
 	if p.evaluation != nil {
 		meter.FromContext(ctx).Evaluated(p.evaluation.Cost())
@@ -47,8 +48,9 @@ func (p *pass) closeEvaluation(ctx context.Context) {
 	}
 }
 
-// reserve has the evaluation get as much memory as it can need. One worker waits for that, and holds nothing meanwhile, so
-// somebody always goes on; the keys of all others go back to the queue, with ErrNoMemory, and come when it is their turn to wait.
+// reserve reserves as much memory as the evaluation can need. One worker at a time waits for that, and occupies no
+// memory while it waits, so the other evaluations make progress. All other keys go back to the queue with ErrNoMemory,
+// and return when it is their turn to wait.
 func (p *pass) reserve(ctx context.Context) error {
 	if p.evaluation.TryReserve() {
 		p.r.scarcity.Forget(p.key)
@@ -64,8 +66,8 @@ func (p *pass) reserve(ctx context.Context) error {
 	return err //nolint:wrapcheck // It says what was waited for.
 }
 
-// isOutOfMemory tells whether the evaluation ended for want of memory that all evaluations share. Nothing is said about it: the
-// rule can do nothing about it.
+// isOutOfMemory reports whether the evaluation ended because all evaluations together used up the shared memory. No
+// condition reports this: the rule cannot change it.
 func (p *pass) isOutOfMemory(ctx context.Context) bool {
 	if !p.evaluation.Starved() {
 		return false
@@ -77,9 +79,9 @@ func (p *pass) isOutOfMemory(ctx context.Context) bool {
 	return true
 }
 
-// planNext keeps when this reconcile was and what it saw as now, and requeues the parent for when something changes that the
-// rule computed from now. The queue keeps the first of several times for one key; one that no longer has a reason costs an
-// evaluation and nothing more.
+// planNext stores when this reconcile was and which time it saw, and requeues the parent for the time at which
+// something that the rule computed from now changes. The queue keeps the earliest of several times for a key. A time
+// that no longer matters costs one evaluation.
 func (p *pass) planNext() {
 	due := pacing.DueAt(p.seen, p.evaluation.WakeAt(), p.outcome.RequeueAfter)
 	if !due.IsZero() {
@@ -88,7 +90,7 @@ func (p *pass) planNext() {
 	if p.reader.incomplete || p.evaluation.Starved() {
 		return // this reconcile does not count: the next one comes as soon as it can
 	}
-	// The text outlives the parent as it is now.
+	// The text outlives this version of the parent.
 	next := pacing.Schedule{Requested: strings.Clone(request.ReconcileAt(p.parent))}
 	if next.Interval = p.outcome.MinInterval; next.Interval > 0 {
 		next.Started = p.started

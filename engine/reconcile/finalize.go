@@ -12,16 +12,17 @@ import (
 	"kanon.dev/kanon/engine/request"
 )
 
-// A rule with spec.finalize keeps a parent that is being deleted, and all that it made for it, until its cleanup is done. That
-// this is so is noted on the parent, because what told of it goes next: the children, in the reverse order of their dependence.
+// A rule with spec.finalize keeps a parent that is being deleted, and everything that it created for it, until its
+// cleanup is done. An annotation on the parent records the end of the cleanup, because the children that showed it are
+// deleted next, in reverse order of their dependencies.
 
-// finalizes tells whether the rule has to finalize the parent still.
+// finalizes reports whether the rule still has to finalize the parent.
 func (p *pass) finalizes() bool {
 	return p.op.Program.Finalize != nil && !request.IsFinalized(p.parent, p.op.ID)
 }
 
-// finalize reconciles a parent that is being deleted as the rule says for that, and tells whether it is done, so that the
-// children can go. Else it has told what there is to wait for.
+// finalize reconciles a parent that is being deleted by spec.finalize, and reports whether the cleanup is done, so that
+// the children can be deleted. If it is not, finalize has reported what it waits for.
 func (p *pass) finalize(ctx context.Context) (done bool, out outcome.Outcome) {
 	p.finalizing = true
 	switch p.op.Selects(p.parent, plan.NamespaceLabels(p.Monitors)) {
@@ -60,8 +61,8 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome.Outcome) {
 	return false, p.conclude(ctx)
 }
 
-// concludeFinalization reports what the rule says now that the cleanup is done, as nothing is evaluated after that, and notes on
-// the parent that its children can go. A status that the API server refuses does not keep the parent.
+// concludeFinalization reports the parent's final status, because nothing is evaluated after the cleanup, and records
+// on the parent that its children can be deleted. A status that the API server refuses does not keep the parent.
 func (p *pass) concludeFinalization(ctx context.Context) (done bool, out outcome.Outcome) {
 	p.pending = append(p.pending, conditions.Problem{
 		Subject: conditions.SubjectFinalize, Reason: conditions.ReasonFinalizing, Err: errors.New("done; the children are deleted next"),
@@ -82,7 +83,7 @@ func (p *pass) concludeFinalization(ctx context.Context) (done bool, out outcome
 	return true, outcome.Outcome{}
 }
 
-// noteFinalized has the parent say that its children can go.
+// noteFinalized records on the parent that its children can be deleted.
 func (p *pass) noteFinalized(ctx context.Context) error {
 	defer p.Begin(p.parent)()
 	noted, err := p.Writer.Annotate(ctx, p.finalizerOf(), request.AnnotationFinalized+p.op.ID, "true")
@@ -94,7 +95,7 @@ func (p *pass) noteFinalized(ctx context.Context) error {
 	return nil
 }
 
-// waits is what the parent waits for, and that it has done so for too long.
+// waits reports what the cleanup waits for, and whether its timeout has passed.
 func (p *pass) waits() []conditions.Problem {
 	f := p.outcome.Finalization
 	if f.Waits == "" {
@@ -119,5 +120,5 @@ func (p *pass) waits() []conditions.Problem {
 	return []conditions.Problem{waits}
 }
 
-// skipFinalize is the annotation by which somebody ends the cleanup of the parent.
+// skipFinalize is the annotation by which somebody can end the cleanup of the parent.
 func (p *pass) skipFinalize() string { return request.AnnotationFinalized + p.op.ID + `: "true"` }

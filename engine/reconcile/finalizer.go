@@ -12,24 +12,25 @@ import (
 	"kanon.dev/kanon/engine/outcome"
 )
 
-// finalizerOf is the rule's finalizer on a parent.
+// finalizerOf returns the rule's finalizer for the parent.
 func (s *subject) finalizerOf() apply.Finalizer {
 	name, manager := s.op.Finalizer()
 	return apply.Finalizer{GVR: s.op.Parent.GVR, Object: s.parent, Name: name, Manager: manager}
 }
 
-// parentFinalizer puts the rule's finalizer on the parent and takes it away. A rule needs it if it has children that the garbage
-// collector does not delete with the parent, or finalizes.
+// parentFinalizer adds the rule's finalizer to the parent and removes it. A rule needs it if it has spec.finalize, or
+// children that the garbage collector does not delete with the parent.
 type parentFinalizer struct {
 	*changes
 
 	// needed is true if something in this reconcile needs the finalizer.
 	needed bool
-	// added is true once the reconcile has added the finalizer, and seen once the parent was seen after that.
+	// added is true once the reconcile has added the finalizer, and seen once an answer after that has shown the
+	// parent.
 	added, seen bool
 }
 
-// add sees to it that the parent has the finalizer, before anything is written that only the rule can delete. It sends no
+// add ensures that the parent has the finalizer, before anything is written that only the rule can delete. It sends no
 // request if the parent has it. Only the goroutine of the reconcile calls it.
 func (f *parentFinalizer) add(ctx context.Context) error {
 	f.needed = true
@@ -45,12 +46,12 @@ func (f *parentFinalizer) add(ctx context.Context) error {
 	f.Parents.SetFinalizer(f.key, true)
 	f.Observe(f.op.ParentKey, live)
 	if live.GetGeneration() == f.parent.GetGeneration() {
-		f.parent = live // else the conditions would be about a parent that was not evaluated
+		f.parent = live // otherwise the conditions would be about a parent that was not evaluated
 	}
 	return nil
 }
 
-// remove takes the rule's finalizer from the parent, whoever added it. It deletes no children.
+// remove removes the rule's finalizer from the parent, whoever added it. It deletes no children.
 func (f *parentFinalizer) remove(ctx context.Context) error {
 	defer f.Begin(f.parent)()
 	live, err := f.Writer.RemoveFinalizer(ctx, f.finalizerOf())
@@ -64,11 +65,11 @@ func (f *parentFinalizer) remove(ctx context.Context) error {
 	return nil
 }
 
-// isUncertain tells whether the finalizer was added and the parent not seen since: the API server may have deleted the parent in
-// between, because it looks for finalizers only when the deletion begins.
+// isUncertain reports whether the finalizer was added and the parent has not been seen since. The API server may have
+// deleted the parent in between, because it checks for finalizers only when the deletion begins.
 func (f *parentFinalizer) isUncertain() bool { return f.added && !f.seen }
 
-// problemsOfFinalizer is what it means for the parent that its finalizer could not be written; nothing without an error.
+// problemsOfFinalizer returns the problem that the finalizer could not be written; none if err is nil.
 func problemsOfFinalizer(err error) []conditions.Problem {
 	if err == nil {
 		return nil
@@ -76,7 +77,7 @@ func problemsOfFinalizer(err error) []conditions.Problem {
 	return []conditions.Problem{conditions.OfWrite("finalizer", err)}
 }
 
-// addToFinalize adds the finalizer to the parent of a rule that has to finalize it, whether it has children or not.
+// addToFinalize adds the finalizer if the rule has spec.finalize, even if the parent has no children.
 func (f *parentFinalizer) addToFinalize(ctx context.Context) []conditions.Problem {
 	if f.op.Program.Finalize == nil {
 		return nil
@@ -84,7 +85,7 @@ func (f *parentFinalizer) addToFinalize(ctx context.Context) []conditions.Proble
 	return problemsOfFinalizer(f.add(ctx))
 }
 
-// removeFinalizerIfUnneeded removes the finalizer if nothing needs it. It comes after all writes and deletions.
+// removeFinalizerIfUnneeded removes the finalizer if nothing needs it. It runs after all writes and deletions.
 func (p *pass) removeFinalizerIfUnneeded(ctx context.Context) []conditions.Problem {
 	if p.finalizer.needed || !p.op.HasFinalizer(p.parent) || len(p.problems) > 0 || p.deleter.isBlocked() || p.isSuspended() {
 		return nil
@@ -102,10 +103,10 @@ func (p *pass) removeFinalizerIfUnneeded(ctx context.Context) []conditions.Probl
 	return problemsOfFinalizer(err)
 }
 
-// confirmFinalizer ends a reconcile that added the finalizer, with its outcome. The API server checks for finalizers, and then
-// deletes the object: a finalizer that is added in between has no effect. So the parent has to be seen once more. If it is
-// gone, its children are deleted that the garbage collector does not delete, since no event would name them. The answer to
-// a write of the status shows that the parent exists; only without one it is read.
+// confirmFinalizer ends a reconcile that added the finalizer, and returns its outcome. The API server checks for
+// finalizers and then deletes the object: a finalizer that is added in between has no effect. So the parent must be
+// seen once more. The answer to a write of its status shows it; without one, it is read. If the parent is gone,
+// confirmFinalizer deletes the children that the garbage collector does not delete, since no event would name them.
 func (p *pass) confirmFinalizer(ctx context.Context, out outcome.Outcome) outcome.Outcome {
 	if !p.finalizer.isUncertain() {
 		return out

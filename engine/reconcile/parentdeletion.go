@@ -13,8 +13,9 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// cleanUp reconciles a parent that is being deleted and has the rule's finalizer: it deletes the children that the garbage
-// collector does not, and removes the finalizer once the parent need not wait for any of them and its patches were restored.
+// cleanUp reconciles a parent that is being deleted and has the rule's finalizer. It deletes the children that the
+// garbage collector does not delete. It removes the finalizer once the parent waits for none of them and its patches
+// are restored.
 func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 	if p.finalizes() {
 		if done, out := p.finalize(ctx); !done {
@@ -24,7 +25,7 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 	}
 	p.r.Patches.Drop(p.op, p.key)
 	if p.r.Patches.IsLeaving(p.key) && len(p.deleter.awaited(p.deleter.tracked())) == 0 {
-		return outcome.Outcome{Verdict: outcome.Waiting} // comes back when its patches are restored
+		return outcome.Outcome{Verdict: outcome.Waiting} // the key is enqueued when its patches are restored
 	}
 	done, problems, err := p.endChildren(ctx)
 	p.add(problems)
@@ -46,7 +47,8 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 	return p.result().AtLeast(outcome.Waiting) // the deletion of a child is an event
 }
 
-// endChildren ends the children that the garbage collector does not delete, and tells whether the parent waits for none of them.
+// endChildren ends the children that the garbage collector does not delete, and reports whether the parent waits for
+// none of them.
 func (p *pass) endChildren(ctx context.Context) (done bool, problems []conditions.Problem, err error) {
 	children, awaited, err := p.deleter.ended(ctx)
 	if err != nil || len(awaited) == 0 {
@@ -54,15 +56,15 @@ func (p *pass) endChildren(ctx context.Context) (done bool, problems []condition
 	}
 	if p.deleter.endings().NeedEvaluation() {
 		if p.evaluateDeletion(ctx); p.reader.incomplete {
-			return false, nil, nil // it is not known yet what is to be kept
+			return false, nil, nil // it is not known yet what is kept
 		}
 	}
 	return false, p.deleter.endAll(ctx, children), nil
 }
 
-// evaluateDeletion evaluates the rule for a parent that is being deleted, to know what it says now of children that stay or go:
-// the last write may be older than the parent's last change. Nothing is written. Where there is no memory for it, nothing is
-// decided: half of it would say nothing of some children, for which an older decision would count.
+// evaluateDeletion evaluates the rule for a parent that is being deleted, to learn which children it now keeps: the
+// last write may be older than the parent's last change. It writes nothing. Without memory for the evaluation, nothing
+// is decided: half an evaluation would miss some children, and an older decision would apply to them.
 func (p *pass) evaluateDeletion(ctx context.Context) {
 	err := p.evaluate(ctx, p.op.Program.Finalize != nil)
 	if err == nil {
@@ -74,7 +76,7 @@ func (p *pass) evaluateDeletion(ctx context.Context) {
 	}
 }
 
-// collectDecisions asks the evaluation which children are kept.
+// collectDecisions collects from the evaluation which children are kept.
 func (p *pass) collectDecisions() {
 	if matches, err := p.evaluation.Matches(); err != nil || !matches {
 		return
@@ -84,7 +86,7 @@ func (p *pass) collectDecisions() {
 		for _, node := range batch {
 			live := make([]*unstructured.Unstructured, len(node.Objects))
 			for i, object := range node.Objects {
-				live[i], _ = p.reader.Live(object) // what is not known is not there
+				live[i], _ = p.reader.Live(object) // what is not known counts as absent
 				p.deleter.decided[identity.Of(object)] = ending.RetainOf(p.evaluation.Ending(object))
 			}
 			for _, object := range node.Kept {

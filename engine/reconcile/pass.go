@@ -20,8 +20,8 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// pass is one reconcile of a parent in progress. It has one owner for each phase. The phases return what they found; the stories
-// below, and those of a deletion, collect that.
+// pass is one reconcile of a parent in progress. Each phase has one owner and returns what it found. The functions
+// below, and those in parentdeletion.go, collect the results.
 type pass struct {
 	*changes
 
@@ -31,14 +31,14 @@ type pass struct {
 	finalizer *parentFinalizer
 	children  *childWriter
 	deleter   *deleter
-	// problems are what did not succeed, in the order of the nodes.
+	// problems are the failures so far, in the order of the nodes.
 	problems []conditions.Problem
-	// pending is what follows later, and blocks nothing.
+	// pending is work that follows later and blocks nothing.
 	pending []conditions.Problem
 }
 
-// pass reconciles a parent as a story has it. It keeps what the next reconcile of the parent needs, also if the story panics, and
-// completes the outcome by the time after which the parent has to be reconciled again.
+// pass runs a reconcile, given as a story. It stores what the next reconcile of the parent needs, even if the story
+// panics, and sets the time of the next reconcile in the outcome.
 func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, context.Context) outcome.Outcome) (out outcome.Outcome) {
 	p := r.newPass(ctx, of)
 	defer func() {
@@ -49,7 +49,7 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 			p.Parents.Keep(p.key, p.memory)
 		}
 		if !p.Running.IsCurrent(p.op) {
-			p.RequeueAfter(0) // what was kept above may be of no use to the operator that runs now
+			p.RequeueAfter(0) // the operator that runs now may not use what was stored above
 		}
 		if p.next.After > 0 {
 			out.RequeueAfter(p.next.After)
@@ -74,8 +74,8 @@ func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
 	return p
 }
 
-// reconcile evaluates the rule and does what follows. If it ends before it is known what the parent loses, the guard learns what
-// it could lose at most.
+// reconcile evaluates the rule and acts on the result. If it ends before it knows what the parent loses, it tells the
+// guard what the parent could lose at most.
 func (p *pass) reconcile(ctx context.Context) outcome.Outcome {
 	p.reader.outdatedByContent = p.children.outdatedIn(ctx)
 	out := outcome.Outcome{Verdict: outcome.Again, Err: p.evaluate(ctx, false)}
@@ -88,7 +88,7 @@ func (p *pass) reconcile(ctx context.Context) outcome.Outcome {
 	return out
 }
 
-// run is the story of a reconcile: select, write, delete, report.
+// run selects, writes, deletes and reports.
 func (p *pass) run(ctx context.Context) outcome.Outcome {
 	switch p.op.Selects(p.parent, plan.NamespaceLabels(p.Monitors)) {
 	case plan.Undecided:
@@ -122,12 +122,12 @@ func (p *pass) run(ctx context.Context) outcome.Outcome {
 	}
 	problems, awaited := p.contribute(ctx)
 	if p.add(problems); awaited {
-		return p.confirmFinalizer(ctx, outcome.Outcome{Verdict: outcome.Waiting}) // the key is enqueued when they are applied, or cannot be
+		return p.confirmFinalizer(ctx, outcome.Outcome{Verdict: outcome.Waiting}) // the key is enqueued when they are applied or cannot be
 	}
 	return p.confirmFinalizer(ctx, p.conclude(ctx))
 }
 
-// obstacles is why nothing is rendered for the parent. err is why it is not known whether the rule selects it.
+// obstacles returns why nothing is rendered for the parent. err is why it is not known whether the rule selects it.
 func (p *pass) obstacles(ctx context.Context, err error) []conditions.Problem {
 	if err != nil {
 		return []conditions.Problem{conditions.OfPredicate(err)}
@@ -138,7 +138,7 @@ func (p *pass) obstacles(ctx context.Context, err error) []conditions.Problem {
 	return p.finalizer.addToFinalize(ctx)
 }
 
-// render writes batch by batch what the rule renders. ok is false if the reconcile ends with that.
+// render writes, batch by batch, what the rule renders. If ok is false, the reconcile ends with out.
 func (p *pass) render(ctx context.Context) (out outcome.Outcome, ok bool) {
 	for batch := p.evaluateNext(ctx); len(batch) > 0; batch = p.evaluateNext(ctx) {
 		if p.isSuspended() {
@@ -160,19 +160,19 @@ func (p *pass) render(ctx context.Context) (out outcome.Outcome, ok bool) {
 	return outcome.Outcome{}, true
 }
 
-// evaluateNext is what can be rendered next.
+// evaluateNext evaluates the next batch.
 func (p *pass) evaluateNext(ctx context.Context) []program.Rendered {
 	_, end := span.Start(ctx, "evaluate")
 	defer end(nil)
 	return p.evaluation.Next()
 }
 
-// cleanUpUnselected takes back what the rule wrote to the status of a parent that it does not select, and prunes all that it
-// created for it. The status comes first: a parent that no longer matches the selector is found by its children. If the
-// write of the status is refused, and not only late, the children do not wait for it.
+// cleanUpUnselected removes what the rule wrote to the status of a parent that the rule does not select, and prunes its
+// children. The status comes first, because the children are what leads to a parent that no longer matches the
+// selector. If the API server refuses the write of the status for good, the children do not wait for it.
 func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 	if !p.isSuspended() && !p.deleter.mayPrune(p.deleter.unrendered()) {
-		return p.result() // nothing is changed until the guard knows that this is meant
+		return p.result() // change nothing until the guard allows the deletions
 	}
 	refused := p.report().Release(ctx)
 	if len(refused) == 0 || refused[0].Stalled {
@@ -185,7 +185,7 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 	p.r.Patches.Drop(p.op, p.key)
 	p.Parents.Release(p.key)
 	p.memory.Release()
-	if p.op.Removal != nil || !p.op.InView(p.parent) { // nothing tells when such a one is deleted, and can be forgotten
+	if p.op.Removal != nil || !p.op.InView(p.parent) { // no event would report the deletion of such a parent, so its memory would stay
 		p.memory = nil
 		return p.result()
 	}
@@ -193,7 +193,7 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 	return p.result()
 }
 
-// concludeUnrendered is conclude for a parent for which nothing is rendered: what waits in the evaluation stays as it was.
+// concludeUnrendered is conclude for a parent for which nothing was rendered: what was waiting stays as it was.
 func (p *pass) concludeUnrendered(ctx context.Context, obstacles []conditions.Problem) outcome.Outcome {
 	p.add(obstacles)
 	p.outcome = p.evaluation.Outcome()
@@ -204,10 +204,10 @@ func (p *pass) concludeUnrendered(ctx context.Context, obstacles []conditions.Pr
 	return p.conclude(ctx)
 }
 
-// conclude reports what the reconcile found: in the parent's status, as Events, and as the outcome.
+// conclude reports what the reconcile found: in the parent's status, as Events, and in the outcome.
 func (p *pass) conclude(ctx context.Context) outcome.Outcome {
 	if err := ctx.Err(); err != nil {
-		return outcome.Outcome{Verdict: outcome.Again, Err: err} // what was broken off says nothing of the parent
+		return outcome.Outcome{Verdict: outcome.Again, Err: err} // an interrupted evaluation says nothing about the parent
 	}
 	if p.reader.incomplete {
 		return p.result().AtLeast(outcome.Waiting)
@@ -218,12 +218,12 @@ func (p *pass) conclude(ctx context.Context) outcome.Outcome {
 	return p.result()
 }
 
-// found is what the pass has found so far.
+// found returns what the pass has found so far.
 func (p *pass) found() status.Found {
 	return status.Found{Outcome: p.outcome, Problems: p.problems, Pending: p.pending, Kept: conditions.Kept(p.deleter.kept)}
 }
 
-// report is what reports on the parent as it is now.
+// report returns the report on the parent as it is now.
 func (p *pass) report() *status.Report {
 	return &status.Report{
 		Options: p.Options,
@@ -234,14 +234,14 @@ func (p *pass) report() *status.Report {
 	}
 }
 
-// result is the outcome of the reconcile, by what it found so far.
+// result returns the outcome of the reconcile, by what it found so far.
 func (p *pass) result() outcome.Outcome {
 	out := outcomeOf(p.problems)
 	if p.deleter.isBlocked() {
 		out = out.AtLeast(outcome.Waiting)
 	}
 	if p.evaluation != nil && p.evaluation.OutOfTime() {
-		out = out.AtLeast(outcome.Again) // no event tells when a busy machine is not busy any more
+		out = out.AtLeast(outcome.Again) // no event reports that a busy machine has become idle
 	}
 	if p.op.Removal != nil && len(p.problems) > 0 {
 		out.Waits = p.problems[0].String()
@@ -249,11 +249,11 @@ func (p *pass) result() outcome.Outcome {
 	return out
 }
 
-// add adds what a phase returned to the problems that the reconcile found.
+// add appends the problems that a phase returned.
 func (p *pass) add(problems []conditions.Problem) { p.problems = append(p.problems, problems...) }
 
-// outcomeOf is the outcome of a reconcile that had these problems. What goes away without an event is tried again; what no
-// condition reports is for the log.
+// outcomeOf returns the outcome of a reconcile that had these problems. A problem that goes away without an event is
+// retried; one that no condition reports is logged.
 func outcomeOf(problems []conditions.Problem) outcome.Outcome {
 	var out outcome.Outcome
 	var errs []error
@@ -274,8 +274,8 @@ func outcomeOf(problems []conditions.Problem) outcome.Outcome {
 	return out
 }
 
-// contribute takes in what the parent contributes by patches. awaited is true if something is about to be applied for the first
-// time: the reconcile that follows that knows how it went.
+// contribute hands the parent's patches to package patching. awaited is true if a patch is about to be applied for the
+// first time: the reconcile after that reports the result.
 func (p *pass) contribute(ctx context.Context) (problems []conditions.Problem, awaited bool) {
 	problems, awaited = p.r.Patches.Contribute(ctx, p.contributor(), p.outcome.Patches)
 	for i, problem := range problems {
@@ -288,13 +288,13 @@ func (p *pass) contributor() patching.Contributor {
 	return patching.Contributor{
 		Op: p.op, Key: p.key, Parent: p.parent, Provenance: p.provenance,
 		Select: func(l plan.Lookup, q program.Query) ([]*unstructured.Unstructured, error) {
-			found, _, err := p.reader.look(l, q)
+			found, _, err := p.reader.find(l, q)
 			return found, err
 		},
 	}
 }
 
-// loop is the loop that the reconcile is part of. The parent is reconciled again when the pause is over.
+// loop reports the loop that the reconcile is part of, and requeues the parent for the end of the pause.
 func (p *pass) loop() []conditions.Problem {
 	loop := p.provenance.Loop()
 	if loop == nil {

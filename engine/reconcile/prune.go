@@ -21,8 +21,8 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// deleter ends children: it deletes or orphans those that the rule no longer renders, and those that the garbage collector does not
-// delete with the parent.
+// deleter ends children: it deletes or orphans those that the rule no longer renders, and those that the garbage
+// collector does not delete with the parent.
 type deleter struct {
 	*changes
 
@@ -30,19 +30,19 @@ type deleter struct {
 	children *childWriter
 	guard    Guard
 
-	// asked is true once the guard knows what the parent loses.
+	// asked is true once the guard has been asked about what the parent loses.
 	asked bool
-	// orphaning is true if the parent is being deleted and all its children are kept. decided has what the rule says now of the
-	// children of a parent that is being deleted.
+	// orphaning is true if the parent is being deleted and all its children are kept. decided is what the rule,
+	// evaluated now, decides about the children of a parent that is being deleted.
 	orphaning bool
 	decided   map[identity.ID]mark.Retain
 	// kept are the children that the rule no longer renders and that are not deleted for now.
 	kept []string
 }
 
-// prune deletes the children that the rule created for the parent and did not render in this reconcile. It follows all writes,
-// and deletes nothing if the reconcile had problems so far or if a name is not known: what looks superfluous then may be what
-// is needed. It returns the problems of its own.
+// prune deletes the children that the rule created for the parent and did not render in this reconcile. It runs after
+// all writes. It deletes nothing if there have been problems or if a node's children are unknown: a child that looks
+// superfluous may still be needed. It returns its own problems.
 func (d *deleter) prune(ctx context.Context, before []conditions.Problem) (problems []conditions.Problem) {
 	if d.isSuspended() || d.op.Removal.KeepsChildren() {
 		return nil
@@ -64,7 +64,7 @@ func (d *deleter) prune(ctx context.Context, before []conditions.Problem) (probl
 	return problems
 }
 
-// isBlocked tells whether it is not known of every node what it renders.
+// isBlocked reports whether some node's children are unknown, so that nothing may be pruned.
 func (d *deleter) isBlocked() bool {
 	if d.reader.unseen {
 		return true
@@ -77,8 +77,8 @@ func (d *deleter) isBlocked() bool {
 	return false
 }
 
-// noteKept notes the children that are not pruned now, for the parent's conditions. Of a node that waits or fails it is not known
-// what it renders, and its own message says so.
+// noteKept records the children that are kept for now, for the parent's conditions. It skips nodes that wait or fail:
+// their own messages already say so.
 func (d *deleter) noteKept(unrendered []ending.Child, problems []conditions.Problem) {
 	if !slices.ContainsFunc(problems, func(of conditions.Problem) bool { return !of.IsTransient() }) {
 		return
@@ -95,7 +95,7 @@ func (d *deleter) noteKept(unrendered []ending.Child, problems []conditions.Prob
 	}
 }
 
-// endings says which children are kept.
+// endings returns the policies that say which children are kept.
 func (d *deleter) endings() ending.Policies {
 	return ending.Policies{ByNode: d.op.Deletions, Decided: d.decided, KeepAll: d.orphaning}
 }
@@ -110,7 +110,7 @@ func (d *deleter) unrendered() []ending.Child {
 				continue
 			}
 			object := child.Head()
-			// The index speaks of the parent's name; only proof of ownership by this very parent allows a deletion.
+			// The index knows only the parent's name. Only a proof of ownership by this very parent allows a deletion.
 			if seen[object.GetUID()] || object.GetDeletionTimestamp() != nil ||
 				!d.Marks.Owns(object, d.op.ID, d.parent.GetUID()) {
 				continue
@@ -122,7 +122,8 @@ func (d *deleter) unrendered() []ending.Child {
 	return found
 }
 
-// mayPrune tells whether these children may be deleted. A revision of the rule that is new may have to wait with that; see guard.
+// mayPrune asks the guard whether these children may be deleted. A new revision of the rule may have to wait; see
+// package guard.
 func (d *deleter) mayPrune(unrendered []ending.Child) bool {
 	if d.op.Removal != nil {
 		return true
@@ -138,7 +139,7 @@ func (d *deleter) mayPrune(unrendered []ending.Child) bool {
 	}
 }
 
-// atRisk lists what a parent may lose at the most: these children, and itself where the rule can delete it.
+// atRisk lists the most that a parent may lose: these children, and itself if the rule can delete it.
 func (d *deleter) atRisk(unrendered []ending.Child) []identity.ID {
 	refs := d.toDelete(unrendered)
 	if d.op.Program.DeleteWhen != nil {
@@ -147,7 +148,7 @@ func (d *deleter) atRisk(unrendered []ending.Child) []identity.ID {
 	return refs
 }
 
-// toDelete lists those of the children that would be deleted and not orphaned, and those that would be recreated.
+// toDelete lists the children that would be deleted rather than orphaned, and those that would be recreated.
 func (d *deleter) toDelete(unrendered []ending.Child) []identity.ID {
 	refs := slices.Clone(d.children.blocked)
 	policies := d.endings()
@@ -179,10 +180,11 @@ func (d *deleter) end(ctx context.Context, child ending.Child, isKept bool) erro
 	return nil
 }
 
-// errNotEnded says that the API server has children that no informer shows yet, or that the guard blocks: an event follows.
+// errNotEnded reports that the API server has children that no informer shows yet, or whose deletion the guard blocks.
+// An event follows.
 var errNotEnded = errors.New("children that are tracked by their labels still exist")
 
-// checkEnded fails unless the children that only the rule can end are gone or going.
+// checkEnded returns an error unless the children that only the rule can end are gone or being deleted.
 func (d *deleter) checkEnded(ctx context.Context) error {
 	children, err := d.listTracked(ctx)
 	if err == nil && slices.ContainsFunc(children, func(child ending.Child) bool { return !child.IsDeleting() }) {
@@ -191,7 +193,7 @@ func (d *deleter) checkEnded(ctx context.Context) error {
 	return err
 }
 
-// tracked lists the parent's children that only the rule can end, as far as memory knows.
+// tracked lists the parent's children that only the rule can end, as the informers show them.
 func (d *deleter) tracked() []ending.Child {
 	found, _ := d.collectTracked(func(gvr schema.GroupVersionResource, add func(*unstructured.Unstructured)) error {
 		for _, child := range d.childHeads(d.op, gvr, d.key) {
@@ -202,8 +204,8 @@ func (d *deleter) tracked() []ending.Child {
 	return found
 }
 
-// listTracked is tracked as the API server knows it. It fails if one kind cannot be listed, or if it is not known whether the
-// cluster has that kind: nothing is known of the parent's children then.
+// listTracked is tracked, but asks the API server. It returns an error if a kind cannot be listed, or if it is unknown
+// whether the cluster has a kind: then there may be more children.
 func (d *deleter) listTracked(ctx context.Context) ([]ending.Child, error) {
 	if err := d.checkAbsent(ctx, d.op); err != nil {
 		return nil, err
@@ -230,8 +232,8 @@ func (d *deleter) collectTracked(each func(schema.GroupVersionResource, func(*un
 	return found, nil
 }
 
-// trackedPage is how many objects one request for tracked children asks for. Anybody may set their labels, on objects of a
-// megabyte each, so few are held at the same time.
+// trackedPage is the page size of lists of tracked children. Anybody may set their labels, on objects of a megabyte
+// each, so a page is small.
 const trackedPage = 50
 
 // eachLabelled calls f for every object that has the labels of the parent's tracked children, whoever set them.
@@ -247,7 +249,7 @@ func (d *deleter) eachLabelled(ctx context.Context, gvr schema.GroupVersionResou
 			return err
 		}
 		for i := range list.Items {
-			f(&unstructured.Unstructured{Object: list.Items[i].Object}) // which keeps no other object of the page
+			f(&unstructured.Unstructured{Object: list.Items[i].Object}) // keeps no other object of the page in memory
 		}
 		if options.Continue = list.GetContinue(); options.Continue == "" {
 			return nil
@@ -255,7 +257,7 @@ func (d *deleter) eachLabelled(ctx context.Context, gvr schema.GroupVersionResou
 	}
 }
 
-// isDeleting tells whether an object that a node created, and no longer renders, is being deleted.
+// isDeleting reports whether an object that a node created and no longer renders is being deleted.
 func (d *deleter) isDeleting(node string) bool {
 	children := d.childHeads(d.op, d.op.Nodes[node].GVR, d.key)
 	return slices.ContainsFunc(children, func(obj *unstructured.Unstructured) bool {
@@ -263,7 +265,7 @@ func (d *deleter) isDeleting(node string) bool {
 	})
 }
 
-// riskOf is atRisk of a parent that is not evaluated.
+// riskOf is atRisk for a parent that is not evaluated.
 func (r *Reconciler) riskOf(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) []identity.ID {
 	refs := r.childrenOf(op, k)
 	if op.Program.DeleteWhen != nil {

@@ -24,38 +24,39 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// reader answers from memory what the evaluation of a rule reads besides the parent: lookups, and children as they were before.
-// What changes in that enqueues the parent. It implements program.Reader.
+// reader answers from the informers' caches what the evaluation reads besides the parent: lookups, and children as they
+// were before. It subscribes the parent to changes of what was read. It implements program.Reader.
 type reader struct {
 	*subject
 
 	monitors *monitor.Monitors
 	readers  *readers.Index
 	marks    *mark.Marks
-	// readUnproven reads a child of which the informer does not show the content, because its mark proves nothing. nil: nobody can.
+	// readUnmarked reads a child that the informer hides, because its mark proves nothing. If nil, such a child counts
+	// as absent.
 	readUnmarked unmarkedReader
-	// outdatedByContent answers Outdated for an object whose mark does not. nil: it counts as outdated.
+	// outdatedByContent answers Outdated for an object whose mark does not. If nil, the object counts as outdated.
 	outdatedByContent func(node string, rendered, live *unstructured.Unstructured) bool
 
-	// mayRead tells what the rule may read.
+	// mayRead checks what the rule may read.
 	mayRead readGate
-	// reads is what was read.
+	// reads are the subjects that were read.
 	reads map[readers.Subject]bool
 	// inputs are the versions of what was read; nil if the rule's status does not depend on itself.
 	inputs *feedback.Inputs
-	// denied are the lookups that the rule may not do. What waits for them does not say so everywhere.
+	// denied are the lookups that the rule may not do. Not every node that waits for one says so.
 	denied []conditions.Problem
-	// revealed has what readUnproven gave.
+	// revealed has the results of readUnmarked.
 	revealed map[identity.ID]*unstructured.Unstructured
-	// unseen is true if a child exists that the evaluation did not see: what follows from its absence must not be deleted. Its
-	// event enqueues the parent.
+	// unseen is true if a child exists that the evaluation did not see. Nothing that follows from its absence may be
+	// deleted. Its event enqueues the parent.
 	unseen bool
-	// incomplete is true if something could not be read yet, so that the evaluation says nothing about the parent: an informer
-	// is still filling, or memory was short.
+	// incomplete is true if something could not be read yet, so that the evaluation says nothing about the parent: an
+	// informer is still syncing, or memory was short.
 	incomplete bool
 }
 
-// keep has only what was read now enqueue the parent from here on.
+// keep unsubscribes the parent from everything that was not read in this reconcile.
 func (r *reader) keep() {
 	r.readers.Keep(r.key, r.reads)
 }
@@ -66,7 +67,7 @@ func (r *reader) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	if !ok {
 		return nil, &plan.MissingKindError{GVK: q.GVK} // not for a query of this rule's program
 	}
-	found, s, err := r.look(l, q)
+	found, s, err := r.find(l, q)
 	if _, denied := errors.AsType[*authorization.DeniedError](err); denied {
 		r.denied = append(r.denied, conditions.OfWrite("lookups."+q.Lookup, err))
 	}
@@ -74,8 +75,8 @@ func (r *reader) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	return found, err
 }
 
-// look reads what a query asks for, and has what changes in it enqueue the parent.
-func (r *reader) look(l plan.Lookup, q program.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
+// find reads the objects of a query, and subscribes the parent to their changes.
+func (r *reader) find(l plan.Lookup, q program.Query) ([]*unstructured.Unstructured, readers.Subject, error) {
 	// The subject outlives the object from which an expression may have taken these names.
 	s := readers.Subject{Informer: l.Informer, Namespace: strings.Clone(q.Namespace), Name: strings.Clone(q.Name), Borrowed: l.Borrowed}
 	if l.Borrowed {
@@ -84,7 +85,7 @@ func (r *reader) look(l plan.Lookup, q program.Query) ([]*unstructured.Unstructu
 		}
 		s.Informer.Namespace = s.Namespace
 	}
-	selector := labels.Everything() // what is left to be matched in memory
+	selector := labels.Everything() // what is left to match in memory
 	if q.Selector != nil && !l.Selective {
 		selector = q.Selector
 	}
@@ -99,7 +100,7 @@ func (r *reader) look(l plan.Lookup, q program.Query) ([]*unstructured.Unstructu
 	return found, s, err
 }
 
-// permit fails for what the rule may not read. The parent is reconciled again when the answer may be another one.
+// permit returns an error for what the rule may not read, and requeues the parent for when the answer may have changed.
 func (r *reader) permit(gvr schema.GroupVersionResource, namespace, name string) error {
 	err := r.mayRead(gvr, namespace, name)
 	if err != nil {
@@ -108,7 +109,8 @@ func (r *reader) permit(gvr schema.GroupVersionResource, namespace, name string)
 	return err
 }
 
-// follow has what changes in a subject enqueue the parent. It comes before the subject is read: a change in between counts.
+// follow subscribes the parent to changes of a subject. Call it before reading the subject, so that no change in
+// between is lost.
 func (r *reader) follow(s readers.Subject, selector labels.Selector) {
 	if r.reads == nil {
 		r.reads = make(map[readers.Subject]bool, len(r.op.Lookups))
@@ -117,7 +119,7 @@ func (r *reader) follow(s readers.Subject, selector labels.Selector) {
 	r.readers.Add(r.key, s, selector)
 }
 
-// read answers from memory.
+// read answers from the informer's cache.
 func (r *reader) read(s readers.Subject, selector labels.Selector) ([]*unstructured.Unstructured, error) {
 	view, err := r.view(s.Informer)
 	if err != nil {
@@ -144,9 +146,9 @@ func (r *reader) read(s readers.Subject, selector labels.Selector) ([]*unstructu
 	}), nil
 }
 
-// view is what an informer shows, or why it cannot be read yet. One that is merely on its way, also because the rule was stopped
-// or replaced while the pass goes on, makes the pass one that says nothing of the parent: what is in the cluster is not known
-// then, as after a restart.
+// view returns what an informer shows, or why it cannot be read yet. An informer that has not synced, or was stopped or
+// replaced with the rule during the pass, makes the pass incomplete: what the cluster has is then unknown, as after a
+// restart.
 func (r *reader) view(informer monitor.Key) (*monitor.View, error) {
 	if view := r.monitors.View(informer); view != nil {
 		return view, nil
@@ -207,7 +209,7 @@ func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	live := r.childIn(view, kind.GVR, rendered)
+	live := r.childAsRead(kind.GVR, view.Known(rendered.GetNamespace(), rendered.GetName()))
 	if version, hidden := view.Hidden(rendered.GetNamespace(), rendered.GetName()); live == nil && hidden {
 		if live, err = r.unmarkedChild(kind, rendered, version); err != nil {
 			return nil, err
@@ -226,12 +228,8 @@ func (r *reader) Replaced(rendered *unstructured.Unstructured) *unstructured.Uns
 	return r.memory.Recreations[identity.Of(rendered)].Replaced
 }
 
-// childIn is an object of a child's name, as it is read.
-func (r *reader) childIn(view *monitor.View, gvr schema.GroupVersionResource, child *unstructured.Unstructured) *unstructured.Unstructured {
-	return r.childAsRead(gvr, view.Known(child.GetNamespace(), child.GetName()))
-}
-
-// childAsRead is an object of a resource of children as it is read: its head where that is all there is for sure.
+// childAsRead returns a child as the rule reads it: with its content if the plan watches the content of its resource,
+// else its head.
 func (s *subject) childAsRead(gvr schema.GroupVersionResource, known monitor.Known) *unstructured.Unstructured {
 	if !s.op.Whole[gvr] {
 		return known.Head()
@@ -240,7 +238,7 @@ func (s *subject) childAsRead(gvr schema.GroupVersionResource, known monitor.Kno
 	return live
 }
 
-// madeBy tells whether an object is a child of the parent, and of that node.
+// madeBy reports whether an object is a child of the parent, created by that node.
 func (r *reader) madeBy(obj *unstructured.Unstructured, node string) bool {
 	owner, ok := r.marks.OwnerOf(obj)
 	return ok && owner.Node == node && owner.RuleID == r.op.ID && owner.Parent.UID == r.parent.GetUID()
@@ -250,7 +248,8 @@ func (r *reader) madeBy(obj *unstructured.Unstructured, node string) bool {
 func (r *reader) Outdated(node string, rendered, live *unstructured.Unstructured) bool {
 	outdated, known := fieldset.Outdated(rendered, live, r.policyOf(node, rendered))
 	if !known {
-		// It was made before the node had a rollout, so it says less. Where nothing is written there is no need to look closer.
+		// It was created before the node had a rollout, so its mark says less. Without writes, no closer comparison is
+		// needed.
 		return r.outdatedByContent == nil || r.outdatedByContent(node, rendered, live)
 	}
 	return outdated
@@ -261,5 +260,5 @@ func compareObjects(a, b *unstructured.Unstructured) int {
 	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 }
 
-// errAllSecrets answers a lookup that asks for the Secrets of the whole cluster.
+// errAllSecrets answers a lookup that asks for the Secrets of all namespaces.
 var errAllSecrets = errors.New(`the Secrets of all namespaces are never read together; name a namespace in place of "*"`)

@@ -19,18 +19,19 @@ import (
 	"kanon.dev/kanon/rules/privilege"
 )
 
-// readGate tells whether the rule of a reconcile may read something; name is empty for all objects of a namespace, and the
-// namespace for those of all namespaces.
+// readGate returns an error if the rule of a reconcile may not read something. An empty name stands for all objects of
+// a namespace; if the namespace is empty too, for those of all namespaces.
 type readGate func(gvr schema.GroupVersionResource, namespace, name string) error
 
-// readGate is the gate of a rule.
+// readGate returns the gate of a rule.
 func (c *Cluster) readGate(ctx context.Context, op *operator.Operator) readGate {
 	return func(gvr schema.GroupVersionResource, namespace, name string) error {
 		return c.Reads.Check(ctx, op.Identity, authorization.Read{Resource: gvr, Namespace: namespace, Name: name})
 	}
 }
 
-// checkParentReads tells whether a rule may see a parent, and what selects it; nil is a parent that does not exist.
+// checkParentReads returns an error if the rule may not see a parent, or the Namespace by which it selects the parent.
+// A nil parent does not exist.
 func (c *Cluster) checkParentReads(ctx context.Context, op *operator.Operator, parent *unstructured.Unstructured) error {
 	if parent == nil {
 		return nil
@@ -42,8 +43,9 @@ func (c *Cluster) checkParentReads(ctx context.Context, op *operator.Operator, p
 	return mayRead(plan.NamespacesGVR, "", parent.GetNamespace())
 }
 
-// unread is the outcome of a reconcile of a parent that the rule must not see: the report on the rule says so, and the parent nothing.
-// That on the rule of a tenant is about all of its parents, so that it does not tell that there is this one.
+// unread is the outcome of a reconcile of a parent that the rule must not see. Only the report on the rule mentions it,
+// not the parent. In the report on a tenant's rule, the refusal concerns all of its parents, so that the report does
+// not reveal that this parent exists.
 func (r *Reconciler) unread(op *operator.Operator, err error) outcome.Outcome {
 	if !lacksRights(err) {
 		return outcome.Outcome{Verdict: outcome.Again, Err: err}
@@ -55,8 +57,8 @@ func (r *Reconciler) unread(op *operator.Operator, err error) outcome.Outcome {
 	return outcome.Outcome{Verdict: outcome.Waiting, After: authorization.Lifetime, Denied: err.Error()}
 }
 
-// prepareChild is a child as it is written. It fails for one that nobody may write, and for one that grants rights if the rule may not
-// write such.
+// prepareChild prepares a child to be written. It refuses an object that no rule may write, and one that grants rights
+// unless the rule may write such objects.
 func (c *childWriter) prepareChild(ctx context.Context, w *write) (*apply.Child, error) {
 	child, err := c.Writer.Prepare(ctx, w.object, w.owner, w.controller, w.policy)
 	if err != nil {
@@ -68,8 +70,8 @@ func (c *childWriter) prepareChild(ctx context.Context, w *write) (*apply.Child,
 	return child, nil
 }
 
-// lacksRights tells whether an error says that a ServiceAccount lacks a right, which somebody could grant. The API server forbids
-// things for other reasons too, such as a quota.
+// lacksRights reports whether an error means that a ServiceAccount lacks a right, which somebody could grant. The API
+// server also forbids for other reasons, such as a quota.
 func lacksRights(err error) bool {
 	denied, ok := errors.AsType[*authorization.DeniedError](err)
 	return ok && len(denied.Verbs) > 0 || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ")

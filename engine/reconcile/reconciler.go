@@ -20,7 +20,7 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Queue takes keys back, and knows how many of a rule wait.
+// Queue takes keys back, and counts the waiting keys of a rule.
 type Queue interface {
 	AddPatient(k queue.Key)
 	Waiting(rule string) int
@@ -28,19 +28,20 @@ type Queue interface {
 
 // Guard decides whether a revision of a rule may delete; see package guard.
 type Guard interface {
-	// Decide reports whether objects may be deleted that the rule does not render for a parent. Doubt is Decide where that is not
-	// known: these objects at most. Excuse is for a parent that does not exist any more, or is being deleted.
+	// Decide reports whether the objects may be deleted that the rule does not render for a parent. Call Doubt instead
+	// if these objects are not known exactly: objects is then an upper bound. Call Excuse for a parent that no longer
+	// exists or is being deleted.
 	Decide(op *operator.Operator, parent queue.Key, objects []identity.ID) (may bool)
 	Doubt(op *operator.Operator, parent queue.Key, objects []identity.ID) (may bool)
 	Excuse(op *operator.Operator, parent queue.Key)
-	// MayRecreate reports whether an object of a parent may be deleted to be recreated. Where it may not, blocked is true if it
-	// has to wait until somebody acts.
+	// MayRecreate reports whether an object of a parent may be deleted to be recreated. If it may not, blocked is true
+	// if it has to wait until somebody acts.
 	MayRecreate(op *operator.Operator, parent queue.Key) (may, blocked bool)
 	// MayCleanUp reports whether the removal of a rule may begin to delete.
 	MayCleanUp(op *operator.Operator) bool
 }
 
-// Options are what reconciles need of others.
+// Options are the dependencies and limits of a Reconciler.
 type Options struct {
 	Cluster
 
@@ -49,31 +50,33 @@ type Options struct {
 	Patches  *patching.Patches
 	Readers  *readers.Index
 	Feedback *feedback.Tracker
-	// Removed is called when the last parent of a rule that was removed was cleaned up.
+	// Removed is called when the last parent of a removed rule is cleaned up.
 	Removed func(op *operator.Operator)
-	// Memory is what the values of all evaluations may take together.
+	// Memory bounds the memory of the values of all evaluations together.
 	Memory program.Account
-	// Workers is how many parents are reconciled at the same time, and ParallelWrites how many children of one parent are
-	// written at the same time, while fewer parents wait than there are workers.
+	// Workers is how many parents are reconciled at the same time. ParallelWrites is how many children of one parent
+	// are written at the same time while fewer parents wait than there are workers.
 	Workers, ParallelWrites int
-	// RecreateLimits bounds the pauses of objects that are recreated again and again.
+	// RecreateLimits bounds the pauses of objects that are recreated repeatedly.
 	RecreateLimits pacing.Limits
 }
 
-// Reconciler reconciles parents. It is safe for concurrent use, by one goroutine for each key.
+// Reconciler reconciles parents. It is safe for concurrent use, as long as each key is reconciled by one goroutine at a
+// time.
 type Reconciler struct {
 	Options
 
-	// scarcity is for those who wait for memory: one at a time, so that the other workers are free for what needs little.
+	// scarcity admits one key at a time to wait for memory, so that the other workers stay free for evaluations that
+	// need little.
 	scarcity *queue.Semaphore[queue.Key]
 }
 
-// New makes a Reconciler.
 func New(options Options) *Reconciler {
 	return &Reconciler{Options: options, scarcity: queue.NewSemaphore[queue.Key](1)}
 }
 
-// Reconcile brings what one rule makes of one parent up to date. The operator is ready: its informers have filled.
+// Reconcile brings everything that one rule defines for one parent up to date. The operator must be ready: its
+// informers have synced.
 func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k queue.Key) outcome.Outcome {
 	defer r.Patches.Reconciled(op, k)
 	parent, err := r.findParent(ctx, op, k)
@@ -132,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 	return out
 }
 
-// withVerbosity has what is done for a parent logged as its annotation asks.
+// withVerbosity returns a context whose logger has the verbosity that the parent's annotation asks for.
 func withVerbosity(ctx context.Context, parent *unstructured.Unstructured) context.Context {
 	if parent == nil || request.VerbosityOf(parent) == 0 {
 		return ctx
@@ -140,16 +143,17 @@ func withVerbosity(ctx context.Context, parent *unstructured.Unstructured) conte
 	return logr.NewContext(ctx, request.LogAt(logr.FromContextOrDiscard(ctx), request.VerbosityOf(parent)))
 }
 
-// deletionOf is the subject of a reconcile of a parent that is being deleted.
+// deletionOf returns the subject of a reconcile of a parent that is being deleted.
 func (r *Reconciler) deletionOf(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) *subject {
 	return newSubject(op, k, parent, r.Parents.Memory(k, parent.GetUID(), op.Program.Hash), r.Now())
 }
 
-// errNotRead says that the parents have not been read yet. They are about to be.
+// errNotRead reports that the informer of the parents has not synced yet.
 var errNotRead = conditions.Transient("it is being read for the first time")
 
-// findParent is the parent of a key, or nil if there is nothing to do for it: it does not exist, or the informer does not show it
-// and it has nothing of the rule. The error is errNotRead while the informer of the parents fills again.
+// findParent returns the parent of a key, or nil if there is nothing to do for it: it does not exist, or the informer
+// does not show it and nothing of the rule is left for it. The error is errNotRead while the informer of the parents
+// syncs again.
 func (r *Reconciler) findParent(ctx context.Context, op *operator.Operator, k queue.Key) (*unstructured.Unstructured, error) {
 	view := r.Monitors.View(op.ParentKey)
 	if view == nil {
@@ -161,7 +165,7 @@ func (r *Reconciler) findParent(ctx context.Context, op *operator.Operator, k qu
 	if known := r.Parents.Get(k); !op.IsNarrow() || (!r.hasChildren(op, k) && !known.HasFinalizer && !known.Left) {
 		return nil, nil
 	}
-	// The informer does not show it, but it may exist: only the API server knows.
+	// The parent may exist although the informer does not show it. Only the API server knows.
 	parent, err := r.getParent(ctx, op, k)
 	if err != nil {
 		return nil, err
@@ -172,16 +176,17 @@ func (r *Reconciler) findParent(ctx context.Context, op *operator.Operator, k qu
 	return parent, nil
 }
 
-// forget drops all that is known of a parent that does not exist any more, or that the rule does not select, as a reconcile by this
-// operator found.
+// forget drops everything that is known of a parent, because a reconcile by this operator found that the parent no
+// longer exists or that the rule does not select it.
 func (r *Reconciler) forget(op *operator.Operator, k queue.Key) {
 	r.Patches.Drop(op, k)
 	r.Parents.Forget(k)
 	r.Readers.Keep(k, nil)
 }
 
-// parallelWrites is how many children of a parent are written at the same time. While so many parents of the rule wait that all
-// workers will be busy with them, more requests at a time do not get more done: all only take longer, also those for other rules.
+// parallelWrites returns how many children of a parent are written at the same time. It is 1 while enough parents of
+// the rule wait to keep all workers busy: more requests at a time would then finish nothing sooner, and would slow down
+// other rules too.
 func (r *Reconciler) parallelWrites(op *operator.Operator) int {
 	if r.Queue.Waiting(op.ID) >= r.Workers {
 		return 1

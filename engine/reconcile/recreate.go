@@ -25,8 +25,9 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// recreationsOf is how often in a row an object was recreated, and the pause after the last time. The object carries that in
-// an annotation, so a restart forgets it only between the deletion of the old object and the creation of the new one.
+// recreationsOf returns how often in a row an object was recreated, and the pause after the last time. An annotation of
+// the object records this, so a restart forgets it only between the deletion of the old object and the creation of the
+// new one.
 func recreationsOf(live *unstructured.Unstructured, now time.Time, limits pacing.Limits) pacing.Backoff {
 	count, at, _ := strings.Cut(live.GetAnnotations()[mark.AnnotationRecreated], " ")
 	n, err := strconv.Atoi(count)
@@ -40,18 +41,18 @@ func recreationsOf(live *unstructured.Unstructured, now time.Time, limits pacing
 	return pacing.NewBackoff(n, last, limits)
 }
 
-// recreationText is what the annotation says of an object that is created at that time.
+// recreationText is the value of that annotation for an object that is created at a time.
 func recreationText(count int, at time.Time) string {
 	return strconv.Itoa(count) + " " + at.UTC().Format(time.RFC3339)
 }
 
-// hasLasted tells whether an object has been there for so long that earlier recreations do not count any more.
+// hasLasted reports whether an object has existed for so long that earlier recreations no longer count.
 func hasLasted(recreated, now time.Time, limits pacing.Limits) bool {
 	return now.Sub(recreated) >= 2*limits.Max
 }
 
-// carryRecreation has an object say what the one before it, or the one that it is applied to, says of how often it was created
-// again.
+// carryRecreation copies the count of recreations to a rendered object: from the live object, or from the one that was
+// deleted for it.
 func (c *childWriter) carryRecreation(object, live *unstructured.Unstructured) {
 	text := ""
 	if live != nil {
@@ -70,7 +71,8 @@ func (c *childWriter) carryRecreation(object, live *unstructured.Unstructured) {
 	object.SetAnnotations(annotations)
 }
 
-// noteRecreations remembers what was deleted to be created again, until it is. pending are the objects that are not yet.
+// noteRecreations remembers the objects that were deleted to be recreated, until they exist again. pending are
+// recreations that follow later.
 func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Problem) {
 	maps.DeleteFunc(c.memory.Recreations, func(_ identity.ID, r parents.Recreation) bool {
 		return hasLasted(r.Last, c.started, c.recreateLimits)
@@ -98,8 +100,8 @@ func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Pro
 	return pending
 }
 
-// write brings a child up to date in place, or where the rule wants another object instead, deletes the one that is there; then
-// the error says that its end is awaited.
+// write updates a child in place. If the rule wants it recreated instead, write deletes it and returns an error that
+// says that its deletion is awaited.
 func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	policy := c.op.Recreators[w.node]
 	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && c.Marks.Owns(w.before, c.op.ID, c.parent.GetUID())
@@ -135,8 +137,7 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 		"the API server does not allow a change of "+strings.Join(immutable.Fields(), ", "))
 }
 
-// recreateOrKeep is recreate where an object that may not be deleted yet, because of what the rule's revision deletes in all, is
-// left as it is.
+// recreateOrKeep is recreate, except that it leaves an object as it is while the guard blocks its deletion.
 func (c *childWriter) recreateOrKeep(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) (apply.Result, error) {
 	err := c.recreate(ctx, kind, child, w, live, why)
 	if w.before == nil || !errors.As(err, new(*blockedRecreationError)) {
@@ -146,14 +147,14 @@ func (c *childWriter) recreateOrKeep(ctx context.Context, kind restmapping.Kind,
 	return c.leaveAsIs(ctx, w)
 }
 
-// leaveAsIs is write of an object of which the content is to stay.
+// leaveAsIs is write for an object whose content stays.
 func (c *childWriter) leaveAsIs(ctx context.Context, w *write) (apply.Result, error) {
 	live, err := c.keepChild(ctx, w)
 	return apply.Result{Live: live, Action: apply.ActionNone}, err
 }
 
-// recreate deletes an object of ours that is to be created again, when it is time, and when the API server says that it would
-// take the new one. It never returns nil.
+// recreate deletes an object of ours to recreate it, once its pause is over and if the API server would accept the new
+// one. It never returns nil.
 func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
 	if may, blocked := c.guard.MayRecreate(c.op, c.key); !may {
 		return &blockedRecreationError{ref: mark.RefOf(live), why: why, reported: blocked}
@@ -169,14 +170,13 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	if err := c.checkParent(ctx); err != nil {
 		return err
 	}
-	end := c.Begin(live)
-	defer end()
+	defer c.Begin(live)()
 	if err := c.Writer.DeleteInForeground(ctx, kind.GVR, live, child.Owner); err != nil {
 		return err
 	}
 	c.deleted(live)
 	if w.renewal == program.RenewalExpired {
-		recreations = pacing.Backoff{} // it has lasted for as long as the rule says, so earlier ones do not count
+		recreations = pacing.Backoff{} // it has lasted as long as the rule says, so earlier recreations do not count
 	}
 	recreations.Next(now, limits)
 	w.recreated = &parents.Recreation{Backoff: recreations}
@@ -188,8 +188,9 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 	return apply.TerminatingNow(live)
 }
 
-// noteBlockedRecreation notes an object that may have to be deleted to be created again, while it is not known what the rule's
-// revision would delete in all: also one that could not be written, so that this is not known of it.
+// noteBlockedRecreation records an object that may have to be recreated while the guard does not know yet what the
+// rule's revision would delete in total. That includes one that could not be written, because it is unknown whether it
+// needs to be recreated.
 func (c *childWriter) noteBlockedRecreation(w *write) {
 	if c.op.Recreators[w.node] == "" && !w.renewal.IsDue() || w.before == nil || w.recreated != nil {
 		return
@@ -199,8 +200,8 @@ func (c *childWriter) noteBlockedRecreation(w *write) {
 	}
 }
 
-// noteBlockedForLater is noteBlockedRecreation of objects that are left as they are for now, by a rollout or until what they depend
-// on is ready.
+// noteBlockedForLater is noteBlockedRecreation for objects that are left as they are for now, by a rollout or until
+// their dependencies are ready.
 func (c *childWriter) noteBlockedForLater(node *program.Rendered) {
 	policy := c.op.Recreators[node.Node]
 	if may, _ := c.guard.MayRecreate(c.op, c.key); may {
@@ -220,26 +221,26 @@ func (c *childWriter) noteBlockedForLater(node *program.Rendered) {
 	}
 }
 
-// block notes an object that the guard blocks, once.
+// block records an object whose deletion the guard blocks, once.
 func (c *childWriter) block(object *unstructured.Unstructured) {
 	if id := identity.Of(object); !slices.Contains(c.blocked, id) {
 		c.blocked = append(c.blocked, id)
 	}
 }
 
-// blockedRecreationError says that an object is to be created again, and that it is not known yet whether the rule's revision may
-// delete what it would.
+// blockedRecreationError reports that an object has to be recreated, and that the guard does not let the rule's
+// revision delete it yet.
 type blockedRecreationError struct {
 	ref mark.Ref
 	why string
-	// reported is true where it will not be known until somebody acts.
+	// reported is true if that lasts until somebody acts.
 	reported bool
 }
 
-// Unwrap says that the next reconcile settles it.
+// Unwrap makes the error transient: the next reconcile settles it.
 func (e *blockedRecreationError) Unwrap() error { return errGuardBlocks }
 
-// errGuarded says that it is not known yet what a new revision of the rule would delete.
+// errGuardBlocks reports that it is not known yet what a new revision of the rule would delete.
 var errGuardBlocks = conditions.Transient("it is not known yet what the new revision of the rule would delete")
 
 func (e *blockedRecreationError) Error() string {
@@ -247,7 +248,7 @@ func (e *blockedRecreationError) Error() string {
 		"as the rule says", e.ref, e.why)
 }
 
-// recreatedRecentlyError says that an object is to be created again, and was so not long ago.
+// recreatedRecentlyError reports that an object has to be recreated, but was recreated recently.
 type recreatedRecentlyError struct {
 	ref   mark.Ref
 	why   string
@@ -261,7 +262,7 @@ func (e *recreatedRecentlyError) Reason() (reason string, stalled bool) {
 	return conditions.ReasonRecreating, false
 }
 
-// delayOf is what those say that wait for an object to be recreated; empty for any other error.
+// delayOf is the message for nodes that wait for an object to be recreated; empty for any other error.
 func delayOf(err error) string {
 	if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
 		return fmt.Sprintf("%s is recreated at %s", early.ref, early.at.UTC().Format(time.RFC3339))
@@ -281,8 +282,8 @@ func (e *recreatedRecentlyError) Error() string {
 		e.ref, e.why, times, e.at.UTC().Format(time.RFC3339))
 }
 
-// outdatedIn is Outdated for an object that does not say by itself with what content it was applied. Whether it is not valid is
-// found when its turn has come.
+// outdatedIn answers Outdated for an object that does not record with which content it was applied. An object that
+// cannot be prepared counts as outdated; the write reports what is wrong with it.
 func (c *childWriter) outdatedIn(ctx context.Context) func(node string, rendered, live *unstructured.Unstructured) bool {
 	return func(node string, rendered, live *unstructured.Unstructured) bool {
 		object := rendered.DeepCopy()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -19,7 +18,7 @@ const maxGenerations = 16
 func (p *pass) ancestry() (generations int, ancestors []string) {
 	running := p.Running.Load()
 	seen := make(map[types.UID]bool)
-	for obj := p.parent; obj != nil && !seen[obj.GetUID()] && generations < maxGenerations; {
+	for obj := p.parent; !seen[obj.GetUID()] && generations < maxGenerations; {
 		seen[obj.GetUID()] = true
 		owner, ok := p.Marks.OwnerOf(obj)
 		op := running.ByID[owner.RuleID]
@@ -30,17 +29,18 @@ func (p *pass) ancestry() (generations int, ancestors []string) {
 			generations++
 		}
 		ancestors = append(ancestors, fmt.Sprintf("%s by rule %s", mark.RefOf(obj), op.Name))
-		var next *unstructured.Unstructured
-		if parent, ok := p.Monitors.Head(op.ParentKey, owner.Parent.Namespace, owner.Parent.Name); ok && parent.GetUID() == owner.Parent.UID {
-			next = parent
+		parent, ok := p.Monitors.Head(op.ParentKey, owner.Parent.Namespace, owner.Parent.Name)
+		if !ok || parent.GetUID() != owner.Parent.UID {
+			break
 		}
-		obj = next
+		obj = parent
 	}
 	return generations, ancestors
 }
 
-// checkGenerations finds that the rule created the parent from what it created before, and so on, so often that this would go on
-// for ever. No chain of reconciles shows that, because each of them is the first one of a new parent.
+// checkGenerations returns a problem if the rule created the parent from an object that it created itself, and so on
+// for maxGenerations, so that this would never end. No chain of reconciles shows such a loop, because each reconcile is
+// the first one of a new parent.
 func (p *pass) checkGenerations() []conditions.Problem {
 	generations, ancestors := p.ancestry()
 	if generations < maxGenerations {

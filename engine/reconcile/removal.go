@@ -18,12 +18,12 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// cleanUpRemoved takes back what a rule that is gone said of one parent, and finishes the removal with the last one. parent is
-// nil where it is gone too. A parent that is suspended is left alone until it is not; its event comes here again.
+// cleanUpRemoved cleans up after a removed rule at one parent, and finishes the removal with the last one. parent is
+// nil if it no longer exists. A suspended parent is skipped; the event of its resumption enqueues it again.
 func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) outcome.Outcome {
 	var out outcome.Outcome
 	if !op.Removal.KeepsChildren() {
-		if doubt := r.checkAbsent(ctx, op); doubt != nil { // there may be children that nobody would end any more
+		if doubt := r.checkAbsent(ctx, op); doubt != nil { // there may be children that nobody would ever delete
 			if op.Removal.FirstWait() {
 				logr.FromContextOrDiscard(ctx).Info("children of a rule that was removed wait until it is known whether the cluster has their kinds",
 					"rule", op.Name.String(), "reason", doubt.Error())
@@ -35,11 +35,11 @@ func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, 
 	case parent == nil:
 	case request.IsSuspended(parent) && r.mayHaveFields(op, k, parent):
 		return outcome.Outcome{Verdict: r.skipSuspended(op, k, parent), Waits: "parent " + k.Parent.String() + " is suspended"}
-	case request.IsSuspended(parent): // all the rules for its kind come here
+	case request.IsSuspended(parent): // a removal enqueues all parents of the kind; this one has nothing of the rule
 	case parent.GetDeletionTimestamp() != nil && op.HasFinalizer(parent):
 		out = r.pass(ctx, r.deletionOf(op, k, parent), (*pass).cleanUp)
 	case parent.GetDeletionTimestamp() == nil && r.mayHaveFields(op, k, parent) && (r.waitsForOtherRule(ctx, op, parent) || !r.Guard.MayCleanUp(op)):
-		return outcome.Outcome{ // also where the other one has only just begun to run, and has not looked yet
+		return outcome.Outcome{ // also if the other rule has only just started, and has not reconciled the parent yet
 			Verdict: outcome.Again, Waits: "another rule for the same kind of parents does not run yet, and may want the children",
 		}
 	case parent.GetDeletionTimestamp() == nil:
@@ -55,23 +55,23 @@ func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, 
 	return out
 }
 
-// mayHaveFields tells whether a parent may have something of a rule. One whose field managers are not known may.
+// mayHaveFields reports whether a parent may have something of a rule. A parent whose field managers are unknown may.
 func (r *Reconciler) mayHaveFields(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) bool {
 	return op.HasFinalizer(parent) || r.hasChildren(op, k) || fieldset.IsManaged(parent, op.ID)
 }
 
-// hasNothingToRemove tells whether a removed rule has nothing of a parent. Such a parent is none of its business any more, and takes no
-// rights, so the rule of a ServiceAccount that never had any is removed, too.
+// hasNothingToRemove reports whether a removed rule has nothing of a parent. Such a parent needs no cleanup and so no
+// rights: the rule of a ServiceAccount that never had any is removed, too.
 func (r *Reconciler) hasNothingToRemove(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) bool {
 	return op.Removal != nil && parent != nil && !r.mayHaveFields(op, k, parent)
 }
 
-// waitsForOtherRule tells whether children of a parent would be deleted that a rule which does not run may want: it may be the
-// one that is gone, under a new name. The log says so once.
+// waitsForOtherRule reports whether children of a parent would be deleted that a rule which does not run may want: it
+// may be the removed rule under a new name. It logs this once.
 func (r *Reconciler) waitsForOtherRule(ctx context.Context, op *operator.Operator, parent *unstructured.Unstructured) bool {
 	set := r.Running.Load()
 	if op.Removal.KeepsChildren() || set.Rules[op.ID] {
-		return false // a rule that has another kind of parents now has its name still
+		return false // the rule still exists, with another kind of parents
 	}
 	paused := set.Paused[op.Parent.GVK.GroupKind()]
 	i := slices.IndexFunc(paused, func(other *syntax.Rule) bool { return other.MaySelect(parent, plan.NamespaceLabels(r.Monitors)) })

@@ -20,30 +20,30 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// subject is what one reconcile is about: a parent, and the rule for it. All phases of the reconcile share it.
+// subject is what one reconcile is about: a parent and a rule. All phases of the reconcile share it.
 type subject struct {
 	op  *operator.Operator
 	key queue.Key
-	// parent is as the last answer to a write showed it.
+	// parent is the state in the last answer to a write.
 	parent *unstructured.Unstructured
-	// memory is kept for the next reconcile; nil if the rule turns out not to select the parent.
+	// memory is kept for the next reconcile. It is nil if the rule turns out not to select the parent.
 	memory *parents.Memory
-	// provenance is what led to the reconcile, as far as it was rules.
+	// provenance is the chain of rules' writes that led to the reconcile.
 	provenance *feedback.Provenance
-	// started is when the reconcile began, and seen the time that the evaluation sees. due is true if the passing of time is a
-	// reason for the reconcile.
+	// started is when the reconcile began, and seen is the time that the evaluation sees. due is true if the passing of
+	// time is a reason for the reconcile.
 	started, seen time.Time
 	due           bool
 	evaluation    *program.Evaluation
-	// outcome is what the evaluation came to, once it has ended.
+	// outcome is the result of the evaluation, once it has ended.
 	outcome program.Outcome
 	// finalizing is true while spec.finalize is evaluated for a parent that is being deleted.
 	finalizing bool
-	// rendered has every child that the rule rendered so far.
+	// rendered is the set of children that the rule has rendered so far.
 	rendered map[identity.ID]bool
 	// namespaceEnds is true if a write showed that the parent's namespace is being deleted.
 	namespaceEnds bool
-	// next has the time after which the parent has to be reconciled again.
+	// next holds the time after which the parent has to be reconciled again.
 	next outcome.Outcome
 }
 
@@ -55,10 +55,11 @@ func newSubject(op *operator.Operator, k queue.Key, parent *unstructured.Unstruc
 	}
 }
 
-// RequeueAfter asks for another reconcile of the parent after a time, or before. Only the goroutine of the reconcile calls it.
+// RequeueAfter asks for another reconcile of the parent after d at the latest. Only the goroutine of the reconcile
+// calls it.
 func (s *subject) RequeueAfter(d time.Duration) { s.next.RequeueAfter(d) }
 
-// policyOf is how an object that a node rendered in this reconcile is treated.
+// policyOf returns how to write an object that a node rendered in this reconcile.
 func (s *subject) policyOf(node string, object *unstructured.Unstructured) fieldset.Policy {
 	policy := s.op.Policies[node]
 	if now := plan.PathsOf(s.evaluation.Ignores(object)); len(now) > 0 {
@@ -67,7 +68,7 @@ func (s *subject) policyOf(node string, object *unstructured.Unstructured) field
 	return policy
 }
 
-// redacted is a problem as people may read of it, for a rule that may have to do with Secrets.
+// redacted returns a problem without the values of Secrets, if the rule may have to do with Secrets.
 func (s *subject) redacted(of conditions.Problem) conditions.Problem {
 	if s.op.Program.HasSecrets {
 		of.Err = conditions.Redact(of.Err)
@@ -75,8 +76,8 @@ func (s *subject) redacted(of conditions.Problem) conditions.Problem {
 	return of
 }
 
-// changes is how a reconcile writes: each write is reported to package feedback, so that it is known which reconcile caused
-// which change, and each answer to the informers, so that no later reconcile sees an older version.
+// changes is how a reconcile writes. It reports each write to package feedback, so that it is known which reconcile
+// caused which change, and each answer to the informers, so that no later reconcile sees an older version.
 type changes struct {
 	*subject
 	*Cluster
@@ -84,13 +85,13 @@ type changes struct {
 	feedback *feedback.Tracker
 }
 
-// Begin takes in that the reconcile is writing an object; the function that it returns, that this is over.
+// Begin reports that the reconcile is about to write an object. Call end after the write.
 func (c *changes) Begin(obj *unstructured.Unstructured) (end func()) {
 	return c.feedback.BeginWrite(c.key, identity.Of(obj), mark.RefOf(obj).String(), c.provenance, len(c.rendered))
 }
 
-// Observe takes in the answer of a write, before which Begin was called: as the newest knowledge of the object, and as a cause of
-// what follows.
+// Observe reports the answer of a write, after Begin: as the newest state of the object, and as the cause of what
+// follows.
 func (c *changes) Observe(informer monitor.Key, obj *unstructured.Unstructured) {
 	if informer == c.op.ParentKey || c.op.ReadsObserved.Load() || c.Running.IsRead(informer.GVR) || c.provenance.IsLong(c.key) {
 		c.feedback.Wrote(c.key, c.provenance, obj, feedback.VersionOf(obj))
@@ -98,7 +99,7 @@ func (c *changes) Observe(informer monitor.Key, obj *unstructured.Unstructured) 
 	c.Monitors.Observe(informer, obj)
 }
 
-// deleted takes in that the reconcile deleted an object, before which Begin was called.
+// deleted reports that the reconcile deleted an object, after Begin.
 func (c *changes) deleted(obj *unstructured.Unstructured) {
 	c.feedback.Wrote(c.key, c.provenance, obj, feedback.Version{UID: obj.GetUID()})
 }

@@ -9,13 +9,13 @@ import (
 	"kanon.dev/kanon/kinds/restmapping"
 )
 
-// An object that has the label of children and whose mark proves nothing is not in view. It may be a child all the same, of
-// which somebody has changed the mark, or of which the key was lost. That does not matter where the child is written anyway:
-// the write finds out, and gives it a new mark. But where a rule asks whether a child exists before it writes one, as with
-// createWhen, a child that the informer does not show must not be taken for one that does not exist.
+// The view hides an object that has the label of children and whose mark proves nothing. It may be a child
+// nevertheless: somebody changed its mark, or the key was lost. That does not matter if the child is written anyway:
+// the write notices and marks it again. But if a rule asks whether a child exists before it writes it, as with
+// createWhen, a hidden child must not count as absent.
 
-// unmarkedReader reads the object of a child's name that the informer does not show, and returns it if it may be given a new mark; nil
-// where it is somebody else's, or gone.
+// unmarkedReader reads the object with a child's name that the informer does not show. It returns the object if it may
+// be marked again, and nil if it is somebody else's or does not exist.
 type unmarkedReader func(kind restmapping.Kind, rendered *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
 func (c *childWriter) unmarkedReaderIn(ctx context.Context) unmarkedReader {
@@ -31,8 +31,9 @@ func (c *childWriter) unmarkedReaderIn(ctx context.Context) unmarkedReader {
 	}
 }
 
-// unmarkedChild is the object of a child's name in a view that does not show it; nil where there is none, or where it is not the
-// parent's. version is the object's. Each is read once in a reconcile, and one that is somebody else's once in each version.
+// unmarkedChild returns the object with a child's name in a view that hides it; nil if there is none or it is not the
+// parent's. version is the object's resourceVersion. An object is read once in a reconcile, and somebody else's object
+// once in each version.
 func (r *reader) unmarkedChild(kind restmapping.Kind, rendered *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	id := identity.Of(rendered)
 	if live, known := r.revealed[id]; known {
@@ -58,7 +59,7 @@ func (r *reader) unmarkedChild(kind restmapping.Kind, rendered *unstructured.Uns
 	return live, nil
 }
 
-// isOurs tells whether a child in view, or one that unproven gave, is the parent's.
+// isOurs reports whether a child in view, or one that readUnmarked returned, is the parent's.
 func (r *reader) isOurs(live *unstructured.Unstructured) bool {
 	if r.revealed[identity.Of(live)] == live {
 		return true
