@@ -14,9 +14,9 @@ import (
 	"kanon.dev/kanon/kinds/restmapping"
 )
 
-// catalogLoop takes changes of texts and kinds into the catalog, publishes the operators of the rules that run, and has reports
-// given. It sends no request itself, so that one that hangs delays no other rule: the background reads schemas, applies
-// definitions and gives reports, and notifies the inbox when something arrived.
+// catalogLoop passes changes of texts and kinds to the catalog, publishes the operators of the rules that run, and has
+// reports written. It sends no requests, so a request that hangs delays no other rule: background workers read schemas,
+// apply definitions and write reports, and notify the inbox of results.
 type catalogLoop struct {
 	inbox     *catalog.Inbox
 	catalog   *catalog.Catalog
@@ -69,7 +69,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 	return group.Wait()
 }
 
-// newReporter makes the reporter for those sources whose origins can be given a report.
+// newReporter makes the reporter for the sources that accept reports.
 func (e *Engine) newReporter() *background.Reporter {
 	options := background.ReporterOptions{Counter: e.activity, Recorder: e.options.Recorder, RecordOf: e.records.Reference}
 	for _, src := range e.options.Sources {
@@ -84,7 +84,7 @@ func (l *catalogLoop) run(ctx context.Context) {
 	l.inbox.Bell().Loop(ctx, catalog.GracePeriod, func() time.Duration { return l.update(ctx) })
 }
 
-// update takes in what changed, and returns after what time to call it again even if nothing changes; zero: never.
+// update processes what changed. It returns when to call it again even if nothing changes; zero means never.
 func (l *catalogLoop) update(ctx context.Context) (again time.Duration) {
 	readAll := l.publisher.engine.unread.Load() == 0
 	l.catalog.Update(l.inbox.Take(), time.Now())

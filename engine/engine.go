@@ -44,40 +44,41 @@ type Engine struct {
 	activity *activity.Counter
 	monitors *monitor.Monitors
 	writer   *apply.Writer
-	// statuses and patchWriter write what is no child.
+	// statuses and patchWriter write what is not a child.
 	statuses    *statuswriter.Writer
 	patchWriter *patchwriter.Writer
-	// keys seal the marks of children.
+	// keys are the keys that seal the marks of children.
 	keys  *keyring.Store
 	marks *mark.Marks
-	// sealing are the keys by which it was decided last which objects are children; nil while none are known.
+	// sealing are the keys by which the informers last decided which objects are children; nil while no keys are known.
 	sealing  atomic.Pointer[keyring.Keyring]
 	queue    *queue.Queue
 	running  operator.Running
 	feedback *feedback.Tracker
-	// inbox has the changes that the catalog has not taken in yet.
+	// inbox has the changes that the catalog has not processed yet.
 	inbox *catalog.Inbox
 	// parents is what is remembered of parents between two reconciles.
 	parents *parents.Store
-	// reads says what rules may read that have a ServiceAccount.
+	// reads checks what rules with a ServiceAccount may read.
 	reads   *authorization.Reads
 	readers *readers.Index
 	records *record.Store
 	guards  *guards
-	// reconciler is for the keys of parents, and patches for those of the targets of patches. Run makes both.
+	// reconciler reconciles parents, and patches the targets of patches. Run makes both.
 	reconciler *reconcile.Reconciler
 
 	patches      *patching.Patches
 	objectCounts *objectCounts
 
-	// unread is how many sources have published nothing yet, and taken is set once what all of them published was compiled.
+	// unread counts the sources that have published nothing yet. taken is set once the first rules of all sources are
+	// compiled.
 	unread atomic.Int32
 	taken  atomic.Bool
-	// known is what Stats shows of the rules; nil before the first update.
+	// known is what Stats reports about rules; nil before the first update.
 	known atomic.Pointer[knownRules]
 }
 
-// New makes an Engine. It sends no request and starts nothing. It fails when options are missing or contradict one another.
+// New makes an Engine. It sends no request and starts nothing. It fails if options are missing or contradictory.
 func New(options Options) (*Engine, error) {
 	options.setDefaults()
 	if err := options.validate(); err != nil {
@@ -110,7 +111,7 @@ func New(options Options) (*Engine, error) {
 	e.readers = readers.New(e.monitors)
 	e.keys = keyring.NewStore(keyring.Options{
 		Client: options.Client, Namespace: options.Namespace, Changed: e.keysChanged,
-		// What went with the keys may have gone with the whole namespace.
+		// If the keys were deleted, the whole namespace may have been.
 		Restored:      func() { e.records.Recheck() },
 		MakeNamespace: func(ctx context.Context) error { return e.records.CreateNamespace(ctx) },
 		MayWrite:      e.leads,
@@ -124,7 +125,7 @@ func New(options Options) (*Engine, error) {
 	return e, nil
 }
 
-// makeWriters makes what writes children, statuses and patches.
+// makeWriters makes the writers of children, statuses and patches.
 func (e *Engine) makeWriters() (err error) {
 	api := server.New(e.options.Client, e.options.Schemas, func(gvk schema.GroupVersionKind) bool {
 		kind, _ := e.options.Mapper.Lookup(gvk)
@@ -144,10 +145,10 @@ func (e *Engine) makeWriters() (err error) {
 	return err
 }
 
-// Run runs every rule of every source until ctx ends, then stops all that it started and waits for it. The error is nil when ctx
-// ended it. The logger of ctx is used throughout.
+// Run runs every rule of every source until ctx ends. Then it stops everything that it started and waits for it. The
+// error is nil if ctx ended it. Run logs to the logger of ctx.
 func (e *Engine) Run(ctx context.Context) error {
-	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax, e.activity, e.running.TenantOf) // which starts goroutines, as all below does
+	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax, e.activity, e.running.TenantOf) // starts goroutines, like everything below
 	e.patches = e.newPatches()
 	e.reconciler = e.newReconciler()
 	group, ctx := errgroup.WithContext(ctx)
@@ -161,7 +162,7 @@ func (e *Engine) Run(ctx context.Context) error {
 				e.inbox.PutSnapshot(i, s)
 				first.Do(func() {
 					e.unread.Add(-1)
-					e.inbox.Notify() // the update that took the snapshot in may not know yet that it was the last one
+					e.inbox.Notify() // the update that processed the snapshot may not know yet that it was the last one
 					e.activity.End()
 				})
 			})
@@ -184,7 +185,6 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// newPatches makes what brings patches to their targets.
 func (e *Engine) newPatches() *patching.Patches {
 	return patching.New(patching.Options{
 		Client: e.options.Client, Mapper: e.options.Mapper, Monitors: e.monitors, Writer: e.patchWriter, Running: &e.running, Queue: e.queue, Reads: e.reads,
@@ -193,7 +193,6 @@ func (e *Engine) newPatches() *patching.Patches {
 	})
 }
 
-// newReconciler makes what reconciles parents.
 func (e *Engine) newReconciler() *reconcile.Reconciler {
 	o := e.options
 	return reconcile.New(reconcile.Options{
@@ -210,9 +209,9 @@ func (e *Engine) newReconciler() *reconcile.Reconciler {
 	})
 }
 
-// Idle tells whether the engine has started and has nothing to do: no rule to take in, no key to reconcile, no record or report
-// to write, no informer that is filling, and no write of which the event has yet to come. What it does after a time, such as a
-// retry, does not count before that time, and an event that is on its way from the API server not before it comes.
+// Idle reports whether the engine has started and has nothing to do: no rule to compile, no key to reconcile, no record
+// or report to write, no informer that is syncing, and no write whose event is still to come. Work that is due later,
+// such as a retry, counts only then, and an event only when it arrives from the API server.
 func (e *Engine) Idle() bool {
 	started, _ := e.records.IsLoaded()
 	if !e.leads() {

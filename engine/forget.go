@@ -5,21 +5,13 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// forgetKey drops what is known of a key besides what its parent contributes by patches.
+// forgetKey drops what is known of a key, except what its parent contributes by patches.
 func (e *Engine) forgetKey(k queue.Key) {
 	e.parents.Forget(k)
 	e.readers.Keep(k, nil)
 }
 
-// forgetRule drops all that is known of the parents and targets of a rule that stopped: no event will tell of their end.
-func (e *Engine) forgetRule(id string) {
-	e.parents.ForgetRule(id)
-	e.readers.ForgetRule(id)
-	e.guards.forgetRule(id)
-	e.patches.ForgetRule(id)
-}
-
-// remembered lists the keys of a rule of which something is known.
+// remembered lists the keys of a rule of which anything is known.
 func (e *Engine) remembered(rule string) queue.Keys {
 	found := make(queue.Keys)
 	e.parents.AddKeys(rule, found)
@@ -28,11 +20,15 @@ func (e *Engine) remembered(rule string) queue.Keys {
 	return found
 }
 
-// stop ends what a rule has running, and drops what is known of its parents and children.
+// stop stops the informers of a rule, and drops everything known of its parents, targets and children, because no event
+// will report their deletion.
 func (e *Engine) stop(op *operator.Operator) {
 	for child := range op.EachChild(e.monitors) {
 		e.writer.Forget(child.UID())
 	}
 	e.monitors.Watch(op.ID)
-	e.forgetRule(op.ID)
+	e.parents.ForgetRule(op.ID)
+	e.readers.ForgetRule(op.ID)
+	e.guards.forgetRule(op.ID)
+	e.patches.ForgetRule(op.ID)
 }

@@ -16,7 +16,7 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// guards has the guard of each rule that runs. Package guard decides; here is what follows from that.
+// guards has the guard of each rule that runs. Package guard decides; guards acts on its outcomes.
 type guards struct {
 	engine *Engine
 
@@ -26,7 +26,7 @@ type guards struct {
 
 func newGuards(e *Engine) *guards { return &guards{engine: e, byRule: make(map[string]*guard.Guard)} }
 
-// ofLocked is the guard of a rule. One that has stopped has none, and gets one for this call only.
+// ofLocked returns the guard of a rule. A rule that has stopped gets one for this call only.
 func (s *guards) ofLocked(id string) *guard.Guard {
 	if g := s.byRule[id]; g != nil {
 		return g
@@ -41,7 +41,7 @@ func (s *guards) forgetRule(id string) {
 	delete(s.byRule, id)
 }
 
-// blocked has, by the rule's id, what a revision would delete and may not without being confirmed.
+// blocked returns, by the rule's id, what a revision would delete and may not unless it is confirmed.
 func (s *guards) blocked() map[string]*guard.Blocked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *guards) blocked() map[string]*guard.Blocked {
 	return found
 }
 
-// update calls f with the guard of an operator's rule, and does what follows from the outcome.
+// update calls f with the guard of an operator's rule, and acts on the outcome.
 func (s *guards) update(op *operator.Operator, f func(*guard.Guard, guard.Revision) guard.Outcome) guard.Outcome {
 	r := op.Revision()
 	s.mu.Lock()
@@ -79,7 +79,7 @@ func (s *guards) update(op *operator.Operator, f func(*guard.Guard, guard.Revisi
 	return next
 }
 
-// get returns what f finds of the guard of an operator's rule.
+// get returns the result of f for the guard of an operator's rule.
 func (s *guards) get(op *operator.Operator, f func(*guard.Guard, guard.Revision) bool) bool {
 	r := op.Revision()
 	s.mu.Lock()
@@ -87,7 +87,7 @@ func (s *guards) get(op *operator.Operator, f func(*guard.Guard, guard.Revision)
 	return f(s.ofLocked(op.ID), r)
 }
 
-// confirm notes which revisions of a rule its author has confirmed. A rule has a guard from the first such call on.
+// confirm tells the guard which revisions of a rule its author has confirmed. The first call creates the guard.
 func (s *guards) confirm(op *operator.Operator, revisions []string) {
 	s.mu.Lock()
 	s.byRule[op.ID] = s.ofLocked(op.ID)
@@ -95,7 +95,7 @@ func (s *guards) confirm(op *operator.Operator, revisions []string) {
 	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Confirm(r, revisions) })
 }
 
-// begin has the guard wait for what each of these parents would lose to the operator's revision.
+// begin makes the guard wait until each of these parents has reported what it would lose to the operator's revision.
 func (s *guards) begin(op *operator.Operator, parents queue.Keys) {
 	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome {
 		if !s.engine.running.IsCurrent(op) {
@@ -120,7 +120,7 @@ func (s *guards) Excuse(op *operator.Operator, parent queue.Key) {
 	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Excuse(r, parent) })
 }
 
-// reassess does what follows for the guard once the record of the operator's rule has changed.
+// reassess lets the guard act on a change of the rule's record.
 func (s *guards) reassess(op *operator.Operator) { s.update(op, (*guard.Guard).Assess) }
 
 // isReleased reports whether the operator's revision may delete what it does not render.
@@ -147,7 +147,7 @@ func (s *guards) mayDelete(op *operator.Operator) bool {
 	return ok && stored.Permits(op.Program.Hash, maps.Keys(op.Children), maps.Keys(op.Retired))
 }
 
-// requestPermission has the record permit the operator's revision to delete.
+// requestPermission writes to the record that the operator's revision may delete.
 func (s *guards) requestPermission(op *operator.Operator) {
 	dropped, absent := make(map[schema.GroupVersionKind]bool), slices.Clone(op.Absent)
 	for gvk, kind := range op.Retired {
@@ -158,8 +158,8 @@ func (s *guards) requestPermission(op *operator.Operator) {
 	})
 }
 
-// MayCleanUp tells whether a removal may begin to delete: not before the other rules for the same kind of parents have taken over
-// what they render. It holds for all else.
+// MayCleanUp reports whether a removal may begin to delete: once the other rules for the same kind of parents have
+// taken over what they render. It is true for an operator that removes nothing or keeps the children.
 func (s *guards) MayCleanUp(op *operator.Operator) bool {
 	if op.Removal == nil || op.Removal.KeepsChildren() {
 		return true
@@ -175,7 +175,7 @@ func (s *guards) MayCleanUp(op *operator.Operator) bool {
 	return true
 }
 
-// isOfAnotherTenant tells whether a rule is confined to a namespace that is not that of op.
+// isOfAnotherTenant reports whether a rule is confined to a namespace other than op's.
 func isOfAnotherTenant(op, other *operator.Operator) bool {
 	return other.Identity.Confined && other.Name.Namespace != op.Name.Namespace
 }

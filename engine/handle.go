@@ -22,8 +22,8 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// handle turns one change of an object into the keys that it concerns. Informers call it, one at a time each; it only reads
-// memory.
+// handle turns one change of an object into the keys that it concerns. Each informer calls it for one change at a time.
+// It only reads memory.
 func (e *Engine) handle(event monitor.Event) {
 	running := e.running.Load()
 	if event.Old == nil || event.New == nil {
@@ -41,7 +41,7 @@ func (e *Engine) handle(event monitor.Event) {
 	if event.Key.Selector == mark.LabelRule {
 		e.handleChild(running, event)
 	}
-	if event.New == nil && event.Key.Selector == "" { // gone, and not only out of a selection
+	if event.New == nil && event.Key.Selector == "" { // deleted, rather than no longer matching a selector
 		e.patchWriter.ForgetTarget(event.Old.UID())
 	}
 	e.handleLookup(running, event)
@@ -87,8 +87,9 @@ func (e *Engine) handleParent(op *operator.Operator, event monitor.Event) {
 	e.queue.Add(k)
 }
 
-// handleNamespace enqueues the parents in a Namespace that is new or whose labels changed. If the Namespace is gone, its parents
-// are being deleted as well. Before the operator has begun nothing is enqueued: that enqueues all parents.
+// handleNamespace enqueues the parents in a Namespace that is new or whose labels changed. If the Namespace was
+// deleted, its parents are being deleted too. It enqueues nothing before the operator has begun, because the start
+// enqueues all parents.
 func (e *Engine) handleNamespace(op *operator.Operator, event monitor.Event) {
 	namespace := event.Newest()
 	if namespace == nil || !op.Begun.Load() {
@@ -102,7 +103,7 @@ func (e *Engine) handleNamespace(op *operator.Operator, event monitor.Event) {
 	}
 }
 
-// handleChild enqueues the parent of a child, by the mark that the child had and by the one that it has now: whoever changes a
+// handleChild enqueues the parent of a child, by the mark before the change and by the mark after it: whoever changes a
 // child can change its mark too.
 func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 	if event.New != nil && e.isKnownChange(running, event) {
@@ -113,7 +114,7 @@ func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 		if op := running.ByID[k.Rule]; !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key {
 			continue
 		} else if op.ReadsObserved.Load() || event.New == nil {
-			e.noteChange(k, event) // for other rules, their own writes are known
+			e.noteChange(k, event) // own writes are known; this is for those of other rules
 		}
 		e.queue.Add(k)
 	}
@@ -122,9 +123,10 @@ func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 	}
 }
 
-// isKnownChange tells whether no reconcile could do anything else because of a child's new state: because a pass has made just
-// this state, or found it in sync, and gone on from there; or because what changed is content which nothing depends on, and none
-// of ours. Where an expression looks back, what was at hand when the pass began counts as well, so each state counts.
+// isKnownChange reports whether a child's new state needs no reconcile. Either a reconcile has made exactly this state,
+// or found it in sync, and has continued from there; or only content changed that nothing depends on and that Kanon
+// does not own. If an expression reads observed, the state at the start of a reconcile matters too, so each state
+// counts.
 func (e *Engine) isKnownChange(running *operator.Set, event monitor.Event) bool {
 	k, ok := plan.KeyOfTag(event.New)
 	op := running.ByID[k.Rule]
@@ -146,7 +148,7 @@ func (e *Engine) enqueue(k queue.Key, event monitor.Event) {
 	e.queue.Add(k)
 }
 
-// noteChange takes in what caused the change that enqueues a key.
+// noteChange records the cause of the change that enqueues a key.
 func (e *Engine) noteChange(k queue.Key, event monitor.Event) {
 	if obj := event.Newest(); obj != nil {
 		e.feedback.Changed(k, feedback.Change{
@@ -155,8 +157,8 @@ func (e *Engine) noteChange(k queue.Key, event monitor.Event) {
 	}
 }
 
-// forgetStopped drops what an event may have had the engine remember of rules that ran when it came and do not any more. It sends
-// nothing and stops nothing.
+// forgetStopped drops what the handling of an event may have remembered about rules that have stopped since it began.
+// It sends nothing and stops nothing.
 func (e *Engine) forgetStopped(ran *operator.Set) {
 	now := e.running.Load()
 	if now == ran {
@@ -169,7 +171,7 @@ func (e *Engine) forgetStopped(ran *operator.Set) {
 	}
 }
 
-// synced enqueues what waited for an informer to fill.
+// synced enqueues what waited for an informer to sync.
 func (e *Engine) synced(key monitor.Key) {
 	for _, op := range e.running.Load().ByKey[key] {
 		e.enqueueAll(op)
@@ -177,10 +179,10 @@ func (e *Engine) synced(key monitor.Key) {
 	for k := range e.readers.Borrowers(key) {
 		e.queue.Add(k)
 	}
-	e.inbox.Notify() // the verdict on a rule that was starting changes
+	e.inbox.Notify() // a starting rule may be ready now
 }
 
-// failed enqueues the parents that read through an informer that cannot fill, so that they report it.
+// failed enqueues the parents that read through an informer that cannot sync, so that they report it.
 func (e *Engine) failed(informer monitor.Key) {
 	for k := range e.readers.Borrowers(informer) {
 		e.queue.Add(k)
@@ -195,8 +197,8 @@ func keyAt(rule string, parent *wire.Object) queue.Key {
 	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: parent.Namespace(), Name: parent.Name()}}
 }
 
-// isKnownFailure tells whether a change of a parent is what rules wrote to its status, and nothing else, while the parent pauses
-// after a failure. The pause goes on; workOn enqueues the parent once more when it is over.
+// isKnownFailure reports whether a parent changed only by what rules wrote to its status, while it pauses after a
+// failure. The pause then continues; workOn enqueues the parent once more when it is over.
 func (e *Engine) isKnownFailure(k queue.Key, event monitor.Event) bool {
 	if e.queue.NumRequeues(k) == 0 || event.Old == nil || event.New == nil || event.Old.UID() != event.New.UID() {
 		return false
@@ -205,7 +207,7 @@ func (e *Engine) isKnownFailure(k queue.Key, event monitor.Event) bool {
 	return ok && feedback.IsStatusWrite(before, after, plan.IsStatusManager)
 }
 
-// noteDeletion takes in from an event whether a parent is being deleted otherwise than in the background.
+// noteDeletion records whether a parent is being deleted with foreground or orphaning propagation.
 func (e *Engine) noteDeletion(rule string, event monitor.Event) {
 	live := event.New.Head()
 	switch {
@@ -220,8 +222,8 @@ func (e *Engine) noteDeletion(rule string, event monitor.Event) {
 	}
 }
 
-// tagOf says of a child to which rule and parent it belongs, as the text of their key. An object that has the label of children
-// and whose mark proves nothing is not in view: labels are copied, and anybody may set them.
+// tagOf returns the rule and parent of a child, as the text of their key. An object that has the label of children but
+// whose mark proves nothing is not in view: labels are copied, and anybody may set them.
 func (e *Engine) tagOf(key monitor.Key, obj *wire.Object) (tag string, inView bool) {
 	if key.Selector != mark.LabelRule {
 		return "", true // these are no children

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// CheckRules is what is missing for the rules of all sources to be known; nil: nothing. A rule with a mistake is no problem of the
-// engine's: it is in the report on that rule.
+// CheckRules returns an error until the rules of all sources are known. A mistake in a rule is not an error of the
+// engine: the report on the rule has it.
 func (e *Engine) CheckRules() error {
 	if unread := e.unread.Load(); unread > 0 {
 		return fmt.Errorf("%d of %d sources of rules have not been read", unread, len(e.options.Sources))
@@ -20,8 +20,8 @@ func (e *Engine) CheckRules() error {
 	return nil
 }
 
-// CheckCaches is what is missing for the engine to know the objects of all rules; nil: nothing. An informer that fails is in the
-// report on the rules that need it.
+// CheckCaches returns an error until the engine knows the objects of all rules. An informer that fails is no error
+// here: the reports on the rules that need it say so.
 func (e *Engine) CheckCaches() error {
 	select {
 	case <-e.options.Mapper.Synced():

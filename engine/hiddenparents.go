@@ -12,18 +12,18 @@ import (
 	"kanon.dev/kanon/engine/outcome"
 )
 
-// hiddenParentsPage is how many parents are read at once when those are sought that have the finalizer and that no informer shows.
+// hiddenParentsPage is the page size of the search for parents that have the finalizer and that no informer shows.
 const hiddenParentsPage = 500
 
-// mustFindHiddenParents tells whether parents may have the finalizer of the rule, or of an earlier revision, that the informer does
-// not show: one without children is found by nothing else.
+// mustFindHiddenParents reports whether parents that the informer does not show may have the finalizer of the rule or
+// of an earlier revision. Nothing else finds such a parent if it has no children.
 func (e *Engine) mustFindHiddenParents(op *operator.Operator) bool {
 	stored, _ := e.records.Get(op.ID)
 	return op.IsNarrow() && (op.MayNeedFinalizer() || stored.Finalizers) && !op.Searched.Load()
 }
 
-// findHiddenParents enqueues the parents that have the rule's finalizer and that its informer does not show. If Kanon may not list
-// them all, it cannot have added a finalizer to what it cannot read.
+// findHiddenParents enqueues the parents that have the rule's finalizer and that its informer does not show. If Kanon
+// may not list all parents, it cannot have added a finalizer to one that it cannot read.
 func (e *Engine) findHiddenParents(ctx context.Context, op *operator.Operator) outcome.Outcome {
 	options := metav1.ListOptions{Limit: hiddenParentsPage}
 	parents := e.options.Client.Resource(op.Parent.GVR).Namespace(op.Identity.Home())

@@ -12,20 +12,20 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// countPause is how long objects may be created and deleted before those of a rule are counted: a thousand parents that are
-// created at once are not a thousand changes of its status.
+// countPause is the delay between the creation or deletion of an object and the count of a rule's objects, so that a
+// thousand parents that are created at once do not change the status a thousand times.
 const countPause = 5 * time.Second
 
-// objectCounts has the objects of rules counted after some were created or deleted, for the status of Rule objects. While there
-// are none of these it does nothing.
+// objectCounts counts the objects of rules after some were created or deleted, for the status of Rule objects. It does
+// nothing while no Rule objects exist.
 type objectCounts struct {
 	// wanted is true if a status shows the counts, and due while a count is due.
 	wanted, due atomic.Bool
-	// count has them counted.
+	// count starts the count.
 	count func()
 }
 
-// changed notes that an object was created or deleted.
+// changed reports that an object was created or deleted.
 func (c *objectCounts) changed() {
 	if c.wanted.Load() && c.due.CompareAndSwap(false, true) {
 		time.AfterFunc(countPause, func() {
@@ -54,10 +54,11 @@ func (p *publisher) countObjects(reports map[source.Origin]source.Report) {
 	e.objectCounts.wanted.Store(wanted)
 }
 
-// objectsOf is how many parents a rule selects, as far as their labels and namespaces tell, and how many children it has. It
-// decodes none of them: that would take a second for 20,000 parents and their children, each time that one is created or deleted.
+// objectsOf returns how many parents a rule selects, as far as their labels and namespaces show, and how many children
+// it has. It decodes none of them: for 20,000 parents and their children that would take a second, each time one is
+// created or deleted.
 func (e *Engine) objectsOf(op *operator.Operator) (parents, children int) {
-	for _, parent := range e.monitors.Unread(op.ParentKey) { // which has only parents with the labels
+	for _, parent := range e.monitors.Unread(op.ParentKey) { // these match the label selector
 		if op.SelectsNamespace(parent.Namespace(), plan.NamespaceLabels(e.monitors)) == plan.Selected {
 			parents++
 		}

@@ -21,8 +21,8 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// Source is where rules come from. Run publishes snapshots until ctx ends; what an origin had stays in force until a later
-// snapshot differs. A Source that is also a background.Recipient is given the reports on its origins.
+// Source is where rules come from. Run publishes snapshots until ctx ends. The texts of an origin stay in force until a
+// later snapshot differs. A Source that is also a background.Recipient receives the reports on its origins.
 type Source interface {
 	Run(ctx context.Context, publish func(source.Snapshot)) error
 }
@@ -36,8 +36,8 @@ type Client interface {
 // Options configure an Engine. Client, Mapper, Schemas and Recorder must be set; the zero value of every other field is its
 // documented default.
 type Options struct {
-	// Client reads, watches and writes every object. It should not limit its own rate: the API server's priority and fairness
-	// does that job.
+	// Client reads, watches and writes every object. It should not limit its own rate: that is the job of the API
+	// server's priority and fairness.
 	Client Client
 	// Mapper knows the cluster's kinds. The engine runs it.
 	Mapper *restmapping.Mapper
@@ -56,36 +56,38 @@ type Options struct {
 	ParallelWrites int
 	// RetryBase and RetryMax bound the exponential back-off after a failed reconcile. Defaults: 100 ms and 2 minutes.
 	RetryBase, RetryMax time.Duration
-	// RecreateBase and RecreateMax bound the exponential back-off of objects that are deleted and created again and again. One
-	// that lasts twice RecreateMax starts again with the first. Defaults: 10 seconds and 5 minutes.
+	// RecreateBase and RecreateMax bound the exponential back-off of objects that are recreated repeatedly. An object
+	// that lasts for twice RecreateMax starts again with RecreateBase. Defaults: 10 seconds and 5 minutes.
 	RecreateBase, RecreateMax time.Duration
-	// WaitLimit is how long a parent may wait before an Event says what for, where its kind has no conditions or the deletion of
-	// the parent waits. Default: 1 minute.
+	// WaitLimit is how long a parent may wait before an Event reports why, if its kind has no conditions or its
+	// deletion waits. Default: 1 minute.
 	WaitLimit time.Duration
-	// Limits bound what an evaluation of a rule may take. Default: those of package rules.
+	// Limits bound the evaluation of a rule. Default: those of package rules.
 	Limits template.Limits
-	// Memory is what the values of all evaluations may take together, in bytes: as much as Limits.ReconcileBytes at the least.
-	// Default: there is no bound for that.
+	// Memory bounds the bytes that the values of all evaluations take together. It must be at least
+	// Limits.ReconcileBytes. Default: no bound.
 	Memory program.Account
-	// Leading is closed once the engine may write. Until then it reads: rules are compiled and informers fill, so that little is
-	// left to do then. nil: it may from the start.
+	// Leading is closed once the engine may write. Until then it compiles rules and its informers sync, so that it can
+	// start quickly. If nil, the engine may write from the start.
 	Leading <-chan struct{}
-	// Reviewer answers what a ServiceAccount may read, and says that Client was made with impersonation.Wrap. nil: rules that name
-	// a ServiceAccount do not run.
+	// Reviewer answers what a ServiceAccount may read. If it is set, Client must have been made with
+	// impersonation.Wrap. If nil, rules that name a ServiceAccount do not run.
 	Reviewer authorization.Reviewer
-	// Counts takes what reconciles take. Writes are counted by the Client, if it is one of meter.NewClient. Default: nothing is
-	// counted.
+	// Counts records what reconciles take. Writes are counted by the Client, if it is one of meter.NewClient. Default:
+	// nothing is counted.
 	Counts meter.Counts
-	// Tracer makes traces of reconciles. Requests are in them if the Client's transport is one of span.Transport. Default: no traces.
+	// Tracer makes traces of reconciles. They include requests if the Client's transport is a span.Transport. Default:
+	// no traces.
 	Tracer trace.Tracer
 	// Clock gives the time that rules see. Default: the system's.
 	Clock clock.PassiveClock
 }
 
-// DefaultNamespace is Kanon's own namespace where Options name none.
+// DefaultNamespace is Kanon's own namespace if Options name none.
 const DefaultNamespace = "kanon-system"
 
-// LeaseName is the name of the Lease in Kanon's own namespace by which one of several Kanons leads. No rule may write it.
+// LeaseName is the name of the Lease in Kanon's own namespace that elects the leader among several Kanons. No rule may
+// write it.
 const LeaseName = "kanon"
 
 func (o *Options) setDefaults() {

@@ -14,21 +14,22 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// requireRecord asks for what the record of a rule must have before the rule writes anything: above all the kinds of objects
-// that it is about to create. Nothing is taken out here, so that a kind which the rule drops is still known after a restart.
+// requireRecord requests what the record of a rule must contain before the rule writes anything: above all the kinds of
+// objects that it is about to create. It removes nothing, so that a kind that the rule drops is still known after a
+// restart.
 func (e *Engine) requireRecord(op *operator.Operator, origin record.Origin) {
 	op.Origin = origin
 	e.records.Update(op.ID, op.UpdateRecord)
 }
 
-// followRecords has the annotations of records watched as soon as a rule is in a file: what people ask about it, they write there.
+// followRecords watches the annotations of records once a rule is in a file: users annotate the record of such a rule.
 func (e *Engine) followRecords(all []catalog.Rule) {
 	if slices.ContainsFunc(all, func(rule catalog.Rule) bool { return rule.Origin.Path != "" }) {
 		e.records.Follow()
 	}
 }
 
-// hasRecord reports whether the cluster has what the operator needs in its record.
+// hasRecord reports whether the record in the cluster contains what the operator needs.
 func (e *Engine) hasRecord(op *operator.Operator) bool {
 	if op.HasRecord.Load() {
 		return true
@@ -46,7 +47,7 @@ func (e *Engine) hasRecord(op *operator.Operator) bool {
 	return true
 }
 
-// recordChanged starts what waited for a record. The store calls it.
+// recordChanged starts what waited for a record. The record store calls it.
 func (e *Engine) recordChanged(id string) {
 	if op := e.running.Get(id); op != nil {
 		if op.Removal == nil && op.Begun.Load() && e.guards.isEvaluated(op) {
@@ -58,9 +59,9 @@ func (e *Engine) recordChanged(id string) {
 	e.inbox.Notify()
 }
 
-// recordBlocked has the record of a rule say what the rule's revision would delete and may not. That is known while the guard blocks
-// the revision, and once it does not; in between it stays. For a rule in a file, which has no object with a status, the record has the
-// message as well.
+// recordBlocked writes to the record of a rule what its revision would delete and may not. It does so while the guard
+// blocks the revision, and once the guard has released it; in between, the record stays as it is. For a rule in a file,
+// which has no object with a status, the record also has the message.
 func (e *Engine) recordBlocked() {
 	blocked := e.guards.blocked()
 	for id, op := range e.running.Load().ByID {
@@ -72,7 +73,7 @@ func (e *Engine) recordBlocked() {
 	}
 }
 
-// recordReports has the records of rules in files say how these fare. Other rules have an object for that.
+// recordReports writes the reports on rules in files to their records. Other rules have an object with a status.
 func (e *Engine) recordReports(reports map[source.Origin]source.Report) {
 	for origin, report := range reports {
 		for _, rule := range report.Rules {
@@ -85,7 +86,7 @@ func (e *Engine) recordReports(reports map[source.Origin]source.Report) {
 	}
 }
 
-// blockedRecord is what the record has of what the guard blocks.
+// blockedRecord returns what the record says about what the guard blocks.
 func blockedRecord(op *operator.Operator, blocked *guard.Blocked) *record.Blocked {
 	if blocked == nil {
 		return nil
@@ -97,8 +98,8 @@ func blockedRecord(op *operator.Operator, blocked *guard.Blocked) *record.Blocke
 	return now
 }
 
-// recordPaused has the records of rules that do not run follow their texts: a rule that is removed then ends as its last text
-// has it, and not as the last one that ran.
+// recordPaused updates the records of rules that do not run from their texts, so that the removal of such a rule
+// follows its last text and not the last one that ran.
 func (e *Engine) recordPaused(all []catalog.Rule) {
 	for _, rule := range all {
 		if rule.Program != nil {
@@ -112,7 +113,8 @@ func (e *Engine) recordPaused(all []catalog.Rule) {
 	}
 }
 
-// previous is the operator that a new one replaces: the one that this process knows, or else what the record has of it.
+// previous returns the operator that a new one replaces: the one that this process knows, or else one made of the
+// record.
 func (e *Engine) previous(known *operator.Operator, rule catalog.Rule) *operator.Operator {
 	stored, ok := e.records.Get(rule.ID)
 	if known != nil || !ok {
@@ -120,21 +122,21 @@ func (e *Engine) previous(known *operator.Operator, rule catalog.Rule) *operator
 	}
 	kinds := make([]schema.GroupVersionKind, len(stored.Children))
 	for i, kind := range stored.Children {
-		kinds[i] = kind.GVK() // as far as it is known here
+		kinds[i] = kind.GVK() // plan.New finds out which of them the cluster has
 	}
 	return &operator.Operator{Plan: plan.Former(rule.ID, rule.Name, kinds)}
 }
 
-// keysChanged takes in that the keys which seal marks were read for the first time, or are other ones, or cannot be read.
-// Nothing is compared or written before they are known: no child could be told from a copy.
+// keysChanged handles that the keys that seal marks were read for the first time, have changed, or cannot be read.
+// Nothing is compared or written before they are known, because a child could not be distinguished from a copy.
 func (e *Engine) keysChanged() {
 	keys := e.keys.Keyring()
 	if before := e.sealing.Swap(keys); before != nil && before != keys {
-		// Which objects with the label of children count was decided by the keys at the time, and what was sealed by an old
-		// key gets a new seal. When these informers have filled, all parents of their rules are reconciled.
+		// The old keys decided which objects with the label of children count, and marks with an old seal get a new
+		// one. When these informers have synced again, all parents of their rules are reconciled.
 		e.monitors.Relist(mark.LabelRule)
 	}
-	if e.leads() { // else they are not followed yet
+	if e.leads() { // otherwise the records are not followed yet
 		e.records.Sync()
 	}
 	e.inbox.Notify()

@@ -10,8 +10,8 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// covers tells whether one of the sources would find a text at an origin: a rule in a file is not removed because this process
-// was started without that file.
+// covers reports whether one of the sources would find a text at an origin. A rule in a file does not count as removed
+// because this process was started without that file.
 func (e *Engine) covers(origin source.Origin) bool {
 	return slices.ContainsFunc(e.options.Sources, func(s Source) bool {
 		covering, ok := s.(interface{ Covers(source.Origin) bool })
@@ -23,7 +23,7 @@ func (e *Engine) covers(origin source.Origin) bool {
 func (e *Engine) finishRemoval(op *operator.Operator) {
 	stored, ok := e.records.Get(op.ID)
 	if !ok || e.patches.IsRestoring(op.ID) {
-		return // the last patch that is released comes here again
+		return // the restoring of the last patch calls this again
 	}
 	entitled := func() bool { return e.running.IsCurrent(op) }
 	left := slices.DeleteFunc(stored.Parents, func(kind record.Kind) bool { return kind.GVK() == op.Removal.Parent })
@@ -34,19 +34,20 @@ func (e *Engine) finishRemoval(op *operator.Operator) {
 	e.records.UpdateIf(op.ID, entitled, func(r *record.Record) { r.Parents = left })
 }
 
-// isGone tells whether the rule that a child's owner names is known to be no more, and was one of this installation.
+// isGone reports whether the rule that a child's owner names was one of this installation and certainly no longer
+// exists.
 func (e *Engine) isGone(owner mark.Owner) bool {
 	known := e.running.Load().Rules
 	if known == nil || known[owner.RuleID] {
 		return false
 	}
-	// A seal is of this installation's key. A former mark has none, and names the rule.
+	// A seal proves this installation's key. An old mark has no seal, but names the rule.
 	namespace, name, named := strings.Cut(owner.Rule, "/")
 	return !named || mark.RuleID(e.options.Namespace, namespace, name) == owner.RuleID
 }
 
-// enqueueRemovals enqueues the parents of removals that may have waited for a rule: until it has reconciled all its parents, or
-// does not run any more.
+// enqueueRemovals enqueues the parents of removals that may have waited for a rule until it has reconciled all its
+// parents or has stopped.
 func (e *Engine) enqueueRemovals(op *operator.Operator) {
 	for _, other := range e.running.Load().ByID {
 		if other.Removal != nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() {

@@ -20,20 +20,20 @@ import (
 // reasonRemovalWaits is the reason of the Events about a removal that waits.
 const reasonRemovalWaits = "RemovalWaits"
 
-// recheckPauses is after how many times Options.WaitLimit the records are read again while a removal waits: somebody may have deleted
-// one, so that Kanon forgets the rule.
+// recheckPauses times Options.WaitLimit is how often the records are read again while a removal waits: somebody may
+// have deleted one so that Kanon forgets the rule.
 const recheckPauses = 5
 
-// removals has which removals of rules wait for something that does not come by itself, by the rules' ids.
+// removals are the removals of rules that wait for something that somebody must do, by the rules' ids.
 type removals struct {
 	since map[string]time.Time
-	// reported has the reasons of those that have waited for Options.WaitLimit.
+	// reported has the reasons of the removals that have waited for Options.WaitLimit.
 	reported map[string]string
-	// rechecked is when the records were read again last.
+	// rechecked is when the records were last read again.
 	rechecked time.Time
 }
 
-// waiting has the ids of the rules whose removal is reported as waiting.
+// waiting returns the ids of the rules whose removal is reported as waiting.
 func (r *removals) waiting() map[string]bool {
 	ids := make(map[string]bool, len(r.reported))
 	for id := range r.reported {
@@ -42,8 +42,8 @@ func (r *removals) waiting() map[string]bool {
 	return ids
 }
 
-// reportRemovals has the record of each rule whose removal has waited for long say why, as do the log and an Event. It returns after
-// what time to call it again; zero: never.
+// reportRemovals reports why a removal has waited for long: in the rule's record, the log and an Event. It returns when
+// to call it again; zero means never.
 func (p *publisher) reportRemovals(ctx context.Context, now time.Time) (again time.Duration) {
 	e, r := p.engine, &p.removals
 	if !e.leads() {
@@ -84,7 +84,7 @@ func (p *publisher) reportRemovals(ctx context.Context, now time.Time) (again ti
 	return soonest(again, pause-now.Sub(r.rechecked))
 }
 
-// soonest is the shorter of two times; zero is none.
+// soonest returns the shorter of two durations; zero means none.
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -92,7 +92,7 @@ func soonest(a, b time.Duration) time.Duration {
 	return a
 }
 
-// reportRemoval reports that a removal waits, if nobody was told so.
+// reportRemoval reports that a removal waits, unless that was reported before.
 func (p *publisher) reportRemoval(ctx context.Context, id, why string) {
 	e := p.engine
 	if before, ok := p.removals.reported[id]; ok && before == why {
@@ -100,7 +100,7 @@ func (p *publisher) reportRemoval(ctx context.Context, id, why string) {
 	}
 	stored, ok := e.records.Get(id)
 	if !ok {
-		return // it is being written, and comes here again then
+		return // the record is being written; that calls this again
 	}
 	p.removals.reported[id] = why
 	configMap := types.NamespacedName{Namespace: e.options.Namespace, Name: record.NamePrefix + id}
@@ -119,7 +119,7 @@ func (p *publisher) reportRemoval(ctx context.Context, id, why string) {
 	}
 }
 
-// referenceOf names the object that had the text of a tenant's rule, for Events that the tenant may read.
+// referenceOf returns a reference to the object with the text of a tenant's rule, for Events that the tenant may read.
 func referenceOf(o record.Origin) *corev1.ObjectReference {
 	if o.Rule != "" {
 		return &corev1.ObjectReference{APIVersion: source.RulesGVR().GroupVersion().String(), Kind: syntax.RuleKind, Namespace: o.Namespace, Name: o.Rule}
@@ -127,7 +127,7 @@ func referenceOf(o record.Origin) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: o.Namespace, Name: o.ConfigMap}
 }
 
-// removalWaits has, by the ids of rules that are removed, what their removals wait for, as far as that does not come by itself.
+// removalWaits returns, by the rules' ids, what removals wait for that somebody must do.
 func (p *publisher) removalWaits() map[string]string {
 	e, waits := p.engine, maps.Clone(p.planner.Doubts())
 	if waits == nil {
@@ -144,7 +144,7 @@ func (p *publisher) removalWaits() map[string]string {
 	return waits
 }
 
-// removalWait is what the removal of a rule waits for; empty if nothing is in its way.
+// removalWait returns what the removal of a rule waits for; empty if nothing blocks it.
 func (e *Engine) removalWait(op *operator.Operator) string {
 	for _, key := range op.Informers() {
 		if err := e.monitors.Failure(key); err != nil && !e.monitors.HasSynced(key) {

@@ -13,15 +13,15 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// seekKey is the work about a rule that is about none of its parents.
+// seekKey is the key for work that concerns a rule and none of its parents.
 func seekKey(op *operator.Operator) queue.Key { return queue.Key{Rule: op.ID} }
 
-// mustSeek tells whether there is such work when a rule starts.
+// mustSeek reports whether there is such work when a rule starts.
 func (e *Engine) mustSeek(op *operator.Operator) bool {
 	return asksForAll(op) || e.mustFindHiddenParents(op)
 }
 
-// seek does the work about a rule that is about none of its parents.
+// seek does the work that concerns a rule and none of its parents.
 func (e *Engine) seek(ctx context.Context, op *operator.Operator) outcome.Outcome {
 	if e.mustFindHiddenParents(op) {
 		if out := e.findHiddenParents(ctx, op); out.Verdict != outcome.Settled {
@@ -35,12 +35,12 @@ func (e *Engine) seek(ctx context.Context, op *operator.Operator) outcome.Outcom
 	return outcome.Outcome{}
 }
 
-// asksForAll tells whether it is asked once for all parents of a rule whether the rule may read them. What is reported on the rule of a
-// tenant must not depend on objects that the tenant may not read: a rule that is refused because of a parent, or counts it, tells that
-// there is one with the labels that it selects.
+// asksForAll reports whether Kanon asks once, for all parents of a rule, whether the rule may read them. The report on
+// a tenant's rule must not depend on objects that the tenant may not read: a refusal because of one parent, or a count
+// of parents, would reveal that a parent with the selected labels exists.
 func asksForAll(op *operator.Operator) bool { return op.Identity.Confined && op.Removal == nil }
 
-// askForAll asks whether a tenant's rule may read all objects of the kind of its parents in the tenant's namespace.
+// askForAll asks whether a tenant's rule may read all objects of its parents' kind in the tenant's namespace.
 func (e *Engine) askForAll(ctx context.Context, op *operator.Operator) outcome.Outcome {
 	err := e.reads.Check(ctx, op.Identity, authorization.Read{Resource: op.Parent.GVR, Namespace: op.Identity.Home()})
 	if denied, ok := errors.AsType[*authorization.DeniedError](err); ok {
@@ -56,13 +56,13 @@ func (e *Engine) askForAll(ctx context.Context, op *operator.Operator) outcome.O
 	return outcome.Outcome{}
 }
 
-// mayCount tells whether the status of a rule may have how many objects it has.
+// mayCount reports whether the status of a rule may show how many objects it has.
 func (e *Engine) mayCount(op *operator.Operator) bool {
 	return !asksForAll(op) || op.ReadsParents.Load()
 }
 
-// enqueueIdentified enqueues the parents of kinds whose definition was not known when they were found: a kind without one counts as
-// built into Kubernetes, and its parents get no conditions.
+// enqueueIdentified enqueues the parents of kinds whose definition was unknown when the kinds were found: a kind
+// without a definition counts as built into Kubernetes, and its parents get no conditions.
 func (e *Engine) enqueueIdentified(kinds []schema.GroupVersionKind) {
 	for _, op := range e.running.Load().ByID {
 		if op.Removal == nil && slices.Contains(kinds, op.Parent.GVK) {

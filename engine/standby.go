@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/engine/plan"
 )
 
-// leads tells whether the engine may write. It stays so: whoever leads no more ends.
+// leads reports whether the engine may write. Once true, it stays true: an engine that loses the lead ends.
 func (e *Engine) leads() bool {
 	if e.options.Leading == nil {
 		return true
@@ -24,7 +24,7 @@ func (e *Engine) leads() bool {
 	}
 }
 
-// onceLeading runs in the group what writes, once the engine may write.
+// onceLeading runs a writer in the group once the engine may write.
 func (e *Engine) onceLeading(ctx context.Context, group *errgroup.Group, run func()) {
 	group.Go(func() error {
 		if e.options.Leading != nil {
@@ -39,13 +39,13 @@ func (e *Engine) onceLeading(ctx context.Context, group *errgroup.Group, run fun
 	})
 }
 
-// standby has the informers of the rules fill that would run if this engine led. There are no operators before it does: events
-// enqueue nothing, nothing is remembered of any parent, and the records are read when the one that leads now writes them no more. It
-// begins then as after a restart, with informers that have filled.
+// standby syncs the informers of the rules that would run if this engine led. There are no operators before it leads:
+// events enqueue nothing and nothing is remembered of any parent. The records are read only once the former leader no
+// longer writes them. The engine then starts as after a restart, with informers that have synced.
 func (p *publisher) standby(ctx context.Context, c *catalog.Catalog) {
 	e := p.engine
 	if e.keys.Keyring() == nil {
-		return // which of the objects in view are children shows by the keys
+		return // without the keys, children cannot be recognised
 	}
 	next := make(map[string]*operator.Operator)
 	var ops, started []*operator.Operator
@@ -77,8 +77,8 @@ func (p *publisher) standby(ctx context.Context, c *catalog.Catalog) {
 	p.awaiting = next
 }
 
-// dropAwaiting releases, once the engine leads, the informers of rules that do not run. Those of the others are taken over by the
-// operators, which want the same.
+// dropAwaiting stops, once the engine leads, the informers of rules that do not run. The operators of the other rules
+// use the same informers.
 func (p *publisher) dropAwaiting(running *operator.Set) {
 	for id := range p.awaiting {
 		if running.ByID[id] == nil {

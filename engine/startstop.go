@@ -28,16 +28,16 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// publisher makes operators of the rules in the catalog. One goroutine owns it.
+// publisher turns the rules of the catalog into operators. One goroutine owns it.
 type publisher struct {
 	engine *Engine
-	// known has the last operator of each rule, also of rules that stopped.
+	// known has the last operator of each rule, including rules that stopped.
 	known map[string]*operator.Operator
 	// planner decides which rules run.
 	planner *removal.Planner
-	// awaiting has the rules whose informers fill before the engine leads.
+	// awaiting has the rules whose informers sync before the engine leads.
 	awaiting map[string]*operator.Operator
-	// removals has which removals of rules wait.
+	// removals are the removals that wait.
 	removals removals
 }
 
@@ -49,7 +49,8 @@ func newPublisher(e *Engine) *publisher {
 	}
 }
 
-// publish makes the rules that run, and the removals of rules, the operators that run. It starts and stops informers accordingly.
+// publish replaces the running operators by those of the rules that run now and of the removals. It starts and stops
+// informers accordingly.
 func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
 	e := p.engine
 	if !e.leads() {
@@ -58,7 +59,7 @@ func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
 	}
 	if loaded, _ := e.records.IsLoaded(); loaded && e.keys.Keyring() != nil {
 		p.publishRules(ctx, c)
-	} // otherwise the records and the keys notify the inbox when they have been read
+	} // otherwise the records and the keys notify the inbox once they are read
 	e.recordBlocked()
 }
 
@@ -71,7 +72,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	for _, run := range p.planner.Runs(c, all) {
 		rule := run.Rule
 		if p.lacksReviews(run.Program) {
-			continue // addDenied says so
+			continue // addDenied reports it
 		}
 		op, known := before.ByID[rule.ID], p.known[rule.ID]
 		if op == nil || op.Program != run.Program || op.IsOutdated(e.options.Mapper) {
@@ -108,7 +109,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 			e.stop(op)
 			p.known[id] = &operator.Operator{Plan: op.Remains()}
 			if op.Removal != nil {
-				delete(p.known, id) // nothing of it is left
+				delete(p.known, id) // nothing of the rule is left
 			}
 		}
 	}
@@ -116,7 +117,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	e.begin(log, before, ops, started)
 }
 
-// plansOf are the plans of operators.
+// plansOf returns the plans of operators.
 func plansOf(ops []*operator.Operator) []*plan.Plan {
 	plans := make([]*plan.Plan, len(ops))
 	for i, op := range ops {
@@ -125,8 +126,8 @@ func plansOf(ops []*operator.Operator) []*plan.Plan {
 	return plans
 }
 
-// idsOf has the ids of all rules that exist; nil if there may be others. A rule of a namespace with a text that cannot be read counts
-// as existing as long as it has a record.
+// idsOf returns the ids of all rules that exist; nil if there may be others. A rule in a namespace with a text that
+// cannot be read counts as existing as long as it has a record.
 func (e *Engine) idsOf(c *catalog.Catalog, all []catalog.Rule) map[string]bool {
 	if !c.IsCompleteIn(e.options.Namespace) {
 		return nil
@@ -144,8 +145,8 @@ func (e *Engine) idsOf(c *catalog.Catalog, all []catalog.Rule) map[string]bool {
 	return ids
 }
 
-// paused has the rules that do not run, by the kind of their parents; those of tenants are not among them: what one of them may want
-// of others is nothing.
+// paused returns the rules that do not run, by the kind of their parents. It leaves out those of tenants, which have no
+// claim to the children of other rules.
 func paused(all []catalog.Rule, own string) map[schema.GroupKind][]*syntax.Rule {
 	found := make(map[schema.GroupKind][]*syntax.Rule)
 	for _, rule := range all {
@@ -157,7 +158,7 @@ func paused(all []catalog.Rule, own string) map[schema.GroupKind][]*syntax.Rule 
 	return found
 }
 
-// begin starts the informers of the operators that are new, and enqueues their parents.
+// begin starts the informers of the new operators, and enqueues their parents.
 func (e *Engine) begin(log logr.Logger, before *operator.Set, ops, started []*operator.Operator) {
 	changed := make(map[string]bool, len(started))
 	for _, op := range started {
@@ -169,23 +170,23 @@ func (e *Engine) begin(log logr.Logger, before *operator.Set, ops, started []*op
 	for _, op := range started {
 		e.patches.Expect(op)
 		if op.Removal != nil {
-			e.parents.SetDenied(seekKey(op), "") // what the rule could not do is no reason for its removal to wait
+			e.parents.SetDenied(seekKey(op), "") // what the rule was not allowed to do is no reason for its removal to wait
 			log.Info("cleaning up after a rule", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.Removal.Children)
 		} else {
 			logStart(log, before.ByID[op.ID], op)
-			e.records.Update(op.ID, op.UpdateRecord) // again: until now, the operator before could change the record
+			e.records.Update(op.ID, op.UpdateRecord) // again: until now, the previous operator could change the record
 		}
 		e.monitors.Watch(op.ID, op.Informers()...)
 		e.enqueueAll(op)
 	}
 	for _, op := range ops {
 		if op.Removal != nil && !slices.Contains(started, op) {
-			e.enqueueAll(op) // the rule that it waited for may run no more
+			e.enqueueAll(op) // the rule that it waited for may have stopped
 		}
 	}
 }
 
-// logStart logs that a rule runs, or what it does otherwise than the operator that it replaces did.
+// logStart logs that a rule started or was changed, or why it was started again.
 func logStart(log logr.Logger, before, op *operator.Operator) {
 	log = log.WithValues("rule", op.Name.String(), "parent", op.Parent.GVK.String())
 	switch {
@@ -198,8 +199,8 @@ func logStart(log logr.Logger, before, op *operator.Operator) {
 	}
 }
 
-// restartReplaced restarts the informers of kinds whose definition was deleted and created again since the operator before. They
-// watch objects that do not exist any more, and would notice only after their backoff.
+// restartReplaced restarts the informers of kinds whose definition was recreated since the previous operator. They
+// watch objects that no longer exist, and would notice only after their backoff.
 func (e *Engine) restartReplaced(before, after *operator.Operator) {
 	if before == nil {
 		return
@@ -212,7 +213,8 @@ func (e *Engine) restartReplaced(before, after *operator.Operator) {
 	}
 }
 
-// noteLeft notes the parents that the operator before selects and has fields in, and the new one does not select.
+// noteLeft records the parents that the previous operator selected and has fields in, and that the new one does not
+// select.
 func (e *Engine) noteLeft(before, after *operator.Operator) {
 	if before == nil || before.ParentKey == after.ParentKey || before.Parent.GVR.GroupResource() != after.Parent.GVR.GroupResource() {
 		return
@@ -224,8 +226,8 @@ func (e *Engine) noteLeft(before, after *operator.Operator) {
 	}
 }
 
-// enqueueAll enqueues every parent that the operator may have work for. It does nothing while an informer is still filling,
-// because the informer calls synced when it has filled.
+// enqueueAll enqueues every parent that the operator may have work for. It does nothing while an informer is syncing:
+// synced calls it again.
 func (e *Engine) enqueueAll(op *operator.Operator) {
 	if !e.running.IsCurrent(op) || !e.ready(op) {
 		return
@@ -236,7 +238,7 @@ func (e *Engine) enqueueAll(op *operator.Operator) {
 	if op.Removal == nil {
 		e.guards.begin(op, keys)
 		if e.guards.isEvaluated(op) {
-			e.enqueueRemovals(op) // judge does not, if the revision is not new
+			e.enqueueRemovals(op) // otherwise the guard's outcome does, once all parents have reported
 		}
 	} else {
 		left := op.Removal.Begin(keys)
@@ -253,8 +255,9 @@ func (e *Engine) enqueueAll(op *operator.Operator) {
 	}
 }
 
-// keysOf lists the parents that the operator may have work for: those that it selects; those that have children, because they may
-// have stopped matching the selector while Kanon was away; and those of which something is remembered, so that it is forgotten.
+// keysOf lists the parents that the operator may have work for: those that it selects; those that have children,
+// because they may have stopped matching the selector while Kanon was not running; and those of which something is
+// remembered, so that it is forgotten.
 func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
 	found := make(queue.Keys)
 	for _, parent := range e.monitors.Names(op.ParentKey) {
@@ -275,15 +278,15 @@ func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
 	return found
 }
 
-// ready tells whether the rule may begin: its record is written, every informer that the operator needs has filled, and nobody
-// comes before a removal.
+// ready reports whether the rule may begin: its record is written, its informers have synced, and a removal need not
+// wait for another rule.
 func (e *Engine) ready(op *operator.Operator) bool {
 	return e.hasRecord(op) && e.guards.MayCleanUp(op) && !slices.ContainsFunc(op.Informers(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
-// problems has the ids of the rules that are starting, and why a rule does not run as written. A rule is starting until its
-// record is written and its informers have filled; as long as that does not fail it counts as in force, so that a restart in a
-// large cluster changes no report.
+// problems returns the ids of the rules that are starting, and why rules do not run as written. A rule is starting
+// until its record is written and its informers have synced. Until that fails, it counts as in force, so that a restart
+// in a large cluster changes no report.
 func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, failing map[string]catalog.Failure) {
 	e := p.engine
 	starting, failing = make(map[string]bool), make(map[string]catalog.Failure)
@@ -331,12 +334,12 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 	return starting, failing
 }
 
-// lacksReviews tells whether a rule cannot run because nobody answers what its ServiceAccount may do.
+// lacksReviews reports whether a rule cannot run because no Reviewer can answer what its ServiceAccount may do.
 func (p *publisher) lacksReviews(of *program.Program) bool {
 	return of.ServiceAccountName != "" && p.engine.options.Reviewer == nil
 }
 
-// addDenied adds the rules whose ServiceAccount lacks rights, or of which none can be asked for.
+// addDenied adds the rules whose ServiceAccount lacks rights or cannot be reviewed.
 func (p *publisher) addDenied(c *catalog.Catalog, failing map[string]catalog.Failure) {
 	for _, rule := range c.Rules() {
 		if rule.Program != nil && p.lacksReviews(rule.Program) {
@@ -348,7 +351,7 @@ func (p *publisher) addDenied(c *catalog.Catalog, failing map[string]catalog.Fai
 		if parents == 0 {
 			continue
 		}
-		if !op.Identity.Confined { // how many objects there are that a tenant may not read is not for the tenant
+		if !op.Identity.Confined { // a tenant must not learn how many objects it may not read
 			what += fmt.Sprintf(" (for %d of its parents)", parents)
 		}
 		message := fmt.Sprintf("%s\nto grant what the rule needs: kanon rbac %s --service-account %s | kubectl apply -f -",
@@ -357,8 +360,8 @@ func (p *publisher) addDenied(c *catalog.Catalog, failing map[string]catalog.Fai
 	}
 }
 
-// addBlocked adds the rules whose revision the guard blocks. They are starting until the record says so, too: whoever reads the
-// report finds the objects there.
+// addBlocked adds the rules whose revision the guard blocks. They count as starting until the record lists the objects,
+// because readers of the report look there.
 func (p *publisher) addBlocked(starting map[string]bool, failing map[string]catalog.Failure) {
 	e := p.engine
 	for id, blocked := range e.guards.blocked() {
@@ -375,7 +378,7 @@ func (p *publisher) addBlocked(starting map[string]bool, failing map[string]cata
 	}
 }
 
-// messageOf is what is reported on a rule whose revision the guard blocks.
+// messageOf is the report on a rule whose revision the guard blocks.
 func messageOf(blocked *guard.Blocked) string {
 	return conditions.ReasonPruneHeld + ": " + blocked.String()
 }

@@ -13,17 +13,17 @@ import (
 type RuleStats struct {
 	catalog.Summary
 
-	// Removed is true of a rule that exists no more while it is being cleaned up after. There are no other figures of it.
+	// Removed is true for a removed rule that is being cleaned up. It has no other figures but Waits.
 	Removed bool
-	// Waits is true while its removal waits for something that does not come by itself.
+	// Waits is true while the removal waits for something that somebody must do.
 	Waits bool
-	// Runs is true while it is reconciled, and Ready while it runs as written.
+	// Runs is true while the rule is reconciled, and Ready while it runs as written.
 	Runs, Ready bool
-	// Parents is how many parents have each condition, of those that were reconciled and that the rule selects.
+	// Parents counts the parents with each condition, of those that the rule selects and that were reconciled.
 	Parents map[parents.Condition]int
-	// Waiting is how many parents and targets of patches wait for a worker.
+	// Waiting counts the parents and targets of patches that wait for a worker.
 	Waiting int
-	// Blocked is true while the prune guard blocks its revision.
+	// Blocked is true while the prune guard blocks the rule's revision.
 	Blocked bool
 }
 
@@ -33,7 +33,7 @@ type Stats struct {
 	Informers []monitor.Stats
 }
 
-// Stats collects figures. It goes over all objects in memory, so it is for once in a few seconds.
+// Stats collects figures. It visits all objects in memory, so call it only every few seconds.
 func (e *Engine) Stats() Stats {
 	stats := Stats{Informers: e.monitors.Stats()}
 	known := e.known.Load()
@@ -64,7 +64,7 @@ func (e *Engine) Stats() Stats {
 	return stats
 }
 
-// noteKnown notes what is known of the rules after an update; reports are those that are due.
+// noteKnown stores what is known of the rules after an update. reports are the reports that are due.
 func (p *publisher) noteKnown(c *catalog.Catalog, reports map[source.Origin]source.Report) {
 	e := p.engine
 	before, now := e.known.Load(), &knownRules{rules: c.Summaries(), ready: make(map[string]bool), removalWaits: p.removals.waiting()}
@@ -79,10 +79,10 @@ func (p *publisher) noteKnown(c *catalog.Catalog, reports map[source.Origin]sour
 	e.known.Store(now)
 }
 
-// knownRules is what the catalog knew of the rules when it was updated last.
+// knownRules is what the catalog knew of the rules at its last update.
 type knownRules struct {
 	rules []catalog.Summary
-	// ready has the ids of the rules that ran as written when they were reported on last.
+	// ready has the ids of the rules that ran as written at their last report.
 	ready map[string]bool
 	// removalWaits has the ids of the rules whose removal waits.
 	removalWaits map[string]bool

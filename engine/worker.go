@@ -22,7 +22,8 @@ import (
 	"kanon.dev/kanon/engine/span"
 )
 
-// work takes keys from the queue, one at a time, until ctx ends. What waits then is left: the next process reconciles everything.
+// work takes keys from the queue, one at a time, until ctx ends. Waiting keys are dropped then: the next process
+// reconciles everything.
 func (e *Engine) work(ctx context.Context) {
 	for {
 		k, shutdown := e.queue.Get()
@@ -33,7 +34,7 @@ func (e *Engine) work(ctx context.Context) {
 	}
 }
 
-// workOn reconciles one key and gives it back to the queue.
+// workOn reconciles one key and returns it to the queue.
 func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	defer e.queue.Done(k)
 	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.NameOf(k.Rule), "parent", k.Parent.String())
@@ -48,12 +49,12 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	out := e.reconcileSafely(meter.NewContext(logr.NewContext(traced, log), work), k)
 	span.Describe(traced, "kanon.verdict", out.Verdict.String())
 	end(out.Err)
-	if out.Verdict != outcome.Later { // which did nothing
+	if out.Verdict != outcome.Later { // Later did no work
 		work.End(out.Verdict.String())
 	}
 	switch {
 	case out.Err == nil || ctx.Err() != nil:
-	case refusal.OutOfDate(out.Err): // as happens every day
+	case refusal.OutOfDate(out.Err): // this is common
 		log.V(2).Info("Reconcile came too late; it is tried again", "err", out.Err.Error())
 	default:
 		if panicked, ok := errors.AsType[*outcome.PanicError](out.Err); ok {
@@ -65,7 +66,7 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		e.inbox.Notify() // the report on the rule says so
 	}
 	if e.running.Get(k.Rule) == nil {
-		e.forgetKey(k) // the rule was stopped meanwhile, and forgotten before this reconcile ended
+		e.forgetKey(k) // the rule stopped and was forgotten before this reconcile ended
 	}
 	log.V(4).Info("Reconciled", "verdict", out.Verdict, "after", out.After)
 	if out.After > 0 {
@@ -76,9 +77,9 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		failed := e.queue.NumRequeues(k) > 0
 		e.queue.Forget(k)
 		if failed {
-			e.queue.AddPatient(k) // what came of its own writes was passed over meanwhile
+			e.queue.AddPatient(k) // events of its own writes were ignored during the pause
 		}
-	case outcome.Later: // a pause after a failure, if there is one, goes on
+	case outcome.Later: // a pause after a failure continues
 	case outcome.Again:
 		if out.Requested {
 			e.queue.Forget(k)
@@ -87,10 +88,10 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	}
 }
 
-// noteDenied notes what a rule may not do, or what its removal waits for. It tells whether that is news.
+// noteDenied records what a rule may not do, or what its removal waits for. It reports whether that has changed.
 func (e *Engine) noteDenied(op *operator.Operator, k queue.Key, out outcome.Outcome) (isNews bool) {
 	switch {
-	case op.Removal != nil && k.Patch != "": // no parent reports what is in the way of restoring
+	case op.Removal != nil && k.Patch != "": // no parent reports what blocks the restoring of a patch
 		why := ""
 		if out.Err != nil {
 			why = out.Err.Error()
@@ -104,7 +105,7 @@ func (e *Engine) noteDenied(op *operator.Operator, k queue.Key, out outcome.Outc
 	return e.parents.SetDenied(k, out.Denied)
 }
 
-// trace begins the trace of what is done for a key, if traces are made.
+// trace begins the trace of a key's reconcile, if there is a Tracer.
 func (e *Engine) trace(ctx context.Context, k queue.Key) (traced context.Context, end func(error)) {
 	if e.options.Tracer == nil {
 		return span.Root(ctx, nil, "")
@@ -113,10 +114,10 @@ func (e *Engine) trace(ctx context.Context, k queue.Key) (traced context.Context
 		attribute.String("kanon.rule", e.running.NameOf(k.Rule)), attribute.String("kanon.object", k.Parent.String()), attribute.String("kanon.patch", k.Patch))
 }
 
-// reconcileSafely turns a panic into an error, so that one parent with input that nobody thought of does not end the work on all the
+// reconcileSafely turns a panic into an error, so that one parent with unexpected input does not end the work on all
 // others.
 func (e *Engine) reconcileSafely(ctx context.Context, k queue.Key) (out outcome.Outcome) {
-	out.Verdict = outcome.Again // of a panic
+	out.Verdict = outcome.Again // after a panic
 	defer outcome.ContainPanic(&out.Err)
 	out = e.reconcile(ctx, k)
 	if errors.Is(out.Err, context.Canceled) || errors.Is(out.Err, reconcile.ErrNoMemory) {
@@ -125,12 +126,12 @@ func (e *Engine) reconcileSafely(ctx context.Context, k queue.Key) (out outcome.
 	return out
 }
 
-// reconcile brings up to date what a key is about: a parent, or the target of a patch.
+// reconcile brings the object of a key up to date: a parent, or the target of a patch.
 func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
 	op := e.running.Get(k.Rule)
 	identity, known := e.identityOf(op, k.Rule)
 	if !known {
-		return outcome.Outcome{Verdict: outcome.Waiting} // nobody knows with whose rights, and a start of the rule comes here again
+		return outcome.Outcome{Verdict: outcome.Waiting} // it is unknown with whose rights; the start of the rule enqueues the key again
 	}
 	ctx = impersonation.NewContext(ctx, identity)
 	ready := op != nil && e.ready(op)
@@ -145,8 +146,8 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
 	return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start enqueues every parent
 }
 
-// identityOf is for whom the work of a rule is done: for a rule that does not run, as its record has it. It is false for a rule of
-// which nothing is known.
+// identityOf returns as whom the work of a rule is done: for a rule that does not run, by its record. known is false
+// for a rule of which nothing is known.
 func (e *Engine) identityOf(op *operator.Operator, id string) (who impersonation.Identity, known bool) {
 	if op != nil {
 		return op.Identity, true

@@ -11,9 +11,9 @@ import (
 
 // Revision is a revision of a rule, as it runs in this process.
 type Revision struct {
-	// Hash tells it from other revisions of the rule.
+	// Hash distinguishes it from other revisions of the rule.
 	Hash string
-	// Kinds are those of which this process sees children of the rule.
+	// Kinds are the kinds of children of the rule that this process sees.
 	Kinds []schema.GroupVersionKind
 	// Limit is the rule's pruneLimit.
 	Limit int
@@ -21,8 +21,8 @@ type Revision struct {
 
 // Guard is the guard of one rule. The zero value has no revision. It is not safe for concurrent use.
 //
-// Every method has the caller's revision as an argument: a reconcile may end after another revision has begun, and has no say
-// then.
+// Every method takes the caller's revision: a reconcile may end after another revision has begun, and then has no
+// effect.
 type Guard struct {
 	// confirmed are the revisions that the author of the rule has confirmed.
 	confirmed []string
@@ -30,24 +30,24 @@ type Guard struct {
 	phase     phase
 	// evaluated is true once Assess has found that every parent has reported.
 	evaluated bool
-	// losses has the parents that may lose something to the revision: until they have reported, and after that those that would
-	// lose something. It is empty once the revision is released.
+	// losses has, by parent, what the revision would delete: each parent until it has reported, and after that those
+	// that would lose something. It is empty once the revision is released.
 	losses map[queue.Key]loss
-	// tallies are the sums of losses, by their certainty.
+	// tallies sums up losses by their certainty.
 	tallies [certain + 1]tally
 }
 
-// phase is how far the guard is with its revision. It only grows until the next Begin.
+// phase is the progress of the revision. It only grows until the next Begin.
 type phase int
 
 const (
 	// idle: there is no revision.
 	idle phase = iota
-	// collecting: parents report, and nothing is deleted.
+	// collecting: parents report their losses, and nothing is deleted.
 	collecting
-	// requested: the revision may delete once the record permits that.
+	// requested: the revision may delete once the record permits it.
 	requested
-	// released: it may delete.
+	// released: the revision may delete.
 	released
 )
 
@@ -57,19 +57,19 @@ type loss struct {
 	objects   []identity.ID
 }
 
-// certainty is what is known of a loss.
+// certainty is how much is known about a loss.
 type certainty int
 
 const (
-	// unreported: the parent was not reconciled yet.
+	// unreported: the parent has not been reconciled yet.
 	unreported certainty = iota
-	// possible: the parent could not be evaluated, and would lose these objects at most.
+	// possible: the parent could not be evaluated, and would lose at most these objects.
 	possible
-	// certain: it would lose these objects.
+	// certain: the parent would lose these objects.
 	certain
 )
 
-// tally counts parents, their objects, and the grave ones among the objects.
+// tally counts parents, the objects that they would lose, and the grave ones among these.
 type tally struct{ parents, objects, grave int }
 
 func (t *tally) add(objects []identity.ID, sign int) {
@@ -82,7 +82,7 @@ func (t *tally) add(objects []identity.ID, sign int) {
 	}
 }
 
-// isGrave reports whether more is lost with an object than the object.
+// isGrave reports whether more is lost with an object than the object itself.
 func isGrave(object identity.ID) bool {
 	switch object.GroupKind {
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "Namespace"},
@@ -92,30 +92,30 @@ func isGrave(object identity.ID) bool {
 	return false
 }
 
-// Outcome is what the caller of a Guard does next.
+// Outcome is what the caller of a Guard must do next.
 type Outcome struct {
-	// May is true where the objects may be deleted that Decide or Doubt was asked about.
+	// May is true if the objects passed to Decide or Doubt may be deleted.
 	May bool
-	// Request is true once: the record of the rule is to permit the revision to delete.
+	// Request is true once: the caller must record that the revision may delete.
 	Request bool
-	// Awaits is true as long as the guard waits for that. Where the record permits it, call Permit.
+	// Awaits is true while the guard waits for that. Once the record permits it, the caller must call Permit.
 	Awaits bool
-	// Requeue are parents to be reconciled again.
+	// Requeue lists parents to reconcile again.
 	Requeue []queue.Key
-	// Report is true where Blocked may have another answer now.
+	// Report is true if Blocked may now return something else.
 	Report bool
-	// Evaluated is true once: every parent has reported.
+	// Evaluated is true once: when every parent has reported.
 	Evaluated bool
 }
 
-// covers reports whether the guard is for a revision, with all the kinds of which that sees children.
+// covers reports whether the guard is for a revision and for all the kinds of children that the revision sees.
 func (g *Guard) covers(r Revision) bool {
 	return g.phase != idle && g.revision.Hash == r.Hash &&
 		!slices.ContainsFunc(r.Kinds, func(kind schema.GroupVersionKind) bool { return !slices.Contains(g.revision.Kinds, kind) })
 }
 
-// Begin has the guard wait for the reports of these parents, unless it did so for the revision already. permitted is true where
-// the rule's record permits the revision to delete: that is released at once.
+// Begin makes the guard wait for the reports of these parents, unless it already does so for the revision. If
+// permitted, the rule's record permits the revision to delete, and the guard releases it at once.
 func (g *Guard) Begin(r Revision, parents queue.Keys, permitted bool) Outcome {
 	if !g.covers(r) {
 		*g = Guard{confirmed: g.confirmed, revision: r, phase: collecting}
@@ -131,17 +131,17 @@ func (g *Guard) Begin(r Revision, parents queue.Keys, permitted bool) Outcome {
 	return g.Assess(r)
 }
 
-// Decide takes the report of a parent that would lose these objects.
+// Decide reports that a parent would lose these objects.
 func (g *Guard) Decide(r Revision, parent queue.Key, objects []identity.ID) Outcome {
 	return g.report(r, parent, loss{certainty: certain, objects: objects})
 }
 
-// Doubt is Decide for a parent that could not be evaluated, and would lose these objects at most.
+// Doubt is Decide for a parent that could not be evaluated, and would lose at most these objects.
 func (g *Guard) Doubt(r Revision, parent queue.Key, objects []identity.ID) Outcome {
 	return g.report(r, parent, loss{certainty: possible, objects: objects})
 }
 
-// Excuse takes the report of a parent that no longer exists, or that is being deleted: what it loses is not the revision's doing.
+// Excuse is Decide for a parent that no longer exists or is being deleted: what it loses is not due to the revision.
 func (g *Guard) Excuse(r Revision, parent queue.Key) Outcome { return g.report(r, parent, loss{}) }
 
 func (g *Guard) report(r Revision, parent queue.Key, now loss) Outcome {
@@ -150,7 +150,7 @@ func (g *Guard) report(r Revision, parent queue.Key, now loss) Outcome {
 	}
 	before, guarded := g.losses[parent]
 	if !guarded {
-		return Outcome{May: true} // it had nothing to lose to the revision
+		return Outcome{May: true} // it has nothing to lose to the revision
 	}
 	g.tallies[before.certainty].add(before.objects, -1)
 	delete(g.losses, parent)
@@ -167,16 +167,16 @@ func (g *Guard) set(parent queue.Key, now loss) {
 	g.tallies[now.certainty].add(now.objects, 1)
 }
 
-// Confirm replaces the revisions that the author of the rule has confirmed. These may delete everything.
+// Confirm replaces the revisions that the author of the rule has confirmed. A confirmed revision may delete everything.
 func (g *Guard) Confirm(r Revision, confirmed []string) Outcome {
 	changed := !slices.Equal(g.confirmed, confirmed)
 	g.confirmed = confirmed
 	next := g.Assess(r)
-	next.Report = next.Report && changed // each update of the catalog confirms, and a report asks for an update
+	next.Report = next.Report && changed // each update of the catalog calls Confirm, and a report causes an update
 	return next
 }
 
-// Assess returns what is to be done now, as after the rule's record has changed.
+// Assess returns what to do now, such as after a change of the rule's record.
 func (g *Guard) Assess(r Revision) (next Outcome) {
 	if !g.covers(r) || g.phase == released {
 		return Outcome{}
@@ -189,21 +189,21 @@ func (g *Guard) Assess(r Revision) (next Outcome) {
 	next.Evaluated = evaluated && !g.evaluated
 	next.Report = evaluated && (next.Request || g.tallies[certain].objects > 0)
 	if next.Evaluated && g.phase == collecting {
-		next.Requeue = g.parents(certain) // their conditions say now what they wait for
+		next.Requeue = g.parents(certain) // their conditions can now say what they wait for
 	}
 	g.evaluated = evaluated
 	return next
 }
 
-// isClear reports whether the revision may delete, once that is recorded.
+// isClear reports whether the revision may delete once that is recorded.
 func (g *Guard) isClear() bool {
 	maybe, sure := g.tallies[possible], g.tallies[certain]
 	return slices.Contains(g.confirmed, g.revision.Hash) ||
 		g.tallies[unreported].parents == 0 && maybe.grave+sure.grave == 0 && maybe.objects+sure.objects <= g.revision.Limit
 }
 
-// Permit releases the revision, whose permission is recorded, if the guard requested that. It returns the parents whose objects
-// may be deleted now.
+// Permit releases the revision if the guard has requested its permission, which the caller has seen in the record. It
+// returns the parents whose objects may now be deleted.
 func (g *Guard) Permit(r Revision) []queue.Key {
 	if !g.covers(r) || g.phase != requested {
 		return nil
@@ -213,7 +213,7 @@ func (g *Guard) Permit(r Revision) []queue.Key {
 	return parents
 }
 
-// parents are those with a loss of some certainty.
+// parents lists the parents with a loss of the given certainty.
 func (g *Guard) parents(with certainty) []queue.Key {
 	var found []queue.Key
 	for parent, loss := range g.losses {
@@ -224,8 +224,8 @@ func (g *Guard) parents(with certainty) []queue.Key {
 	return found
 }
 
-// MayRecreate reports whether an object of a parent may be deleted to be recreated. Where it may not, blocked is true if it has
-// to wait until somebody acts.
+// MayRecreate reports whether an object of a parent may be deleted to be recreated. If it may not, blocked is true if
+// it has to wait until somebody acts.
 func (g *Guard) MayRecreate(r Revision, parent queue.Key) (may, blocked bool) {
 	if !g.covers(r) {
 		return false, false // the start of the revision enqueues all parents
@@ -242,7 +242,7 @@ func (g *Guard) IsEvaluated(r Revision) bool {
 	return g.covers(r) && (g.phase == released || g.tallies[unreported].parents == 0)
 }
 
-// AddKeys adds to found the parents of which the guard knows something.
+// AddKeys adds to found the parents that the guard knows something about.
 func (g *Guard) AddKeys(found queue.Keys) {
 	for parent := range g.losses {
 		found[parent] = true

@@ -14,18 +14,18 @@ import (
 // maxNamed bounds how many objects a message names.
 const maxNamed = 10
 
-// Blocked is what a revision would delete, and may not.
+// Blocked describes what a revision would delete and may not.
 type Blocked struct {
-	// Revision is what confirms the deletions, as the value of syntax.AnnotationConfirmPrune.
+	// Revision is the value of syntax.AnnotationConfirmPrune that confirms the deletions.
 	Revision string
-	// Reason is how much the revision would delete, such as "would delete 12 objects, and pruneLimit is 10".
+	// Reason says how much the revision would delete, such as "would delete 12 objects, and pruneLimit is 10".
 	Reason string
 	// Objects are the first of these objects, such as "Service team-a/web", and More counts the others, such as "2 Service".
 	Objects, More []string
 }
 
-// String is a message for people: how to confirm the revision, and what it would delete. The important things come first, because
-// readers cut off long messages.
+// String is a message for users: how to confirm the revision, and what it would delete. The most important parts come
+// first, because readers cut off long messages.
 func (b *Blocked) String() string {
 	text := fmt.Sprintf("nothing is deleted until the rule, or the ConfigMap that contains it, is annotated %s: %q\nthis revision of the rule %s: %s",
 		syntax.AnnotationConfirmPrune, b.Revision, b.Reason, strings.Join(b.Objects, ", "))
@@ -35,7 +35,7 @@ func (b *Blocked) String() string {
 	return text
 }
 
-// Blocked is what the guard blocks. It is nil where the guard does not block the revision, or does not know yet whether it does.
+// Blocked returns what the guard blocks. It is nil if the guard does not block the revision, or does not know yet.
 func (g *Guard) Blocked() *Blocked {
 	maybe, sure := g.tallies[possible], g.tallies[certain]
 	if g.phase != collecting || g.tallies[unreported].parents > 0 || sure.objects == 0 {
@@ -56,8 +56,7 @@ func (g *Guard) Blocked() *Blocked {
 	return &Blocked{Revision: g.revision.Hash, Reason: b.String(), Objects: names, More: more}
 }
 
-// named are the first objects that the revision would delete, the grave ones before the others. more counts those that are not
-// among them, by kind.
+// named returns the first objects that the revision would delete, the grave ones first. more counts the others by kind.
 func (g *Guard) named() (names, more []string) {
 	var objects []identity.ID
 	for _, parent := range g.parents(certain) {

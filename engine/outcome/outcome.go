@@ -1,10 +1,10 @@
-// Package outcome is what one reconcile of a key came to. A worker gives the key back to the queue accordingly:
+// Package outcome describes the result of one reconcile of a key. By it, a worker returns the key to the queue:
 //
-//	out := outcome.Outcome{Verdict: outcome.Waiting} // for an event
-//	out.RequeueAfter(time.Minute)                    // or for the time, whichever comes first
+//	out := outcome.Outcome{Verdict: outcome.Waiting} // wait for an event
+//	out.RequeueAfter(time.Minute)                    // or for a minute, whichever comes first
 //
-// A panic is an outcome, too: [ContainPanic] makes an error of it, so that one parent with input that nobody thought of does not
-// end the work on all the others.
+// A panic has an outcome, too: [ContainPanic] turns it into an error, so that one parent with unexpected input does not
+// end the work on all others.
 package outcome
 
 import (
@@ -13,29 +13,29 @@ import (
 	"time"
 )
 
-// Outcome is what one reconcile of a key came to.
+// Outcome is the result of one reconcile of a key.
 type Outcome struct {
 	Verdict Verdict
-	// After is how long it takes until the key has to be reconciled again although no event says so; zero: no such time is
-	// known.
+	// After is the time until the key must be reconciled again even without an event; zero means that there is no such
+	// time.
 	After time.Duration
-	// Requested is true if somebody has asked for the reconcile: failures before it do not count any more.
+	// Requested is true if somebody requested the reconcile: earlier failures no longer count.
 	Requested bool
-	// Denied is what the rule's ServiceAccount may not do, and would have to; empty: nothing is known.
+	// Denied is what the rule's ServiceAccount needs and may not do; empty if nothing was denied.
 	Denied string
-	// Waits is why the removal of a rule cannot go on with the parent; empty: nothing is known.
+	// Waits is why the removal of a rule cannot proceed for the parent; empty if it can.
 	Waits string
-	// Err is what the log says of a reconcile that failed.
+	// Err is logged: why the reconcile failed.
 	Err error
 }
 
-// AtLeast is an outcome with a verdict that is not less than another.
+// AtLeast returns the outcome with its verdict raised to v, if it was less.
 func (o Outcome) AtLeast(v Verdict) Outcome {
 	o.Verdict = max(o.Verdict, v)
 	return o
 }
 
-// RequeueAfter asks for another reconcile after a time, or before. A time that has passed means at once.
+// RequeueAfter asks for another reconcile after d at the latest. A time that has passed means at once.
 func (o *Outcome) RequeueAfter(d time.Duration) {
 	d = max(d, time.Nanosecond)
 	if o.After == 0 || d < o.After {
@@ -43,17 +43,18 @@ func (o *Outcome) RequeueAfter(d time.Duration) {
 	}
 }
 
-// Verdict says what has to happen for a key to be reconciled again. A greater one outweighs a lesser one.
+// Verdict says what causes the next reconcile of a key. A greater verdict outweighs a lesser one.
 type Verdict int
 
 const (
-	// Settled means that nothing is left to do until an event says so.
+	// Settled means that nothing is left to do until an event.
 	Settled Verdict = iota
-	// Waiting means that an event will come. None is missed, so the key can rest.
+	// Waiting means that an event will follow. None is missed, so the key is not requeued.
 	Waiting
-	// Later means that it is too early for the key, which is reconciled again after a time.
+	// Later means that the key came too early, and is reconciled again after a time.
 	Later
-	// Again means that something failed, or depends on what sends no event: the key comes back with growing pauses.
+	// Again means that something failed, or depends on something that sends no event: the key is retried with growing
+	// pauses.
 	Again
 )
 
@@ -70,7 +71,7 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.cause) }
 
-// ContainPanic is for defer: it makes a panic the error that the function returns.
+// ContainPanic is for defer: it turns a panic into the error that the function returns.
 func ContainPanic(err *error) {
 	if cause := recover(); cause != nil {
 		*err = &PanicError{cause: cause, Stack: debug.Stack()}

@@ -2,10 +2,10 @@ package pacing
 
 import "time"
 
-// Limits bound a pause that doubles each time: the first one is First, and none is longer than Max.
+// Limits bound a pause that doubles each time: it starts with First and never exceeds Max.
 type Limits struct{ First, Max time.Duration }
 
-// After is the pause after so many attempts in a row; none after none.
+// After returns the pause after a number of attempts in a row; zero after none.
 func (l Limits) After(attempts int) time.Duration {
 	if attempts <= 0 {
 		return 0
@@ -17,35 +17,35 @@ func (l Limits) After(attempts int) time.Duration {
 	return min(pause, l.Max)
 }
 
-// Backoff counts attempts in a row that were in vain, and is the pause after the last of them.
+// Backoff counts failed attempts in a row, and has the pause after the last of them.
 type Backoff struct {
 	Attempts int
-	// Last is when the last attempt was, and Pause how long the next one has to wait from there.
+	// Last is when the last attempt was, and Pause how long the next one waits from then on.
 	Last  time.Time
 	Pause time.Duration
 }
 
-// NewBackoff is the pause after a number of attempts of which the last was at that time.
+// NewBackoff returns the Backoff after a number of attempts, the last of them at the given time.
 func NewBackoff(attempts int, last time.Time, limits Limits) Backoff {
 	return Backoff{Attempts: attempts, Last: last, Pause: limits.After(attempts)}
 }
 
-// Next counts one more attempt, and begins the pause after it.
+// Next counts one more attempt, and starts the pause after it.
 func (b *Backoff) Next(now time.Time, limits Limits) { *b = NewBackoff(b.Attempts+1, now, limits) }
 
-// Remaining is how much of the pause is left.
+// Remaining returns the rest of the pause.
 func (b Backoff) Remaining(now time.Time) time.Duration {
 	return max(0, min(b.Last.Add(b.Pause).Sub(now), b.Pause))
 }
 
-// Retries is how long something pauses that is tried again as long as it fails.
+// Retries is the pause of something that is retried as long as it fails.
 type Retries struct {
 	Limits
 
 	failures int
 }
 
-// Next is the pause after an attempt; none after one that succeeded.
+// Next returns the pause after an attempt; zero if it succeeded.
 func (r *Retries) Next(succeeded bool) time.Duration {
 	if r.failures++; succeeded {
 		r.failures = 0

@@ -1,17 +1,18 @@
-// Package removal plans what is left to do for a rule that was removed, or that has another kind of parents now: each parent of
-// the old kind is reconciled as one that the rule does not select. A rule without children or status stands in for the one that
-// was removed.
+// Package removal plans the cleanup after a rule that was removed, or that now has another kind of parents. Each parent
+// of the old kind is reconciled as one that the rule does not select. A rule without children or status stands in for
+// the removed one.
 //
-// The Planner decides which rules run, and which are removed, from the texts (package catalog) and from the records of rules that
-// ran (package record):
+// The Planner decides which rules run and which are removed, from the texts (package catalog) and the records of rules
+// that ran (package record):
 //
 //	for _, run := range planner.Runs(catalog, catalog.Rules()) {
-//		start(run.Rule, run.Program, run.Removal) // Removal is nil for a rule that is to run as it is
+//		start(run.Rule, run.Program, run.Removal) // Removal is nil for a rule that runs as written
 //	}
 //
-// It is in doubt whether a rule was removed until every source was read and every text decoded. Until then it stays.
+// Until every source has been read and every text decoded, it is uncertain whether a rule was removed. Until then, it
+// is kept.
 //
-// A Removal says how far that is:
+// A Removal tracks the progress of one cleanup:
 //
 //	for k := range run.Removal.Begin(parents) {
 //		enqueue(k)

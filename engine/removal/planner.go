@@ -20,8 +20,8 @@ import (
 
 // Catalog is what the Planner reads of the catalog.
 type Catalog interface {
-	// IsCompleteIn tells whether a namespace can have no other rules, and Removed whether a rule was seen to be removed. Refused tells
-	// whether a rule exists, and is passed over.
+	// IsCompleteIn reports whether all rules of a namespace are known, and Removed whether a rule was seen to be
+	// removed. Refused reports whether a rule exists but is ignored.
 	IsCompleteIn(namespace string) bool
 	Removed(id string) bool
 	Refused(id string) bool
@@ -35,35 +35,35 @@ type Records interface {
 	IsRemovalMeant(id string) bool
 }
 
-// Planner decides which rules run, and which are removed. One goroutine owns it.
+// Planner decides which rules run and which are removed. One goroutine owns it.
 type Planner struct {
 	kinds   rules.Kinds
 	records Records
 	covers  func(source.Origin) bool
-	// underWay has the removals that have begun, by the rule's id.
+	// underWay has the removals that have begun, by the rules' ids.
 	underWay map[string]*Removal
-	// doubts has why rules that are in no text are not being removed, by their ids.
+	// doubts has the reasons why rules without a text are not removed yet, by the rules' ids.
 	doubts map[string]string
 }
 
-// NewPlanner makes a Planner. covers tells whether one of the sources would find a text at an origin: a rule in a file is not
-// removed because this process was started without that file.
+// NewPlanner makes a Planner. covers reports whether one of the sources would find a text at an origin: a rule in a
+// file does not count as removed because this process was started without that file.
 func NewPlanner(kinds rules.Kinds, records Records, covers func(source.Origin) bool) *Planner {
 	return &Planner{kinds: kinds, records: records, covers: covers, underWay: make(map[string]*Removal)}
 }
 
-// Run is a rule that is to run, or to be removed.
+// Run is a rule to run or to remove.
 type Run struct {
 	Rule    catalog.Rule
 	Program *program.Program
-	// Removal is nil for a rule that is to run as its text has it.
+	// Removal is nil for a rule that runs as written.
 	Removal *Removal
 }
 
-// Doubts are the reasons for which rules that are in no text are not being removed, by their ids, as of the last call of Runs.
+// Doubts returns why rules without a text are not removed yet, by the rules' ids, as of the last call of Runs.
 func (p *Planner) Doubts() map[string]string { return p.doubts }
 
-// Runs lists what is to run now, in the order of the rules' ids. all are the rules of the catalog.
+// Runs lists what to run now, ordered by the rules' ids. all are the rules of the catalog.
 func (p *Planner) Runs(c Catalog, all []catalog.Rule) []Run {
 	var found []Run
 	p.doubts = make(map[string]string)
@@ -94,7 +94,7 @@ func (p *Planner) Runs(c Catalog, all []catalog.Rule) []Run {
 		if begin(id, removal) != nil {
 			found = append(found, Run{Rule: rule, Program: removal.Program, Removal: removal})
 		} else if r := p.underWay[id]; r != nil {
-			underWay[id] = r // it goes on when the doubt is over
+			underWay[id] = r // it continues when the doubt is resolved
 		}
 	}
 	p.underWay = underWay
@@ -102,8 +102,8 @@ func (p *Planner) Runs(c Catalog, all []catalog.Rule) []Run {
 	return found
 }
 
-// fromFormerParents is the removal of a rule from a kind of parents that it has no more; nil if there is none. The rule begins
-// with the new kind after that.
+// fromFormerParents returns the removal of a rule from a kind of parents that it no longer has; nil if there is none.
+// The rule starts with its new kind after that.
 func (p *Planner) fromFormerParents(rule catalog.Rule) *Removal {
 	stored, ok := p.records.Get(rule.ID)
 	if !ok {
@@ -121,9 +121,9 @@ func (p *Planner) fromFormerParents(rule catalog.Rule) *Removal {
 	return nil
 }
 
-// ofRemoved is the removal of a rule that is in no text any more; nil while it is in doubt whether the rule still exists: a
-// source that was not read, or a text that cannot be decoded, may have it. A rule that was seen to be removed is removed even so
-// if nothing is deleted.
+// ofRemoved returns the removal of a rule that has no text any more; nil while the rule may still exist in a source
+// that was not read or a text that cannot be decoded. A rule that was seen to be removed is removed in spite of that if
+// nothing is deleted.
 func (p *Planner) ofRemoved(c Catalog, id string) (catalog.Rule, *Removal) {
 	underWay := p.underWay[id] != nil
 	stored, ok := p.records.Get(id)
@@ -131,12 +131,12 @@ func (p *Planner) ofRemoved(c Catalog, id string) (catalog.Rule, *Removal) {
 		return catalog.Rule{}, nil
 	}
 	if !underWay && p.records.IsPending(id) {
-		return catalog.Rule{}, nil // what is being written to the record may say that the children stay; the records notify the inbox
+		return catalog.Rule{}, nil // a pending change of the record may keep the children; the records notify the inbox
 	}
 	namespace, name, _ := strings.Cut(stored.Rule, "/")
 	sure := c.IsCompleteIn(namespace) && (c.Removed(id) || p.covers(stored.Origin.Source()))
 	if !sure && (!c.Removed(id) || stored.OnRuleDeletion == syntax.DeleteChildren) {
-		if !c.IsCompleteIn(namespace) { // where no source would find its text, it is not removed, but not read
+		if !c.IsCompleteIn(namespace) { // otherwise no source would find the text: the rule is just not read, not removed
 			p.doubts[id] = "another text of its namespace cannot be read, and may have the rule"
 		}
 		return catalog.Rule{}, nil
@@ -153,8 +153,8 @@ func (p *Planner) ofRemoved(c Catalog, id string) (catalog.Rule, *Removal) {
 	return rule, r
 }
 
-// of is the removal of a rule from a kind of parents, the same one as before if that is under way; nil if the cluster does not
-// have the kind.
+// of returns the removal of a rule from a kind of parents: the one that is under way, if any. It returns nil if the
+// cluster does not have the kind.
 func (p *Planner) of(id string, name types.NamespacedName, parent schema.GroupVersionKind, stored *record.Record) *Removal {
 	if r := p.underWay[id]; r != nil && r.Parent == parent && r.Children == stored.OnRuleDeletion {
 		return r
@@ -170,7 +170,8 @@ func (p *Planner) of(id string, name types.NamespacedName, parent schema.GroupVe
 	return &Removal{Program: program, Parent: parent, Children: stored.OnRuleDeletion}
 }
 
-// standIn is the text of a rule that makes nothing, for the same parents and with the same conditions as the one that is gone.
+// standIn returns the text of a rule that creates nothing, for the same parents and with the same conditions as the
+// removed one.
 func standIn(name string, parent schema.GroupVersionKind, stored *record.Record) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\nmetadata: {name: %q}\nspec:\n  parent: {apiVersion: %q, kind: %q}\n",

@@ -13,25 +13,25 @@ import (
 
 // Removal is the removal of a rule from the parents of one kind. It is safe for concurrent use.
 type Removal struct {
-	// Program is that of the rule which stands in for the one that was removed.
+	// Program is the rule that stands in for the removed one.
 	Program *program.Program
-	// Parent is the kind of the parents, and Children says what becomes of their children.
+	// Parent is the kind of the parents, and Children says what happens to their children.
 	Parent   schema.GroupVersionKind
 	Children syntax.RuleDeletion
 
 	mu sync.Mutex
-	// begun is true once the parents are known, and pending has those that are not cleaned up yet. waits is true once FirstWait
-	// was called. Guarded by mu.
+	// begun is true once the parents are known. pending are the parents that are not cleaned up yet. waits is true once
+	// FirstWait was called. Guarded by mu.
 	begun   bool
 	pending queue.Keys
 	waits   bool
 }
 
-// KeepsChildren tells whether nothing is to be deleted. Without a removal it does not apply.
+// KeepsChildren reports whether nothing is deleted. It is false without a removal.
 func (r *Removal) KeepsChildren() bool { return r != nil && r.Children != syntax.DeleteChildren }
 
-// Begin notes the parents that are to be cleaned up, the first time, and returns those that still are: one may be gone since the
-// removal was interrupted.
+// Begin stores the parents to clean up when it is called first, and returns those that are still left: one may have
+// been deleted since the removal was interrupted.
 func (r *Removal) Begin(keys queue.Keys) (left queue.Keys) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,7 +41,7 @@ func (r *Removal) Begin(keys queue.Keys) (left queue.Keys) {
 	return maps.Clone(r.pending)
 }
 
-// FirstWait is true the first time.
+// FirstWait reports whether this is its first call.
 func (r *Removal) FirstWait() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *Removal) FirstWait() bool {
 	return !waited
 }
 
-// Done notes that a parent was cleaned up, and tells whether it was the last one.
+// Done records that a parent was cleaned up, and reports whether it was the last one.
 func (r *Removal) Done(k queue.Key) (finished bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
