@@ -9,25 +9,26 @@ import (
 )
 
 const (
-	// maxCauses bounds the writes of which it is known that they caused one reconcile. Those beyond are left out.
+	// maxCauses bounds the known writes that caused one reconcile. Further ones are left out.
 	maxCauses = 64
 	// firstPause is the first pause of a loop or a conflict.
 	firstPause = 10 * time.Second
 )
 
-// Chain is what is known of one key, a parent or the target of a patch: what enqueued it since its last reconcile began, and the
-// row of reconciles in which each was caused by the one before. The zero value is ready. It has no lock of its own.
+// Chain is what is known of one key, a parent or the target of a patch: what enqueued it since its last reconcile
+// began, and the series of reconciles each of which was caused by the previous one. The zero value is ready. A Chain
+// has no lock.
 type Chain struct {
-	// others is true where somebody else's change enqueued the key. causes are Kanon's own writes that did.
+	// others is true if a change by somebody else enqueued the key. causes are Kanon's own writes that enqueued it.
 	others bool
 	causes []*Provenance
-	// loop is the loop that the key is in; nil where it is in none.
+	// loop is the loop that the key is in; nil if it is in none.
 	loop *Loop
 	// progress is what the key has written; nil while the chain is short.
 	progress *progress
 }
 
-// changed takes in that a change enqueues the key. how is what led to the change; nil where somebody else made it.
+// changed records that a change enqueues the key. how is what led to the change; nil if somebody else made it.
 func (c *Chain) changed(how *Provenance) {
 	switch {
 	case c.others:
@@ -38,9 +39,9 @@ func (c *Chain) changed(how *Provenance) {
 	}
 }
 
-// begin begins a reconcile of the key, whose chain this is, and gives what led to it. A positive wait says that the reconcile is
-// to be put off for so long, because the key is in a loop; no such pause is longer than longest. Somebody else's change does not
-// wait.
+// begin begins a reconcile of the key k, whose chain this is, and returns what led to it. If wait is positive, the
+// reconcile must be put off for that long, because the key is in a loop; such a pause is never longer than longest. A
+// change by somebody else does not wait.
 func (c *Chain) begin(k queue.Key, now time.Time, longest time.Duration) (p *Provenance, wait time.Duration) {
 	pausing := c.loop != nil && c.loop.Wait(now) > 0
 	if pausing && !c.others {
@@ -67,7 +68,7 @@ func (c *Chain) begin(k queue.Key, now time.Time, longest time.Duration) (p *Pro
 	return p, 0
 }
 
-// findLoop is the loop that a reconcile of the key is part of; nil where there is none.
+// findLoop returns the loop that a reconcile of the key is part of; nil if there is none.
 func (c *Chain) findLoop(k queue.Key, p *Provenance, now time.Time) *Loop {
 	if c.progress == nil || p.rounds.of(k) == 0 {
 		return nil
@@ -79,7 +80,7 @@ func (c *Chain) findLoop(k queue.Key, p *Provenance, now time.Time) *Loop {
 	return newLoop(k, p, kind)
 }
 
-// carryOn takes in that others will write what a reconcile of the key, with that provenance, asks for.
+// carryOn records that other keys will write what a reconcile of the key, with that provenance, asks for.
 func (c *Chain) carryOn(k queue.Key, p *Provenance, now time.Time) {
 	if !p.IsLong(k) {
 		return
@@ -90,7 +91,7 @@ func (c *Chain) carryOn(k queue.Key, p *Provenance, now time.Time) {
 	c.progress.active = now
 }
 
-// wrote takes in that a reconcile of the key wrote an object, whose state has that digest.
+// wrote records that a reconcile of the key wrote an object, whose state has the given digest.
 func (c *Chain) wrote(seed maphash.Seed, write *ownWrite, digest uint64, now time.Time) {
 	if !write.cause.IsLong(write.key) {
 		return
@@ -102,8 +103,8 @@ func (c *Chain) wrote(seed maphash.Seed, write *ownWrite, digest uint64, now tim
 	}
 }
 
-// restart ends the chain of a key, and a loop, if one of the rules takes part in it, because these have changed. It tells whether the
-// key was in a loop, and so is to be reconciled.
+// restart ends the chain and the loop of a key if one of these rules, which have changed, takes part in it. It reports
+// whether the key was in a loop and so must be reconciled.
 func (c *Chain) restart(k queue.Key, rules map[string]bool) (looped bool) {
 	if !rules[k.Rule] && (c.loop == nil || !c.loop.hasRule(rules)) {
 		return false
@@ -116,14 +117,15 @@ func (c *Chain) restart(k queue.Key, rules map[string]bool) (looped bool) {
 	return looped
 }
 
-// expire drops what was written in a chain that has ended: what continues a chain is no older than what writes knows.
+// expire drops what was written in a chain that has ended: writes does not remember anything older that could continue
+// the chain.
 func (c *Chain) expire(now time.Time) {
 	if c.loop == nil && c.progress != nil && now.Sub(c.progress.active) > 2*writeLife {
 		c.progress = nil
 	}
 }
 
-// IsEmpty tells whether nothing is known of the key.
+// IsEmpty reports whether nothing is known of the key.
 func (c *Chain) IsEmpty() bool {
 	return !c.others && len(c.causes) == 0 && c.loop == nil && c.progress == nil
 }

@@ -10,20 +10,21 @@ import (
 )
 
 const (
-	// maxTakenBack is how often a field may be taken back from others before it counts as a conflict.
+	// maxTakenBack is how often Kanon may write a field back before that counts as a conflict.
 	maxTakenBack = 5
-	// conflictWindow is the longest time from one such write to the next loss of the field that makes the two belong together.
+	// conflictWindow is the longest time between such a write and the next loss of the field for the two to belong
+	// together.
 	conflictWindow = time.Minute
 )
 
-// Field is a field that a rule renders, and that others keep taking back.
+// Field is a field that a rule renders and that others keep changing.
 type Field struct {
 	Path string
-	// Manager has the field now; empty where nobody does, as of a field that somebody removed.
+	// Manager owns the field now; empty if nobody does, such as after somebody removed it.
 	Manager string
 }
 
-// FieldsOf are fields as another package describes them.
+// FieldsOf converts the fields of another package.
 func FieldsOf[F ~struct{ Path, Manager string }](fields []F) []Field {
 	out := make([]Field, len(fields))
 	for i, f := range fields {
@@ -32,42 +33,44 @@ func FieldsOf[F ~struct{ Path, Manager string }](fields []F) []Field {
 	return out
 }
 
-// Conflict is about the fields of one object. Wait is how long it takes until the object is to be looked at again.
+// Conflict describes the fields in conflict of one object. Wait is the time until the object must be reconciled again.
 type Conflict struct {
 	Fields []Field
 	Wait   time.Duration
 }
 
-// Conflicts are those of the objects that one key writes. The zero value is ready. It is safe for concurrent use, because the
-// writes of one reconcile go side by side.
+// Conflicts are the conflicts over the objects that one key writes. The zero value is ready. It is safe for concurrent
+// use, because one reconcile writes several objects in parallel.
 type Conflicts struct {
 	mu sync.Mutex
-	// objects has those of which a field was taken back lately. Guarded by mu.
+	// objects has the objects with a field that was written back recently. Guarded by mu.
 	objects map[identity.ID]*conflictState
 }
 
-// conflictState is what is known of an object of which others take back fields.
+// conflictState is what is known of an object whose fields others change.
 type conflictState struct {
-	// content is what is rendered; another content is another matter.
+	// content identifies what is rendered; another content starts over.
 	content string
-	// takenBack counts, by path, the writes that took the field back, and written is when the last one was made.
+	// takenBack counts, by path, the writes that wrote the field back. written is when the last one was made.
 	takenBack map[string]int
 	written   time.Time
 	// fields are those in conflict, once there are any.
 	fields []Field
-	// suppressed is true where the object is left to others until the pause is over, and false while one more write is on trial.
+	// suppressed is true if the object is left to others until the pause is over, and false while one more write is on
+	// trial.
 	suppressed bool
 	backoff    pacing.Backoff
 }
 
-// IsKnown tells whether a field of an object was taken back lately, so that Suppress is to be asked before the object is written.
+// IsKnown reports whether a field of an object was written back recently, so that Suppress must be asked before a
+// write.
 func (c *Conflicts) IsKnown(id identity.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.objects[id] != nil
 }
 
-// IsRepeated tells whether a field of an object was taken back more than once lately.
+// IsRepeated reports whether a field of an object was written back more than once recently.
 func (c *Conflicts) IsRepeated(id identity.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,8 +86,8 @@ func (c *Conflicts) IsRepeated(id identity.ID) bool {
 	return false
 }
 
-// Suppress tells whether an object must not be written now. content identifies what is rendered, and lost are the fields of it
-// that others have. No pause is longer than longest.
+// Suppress reports whether an object must not be written now. content identifies what is rendered, and lost are its
+// fields that others own now. No pause is longer than longest.
 func (c *Conflicts) Suppress(id identity.ID, content string, lost []Field, now time.Time, longest time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +108,7 @@ func (c *Conflicts) Suppress(id identity.ID, content string, lost []Field, now t
 	return it.suppressed
 }
 
-// Wrote takes in a write of an object, which took the lost fields back, if they had been ours.
+// Wrote records a write of an object that wrote the lost fields back.
 func (c *Conflicts) Wrote(id identity.ID, content string, lost []Field, now time.Time) {
 	if len(lost) == 0 {
 		return
@@ -126,8 +129,8 @@ func (c *Conflicts) Wrote(id identity.ID, content string, lost []Field, now time
 	}
 }
 
-// Of is the conflict about an object; without fields where there is none. A write on trial has to last for as long as the pause
-// before it was, or conflictWindow where that is less.
+// Of returns the conflict over an object; without fields if there is none. The conflict ends when a write on trial has
+// lasted for as long as the pause before it, or for conflictWindow if that is shorter.
 func (c *Conflicts) Of(id identity.ID, content string, now time.Time) Conflict {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +142,7 @@ func (c *Conflicts) Of(id identity.ID, content string, now time.Time) Conflict {
 		if wait := it.backoff.Remaining(now); wait > 0 {
 			return Conflict{it.fields, wait}
 		}
-		it.suppressed, it.written = false, now // nothing is lost any more: that is on trial
+		it.suppressed, it.written = false, now // nothing is lost any more: treat that as a write on trial
 	}
 	trial := min(it.backoff.Pause, conflictWindow)
 	left := min(it.written.Add(trial).Sub(now), trial)
@@ -150,7 +153,7 @@ func (c *Conflicts) Of(id identity.ID, content string, now time.Time) Conflict {
 	return Conflict{it.fields, left}
 }
 
-// currentLocked is what is known of an object, if it is about this content and has not ended.
+// currentLocked returns what is known of an object, if it is about this content and has not ended.
 func (c *Conflicts) currentLocked(id identity.ID, content string, now time.Time) *conflictState {
 	it := c.objects[id]
 	if it != nil && (it.content != content || now.Sub(it.written) > conflictWindow+2*it.backoff.Pause) {
@@ -160,7 +163,7 @@ func (c *Conflicts) currentLocked(id identity.ID, content string, now time.Time)
 	return it
 }
 
-// Expire forgets the objects of which nothing was taken back lately.
+// Expire forgets the objects whose fields were not written back recently.
 func (c *Conflicts) Expire(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +179,7 @@ func (c *Conflicts) Reset() {
 	clear(c.objects)
 }
 
-// IsEmpty tells whether nothing was taken back lately.
+// IsEmpty reports whether nothing was written back recently.
 func (c *Conflicts) IsEmpty() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,17 +10,17 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// Digest is a hash of what an object is, without what changes with every write of it and does not belong to its state.
+// digest is a hash of an object, without what changes with every write and is not part of its state.
 func (w *writes) digest(obj *unstructured.Unstructured) uint64 {
 	text, err := wire.AppendJSON(nil, stateOf(obj, w.volatile))
 	if err != nil {
-		return maphash.String(w.seed, obj.GetResourceVersion()) // a state of its own
+		return maphash.String(w.seed, obj.GetResourceVersion()) // counts as a state of its own
 	}
 	return maphash.Bytes(w.seed, text)
 }
 
-// stateOf is an object without its version, its times and the volatile annotations. An object that was deleted and recreated as
-// it was is in the same state.
+// stateOf returns an object without its version, its times and the volatile annotations. An object that was recreated
+// as it was is in the same state.
 func stateOf(obj *unstructured.Unstructured, volatile []string) map[string]any {
 	state := maps.Clone(obj.Object)
 	metadata, _ := state["metadata"].(map[string]any)
@@ -46,7 +46,7 @@ func stateOf(obj *unstructured.Unstructured, volatile []string) map[string]any {
 	return state
 }
 
-// withoutTimes are conditions without what tells when they came about.
+// withoutTimes returns conditions without their times and generations.
 func withoutTimes(conditions []any) []any {
 	kept := slices.Clone(conditions)
 	for i, item := range kept {
@@ -57,7 +57,7 @@ func withoutTimes(conditions []any) []any {
 	return kept
 }
 
-// without is a copy of a map that lacks some fields.
+// without returns a copy of a map that lacks some fields.
 func without(fields map[string]any, names ...string) map[string]any {
 	kept := maps.Clone(fields)
 	for _, name := range names {

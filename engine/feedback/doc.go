@@ -1,14 +1,14 @@
-// Package feedback notices when what Kanon writes makes it write again, for ever. There are three cases:
+// Package feedback detects when Kanon's own writes make it write again, without end. There are three cases:
 //
-//   - A Loop: each write of a rule causes the next one, directly or by way of other rules, and nobody else has to do with it.
-//     The reconciles go on with a Backoff.
-//   - A Conflict: another controller takes a field back each time that Kanon writes it. The object is left to it, and tried
-//     again with a Backoff.
-//   - A StatusLoop: a rule computes its status from the status that it writes. The status stays as it is until something else
-//     changes.
+//   - A Loop: each write of a rule causes the next one, directly or through other rules, and nobody else is involved.
+//     The reconciles continue with a Backoff.
+//   - A Conflict: another controller changes a field back each time that Kanon writes it. Kanon leaves the object to it,
+//     and tries again with a Backoff.
+//   - A StatusLoop: a rule computes its status from the status that it writes. The status is left as it is until
+//     something else changes.
 //
-// Loops are found by what caused each write. A Tracker knows which version of an object Kanon wrote, and by which reconciles that
-// came about: its Provenance. A Chain is what is known of one key, a parent or the target of a patch:
+// Loops are detected by the causes of writes. A Tracker knows which versions of an object Kanon wrote, and which
+// reconciles led to each: its Provenance. A Chain is what is known of one key, a parent or the target of a patch:
 //
 //	tracker.Changed(key, feedback.Change{Object: id, Version: version}) // an event
 //	// ... the key is reconciled:
@@ -24,8 +24,9 @@
 //		report(loop.Steps)
 //	}
 //
-// A rollout and a state machine are chains of own writes, too, and end. See progress.go for what tells them from a loop.
+// A rollout and a state machine are chains of own writes too, but they end. progress.go says what distinguishes them
+// from a loop.
 //
-// Chain, Conflicts and StatusLoop are what is remembered of one key between two reconciles. Their zero values are ready. What is
-// found is a value; the engine makes a condition of it. The package sends nothing and reads no clock.
+// Chain, Conflicts and StatusLoop are what is remembered of one key between two reconciles. Their zero values are
+// ready. Findings are values, of which the engine makes conditions. The package sends nothing and reads no clock.
 package feedback

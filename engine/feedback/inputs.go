@@ -12,18 +12,19 @@ import (
 	"kanon.dev/kanon/engine/identity"
 )
 
-// Inputs collects what an evaluation sees, besides the parent. Methods of nil do nothing.
+// Inputs collects what an evaluation sees, besides the parent. The methods of a nil Inputs do nothing.
 type Inputs struct {
-	// lookups has what was looked up, and the versions that were found.
+	// lookups has what was looked up, and the versions found.
 	lookups []string
-	// children are the versions of children as they were found; zero for one that does not exist.
+	// children has the versions of children before they are written; zero for one that does not exist.
 	children map[identity.ID]Version
 }
 
-// NewInputs returns Inputs without any.
+// NewInputs returns empty Inputs.
 func NewInputs() *Inputs { return &Inputs{children: make(map[identity.ID]Version)} }
 
-// Lookup takes in what a lookup found. Of the parent itself, the version changes with its status, so it does not count.
+// Lookup records what a lookup found. The version of the parent itself does not count, because it changes with its
+// status.
 func (in *Inputs) Lookup(subject any, found []*unstructured.Unstructured, err error, parent types.UID) {
 	if in == nil {
 		return
@@ -38,7 +39,7 @@ func (in *Inputs) Lookup(subject any, found []*unstructured.Unstructured, err er
 	in.lookups = append(in.lookups, fmt.Sprintf("%v %v %q", subject, err, versions))
 }
 
-// Child takes in a child as it is in memory before it is written; nil where it does not exist.
+// Child records a child as it was before it is written; nil if it does not exist.
 func (in *Inputs) Child(id identity.ID, child *unstructured.Unstructured) {
 	if in == nil {
 		return
@@ -48,7 +49,7 @@ func (in *Inputs) Child(id identity.ID, child *unstructured.Unstructured) {
 	}
 }
 
-// VersionOf is the version of an object; zero for none.
+// VersionOf returns the version of an object; zero for nil.
 func VersionOf(obj *unstructured.Unstructured) Version {
 	if obj == nil {
 		return Version{}
@@ -56,8 +57,8 @@ func VersionOf(obj *unstructured.Unstructured) Version {
 	return Version{UID: obj.GetUID(), Resource: obj.GetResourceVersion()}
 }
 
-// Digest is a digest of all that an evaluation saw besides children and the rule's own part of the parent's status: of the
-// parent, of what others have in its status, and of the lookups.
+// Digest is a digest of everything that an evaluation saw except children and the rule's own part of the parent's
+// status: the parent, what others have in its status, and the lookups.
 func (in *Inputs) Digest(parent *unstructured.Unstructured, othersStatus map[string]any, isOwn func(manager string) bool) (digest [sha256.Size]byte, err error) {
 	slices.Sort(in.lookups)
 	data, err := json.Marshal([]any{withoutStatus(parent, isOwn), othersStatus, in.lookups})

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// ChangedLeaves names the fields of wanted, which is at path, that the object has with another value or not at all. A list is
-// one leaf.
+// ChangedLeaves lists the paths of the fields of wanted, which is at path, that have lacks or has with another value. A
+// list counts as one leaf.
 func ChangedLeaves(path string, wanted, have any) []string {
 	fields, isMap := wanted.(map[string]any)
 	switch {
@@ -26,7 +26,7 @@ func ChangedLeaves(path string, wanted, have any) []string {
 	return changed
 }
 
-// sameJSON tells whether two values are one in JSON, such as 1 and 1.0.
+// sameJSON reports whether two values are the same in JSON, such as 1 and 1.0.
 func sameJSON(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true

@@ -7,21 +7,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// IsStatusWrite tells whether two states of an object differ in nothing but what a write of its status changes, by a field manager
-// that isOwn. Such a change must not end the pause after a failure: the text of a failure may differ each time, be written to the
-// status, and come back as an event.
+// IsStatusWrite reports whether two states of an object differ only by a write of its status by a field manager for
+// which isOwn is true. Such a change must not end the pause after a failure: the text of a failure may differ each
+// time, be written to the status, and come back as an event.
 func IsStatusWrite(before, after *unstructured.Unstructured, isOwn func(manager string) bool) bool {
 	return equality.Semantic.DeepEqual(withoutStatus(before, isOwn), withoutStatus(after, isOwn))
 }
 
-// withoutStatus is an object without what a write of its status changes: the status, and what is recorded of the write.
+// withoutStatus returns an object without what a write of its status changes: the status, and the metadata of the
+// write.
 func withoutStatus(obj *unstructured.Unstructured, isOwn func(manager string) bool) map[string]any {
 	content := without(obj.Object, "status")
 	metadata, ok := content["metadata"].(map[string]any)
 	if !ok {
 		return content
 	}
-	metadata = without(metadata, "resourceVersion", "generation") // which grows where there is no status subresource
+	metadata = without(metadata, "resourceVersion", "generation") // the generation grows with the status if there is no status subresource
 	entries, _ := metadata["managedFields"].([]any)
 	metadata["managedFields"] = slices.DeleteFunc(slices.Clone(entries), func(item any) bool {
 		entry, _ := item.(map[string]any)

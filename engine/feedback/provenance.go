@@ -8,32 +8,32 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// maxKeys bounds how many keys a provenance has, and how many of its steps.
+// maxKeys bounds the keys and the steps of a provenance.
 const maxKeys = 32
 
-// Provenance is how a write, or a reconcile, came about: by which reconciles, as far as nothing but Kanon's own writes caused
-// them. It is empty where somebody else had to do with it. It is safe for concurrent use.
+// Provenance is the series of reconciles that led to a write or a reconcile, as far as only Kanon's own writes caused
+// them. It is empty if somebody else was involved. It is safe for concurrent use.
 type Provenance struct {
-	// rounds counts the reconciles of each key, the latest key at the end.
+	// rounds counts the reconciles of each key, the latest key last.
 	rounds rounds
-	// steps are the newest of the reconciles, the newest at the end.
+	// steps are the newest of the reconciles, the newest last.
 	steps []Step
-	// newStates counts the writes that brought an object into a state in which it was not before. It may still grow by the
-	// write of which this is the effect.
+	// newStates counts the writes that brought an object into a new state. It may still grow by the write whose effect
+	// this is.
 	newStates atomic.Int32
-	// loop is not nil where the reconcile that writes is one of a loop, and joins says of which kind that loop is where the
-	// key whose reconcile follows from the write is in it, too.
+	// loop is set if the writing reconcile is part of a loop. joins is the kind of a loop that the key whose reconcile
+	// follows from the write is in, too.
 	loop  *Loop
 	joins Kind
 }
 
-// Step is one reconcile, and what it wrote.
+// Step is one reconcile and what it wrote.
 type Step struct {
 	Key   queue.Key
 	Wrote string
 }
 
-// rounds counts reconciles by key; most have one key.
+// rounds counts reconciles by key. Most have one key.
 type rounds []keyRounds
 
 type keyRounds struct {
@@ -41,7 +41,7 @@ type keyRounds struct {
 	count int
 }
 
-// of is how many reconciles of a key there were.
+// of returns how many reconciles of a key there were.
 func (r rounds) of(k queue.Key) int {
 	for _, one := range r {
 		if one.key == k {
@@ -51,7 +51,7 @@ func (r rounds) of(k queue.Key) int {
 	return 0
 }
 
-// raise makes the reconciles of a key at least so many.
+// raise raises the count of a key to at least count.
 func (r *rounds) raise(k queue.Key, count int) {
 	for i, one := range *r {
 		if one.key == k {
@@ -62,14 +62,14 @@ func (r *rounds) raise(k queue.Key, count int) {
 	*r = append(*r, keyRounds{k, count})
 }
 
-// Loop is the loop that the reconcile of this provenance is one of; nil where there is none.
+// Loop returns the loop that this reconcile is part of; nil if there is none.
 func (p *Provenance) Loop() *Loop { return p.loop }
 
-// IsLong tells whether a chain has brought a key back so often that the states of the objects that the key writes are to be
-// known; see writes.done.
+// IsLong reports whether a chain has come back to a key so often that the states of the objects that the key writes
+// must be tracked; see writes.done.
 func (p *Provenance) IsLong(k queue.Key) bool { return p.rounds.of(k) >= trackedFrom }
 
-// then is the provenance of what follows from something that a reconcile of a key writes.
+// then returns the provenance of what follows from a write by a reconcile of a key.
 func (p *Provenance) then(k queue.Key, wrote string) *Provenance {
 	count := p.rounds.of(k)
 	next := &Provenance{rounds: make(rounds, 0, len(p.rounds)+1), loop: p.loop}
@@ -83,12 +83,12 @@ func (p *Provenance) then(k queue.Key, wrote string) *Provenance {
 	next.steps = append(append(make([]Step, 0, len(steps)+1), steps...), Step{Key: k, Wrote: wrote})
 	next.newStates.Store(p.newStates.Load())
 	if count < trackedFrom {
-		next.newStates.Add(1) // what a key writes first was not there before
+		next.newStates.Add(1) // the first writes of a key bring new states
 	}
 	return next
 }
 
-// merge is the provenance of a reconcile of a key that several writes caused.
+// merge returns the provenance of a reconcile of a key that several writes caused.
 func merge(k queue.Key, causes []*Provenance) *Provenance {
 	p := &Provenance{}
 	for _, cause := range causes {
@@ -96,7 +96,7 @@ func merge(k queue.Key, causes []*Provenance) *Provenance {
 			p.rounds.raise(one.key, one.count)
 		}
 		if len(p.steps) == 0 || cause.rounds.of(k) > 0 && cause.steps[len(cause.steps)-1].Key != k {
-			p.steps = cause.steps // a way by other keys says more
+			p.steps = cause.steps // steps through other keys say more
 		}
 		p.newStates.Store(max(p.newStates.Load(), cause.newStates.Load()))
 		if cause.loop != nil && cause.rounds.of(k) > cause.loop.members.of(k) {
@@ -107,8 +107,9 @@ func merge(k queue.Key, causes []*Provenance) *Provenance {
 	return p
 }
 
-// trim leaves out keys of a long provenance. A loop of few keys is made of those that came last, and one of many shows in those
-// with the most reconciles; of several with as many, the first stay.
+// trim drops keys from a long provenance. It keeps the key itself, the latest keys, because those of a loop of few keys
+// come last, and the keys with the most reconciles, because a loop of many keys shows in those. Among equal counts the
+// earliest stay.
 func (p *Provenance) trim(k queue.Key) {
 	if len(p.rounds) <= maxKeys {
 		return

@@ -7,25 +7,25 @@ import (
 	"kanon.dev/kanon/engine/identity"
 )
 
-// MaxStatusChanges is how many evaluations in a row may change one leaf of a status with nothing new but that status itself.
+// MaxStatusChanges is how many evaluations in a row may change one leaf of a status if only that status itself is new.
 const MaxStatusChanges = 5
 
-// StatusLoop notices a status that a rule computes from itself, so that each write of it asks for the next one. The zero value
+// StatusLoop detects a status that a rule computes from itself, so that each write causes the next one. The zero value
 // is ready.
 type StatusLoop struct {
-	// others is a digest of what the last evaluation saw besides children and the rule's own status, and children what it saw
-	// of the children.
+	// others is a digest of what the last evaluation saw besides children and the rule's own status. children is what
+	// it saw of the children.
 	others   [sha256.Size]byte
 	children map[identity.ID]Version
-	// changes counts the evaluations that changed each leaf, since something else changed last.
+	// changes counts, by leaf, the evaluations that changed it since anything else last changed.
 	changes map[string]int
-	// nothingNew is true where the newest evaluation saw nothing new.
+	// nothingNew is true if the newest evaluation saw nothing new.
 	nothingNew bool
 }
 
-// Evaluated takes in what an evaluation saw, and forgets the changes so far where something is new besides the status, or the
-// evaluation was due because of the time. A child that the last evaluation has changed is new: the rule goes on because of that.
-// Whether it ends is for Chain to find out.
+// Evaluated records what an evaluation saw. It forgets the changes so far if anything besides the status is new, or if
+// the evaluation was due because of the time. A child that the last evaluation changed is new, because the rule can
+// make progress by it; Chain detects whether that ends.
 func (s *StatusLoop) Evaluated(in *Inputs, others [sha256.Size]byte, due bool) {
 	isNew := due || others != s.others
 	for id, version := range in.children {
@@ -38,7 +38,7 @@ func (s *StatusLoop) Evaluated(in *Inputs, others [sha256.Size]byte, due bool) {
 	}
 }
 
-// Looping names those of the changed leaves that change too often.
+// Looping returns those of the changed leaves that change too often.
 func (s *StatusLoop) Looping(changed []string) []string {
 	if !s.nothingNew {
 		return nil
@@ -46,7 +46,7 @@ func (s *StatusLoop) Looping(changed []string) []string {
 	return slices.DeleteFunc(slices.Clone(changed), func(leaf string) bool { return s.changes[leaf]+1 < MaxStatusChanges })
 }
 
-// Wrote counts the leaves that a write of the status has changed.
+// Wrote counts the leaves that a write of the status changed.
 func (s *StatusLoop) Wrote(changed []string) {
 	if !s.nothingNew {
 		return
@@ -59,5 +59,5 @@ func (s *StatusLoop) Wrote(changed []string) {
 	}
 }
 
-// IsEmpty tells whether nothing was evaluated.
+// IsEmpty reports whether nothing was evaluated.
 func (s *StatusLoop) IsEmpty() bool { return s.children == nil && s.changes == nil }

@@ -12,16 +12,17 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// writeLife is how long it is known, at least, that Kanon made a version of an object: as long as its event may take.
+// writeLife is the minimum time for which it is remembered that Kanon made a version of an object: as long as its event
+// may take.
 const writeLife = 30 * time.Second
 
-// Version is one state of one object.
+// Version identifies one state of one object.
 type Version struct {
 	UID      types.UID
 	Resource string // empty for the deletion of the object
 }
 
-// IsDeletion tells whether the object was deleted.
+// IsDeletion reports whether the object was deleted.
 func (v Version) IsDeletion() bool { return v.Resource == "" }
 
 // Change is a version of an object that an event shows.
@@ -38,28 +39,28 @@ type ownWrite struct {
 	cause, effect *Provenance
 }
 
-// newOwnWrite is a write of an object by a reconcile of a key with that provenance. wrote names the object to people, and children
-// is how many objects the rule has for the parent, as far as that is known.
+// newOwnWrite returns a write of an object by a reconcile of a key with that provenance. wrote names the object in
+// messages. children is how many objects the rule has for the parent, as far as known.
 func newOwnWrite(k queue.Key, object identity.ID, wrote string, cause *Provenance, children int) *ownWrite {
 	return &ownWrite{key: k, object: object, children: children, cause: cause, effect: cause.then(k, wrote)}
 }
 
-// writes knows which versions of objects Kanon wrote lately, and what led to each. It is safe for concurrent use.
+// writes knows which versions of objects Kanon wrote recently, and what led to each. It is safe for concurrent use.
 type writes struct {
-	// seed is that of all hashes, and volatile are annotations that do not belong to an object's state. They never change.
+	// seed is for all hashes. volatile are annotations that are not part of an object's state. They never change.
 	seed     maphash.Seed
 	volatile []string
 
 	mu sync.Mutex
-	// written and before have what follows from each version that Kanon wrote, the older ones apart: they are dropped together.
-	// Guarded by mu, as all below.
+	// written and before have, by version that Kanon wrote, what follows from it. The older ones are in before, and are
+	// dropped together. Guarded by mu, like everything below.
 	written, before map[Version]*Provenance
 	rotated         time.Time
-	// underway has the writes without an answer, the newest last: the event may come first.
+	// underway has the writes without an answer, the newest last: the event may come before the answer.
 	underway map[identity.ID][]*ownWrite
 }
 
-// newWrites returns writes for objects of which the volatile annotations change although nothing else does.
+// newWrites returns writes for objects whose volatile annotations change without a change of state.
 func newWrites(volatile ...string) *writes {
 	return &writes{
 		seed: maphash.MakeSeed(), volatile: volatile,
@@ -67,7 +68,7 @@ func newWrites(volatile ...string) *writes {
 	}
 }
 
-// begin takes in that a write is on its way, until end is called.
+// begin records that a write is under way, until end is called.
 func (w *writes) begin(write *ownWrite) (end func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,9 +83,9 @@ func (w *writes) begin(write *ownWrite) (end func()) {
 	}
 }
 
-// done takes in the answer of a key's write of an object, which has begun and not ended: the write made that version, and the
-// state has that digest, which is asked for only where the provenance is long. chain is that of the key. It returns the
-// provenance of what follows; nil where no such write has begun.
+// done records the answer of a key's write of an object, which has begun and not ended. The write made that version,
+// and the state has that digest, which is needed only if the provenance is long. chain is the key's. It returns the
+// provenance of what follows; nil if no such write has begun.
 func (w *writes) done(chain *Chain, k queue.Key, object identity.ID, v Version, digest uint64, now time.Time) *Provenance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +99,7 @@ func (w *writes) done(chain *Chain, k queue.Key, object identity.ID, v Version, 
 	return nil
 }
 
-// of is what led to a change; nil where somebody else than Kanon made it.
+// of returns what led to a change; nil if somebody other than Kanon made it.
 func (w *writes) of(change Change) *Provenance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,8 +116,8 @@ func (w *writes) of(change Change) *Provenance {
 	return nil
 }
 
-// rotate forgets the writes of which all events have come, when it is time for that, and tells whether it was. Chains are to be
-// asked then whether they have expired.
+// rotate forgets the writes whose events must all have come, if it is time for that, and reports whether it was. The
+// caller must then let chains expire.
 func (w *writes) rotate(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
