@@ -2,9 +2,10 @@ package ending
 
 import "slices"
 
-// Awaited lists the children for which a parent that is being deleted waits: all, if it waits for their end, else those that
-// are not being deleted yet. Nothing takes back a deletion, so a background deletion waits no longer, as in Kubernetes. It must
-// not: what blocks a child can be in use by an object that the garbage collector deletes only after the parent.
+// Awaited lists the children for which a parent that is being deleted waits: all of them if it waits until they are
+// gone, else those that are not being deleted yet. A deletion cannot be undone, so a background deletion waits no
+// longer, as in Kubernetes. It must not: an object that the garbage collector deletes only after the parent may block a
+// child that it uses.
 func Awaited(children []Child, untilEnd bool) []Child {
 	if untilEnd {
 		return children

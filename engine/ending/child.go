@@ -13,20 +13,20 @@ type Child struct {
 	GVR schema.GroupVersionResource
 	// Object has apiVersion, kind and metadata at least.
 	Object *unstructured.Unstructured
-	// Owner is what its mark says; zero if the mark proves nothing.
+	// Owner is the owner that its mark names; zero if the mark proves nothing.
 	Owner    mark.Owner
 	IsMarked bool
 }
 
-// IsDeleting tells whether the child is being deleted already.
+// IsDeleting reports whether the child is already being deleted.
 func (c Child) IsDeleting() bool { return c.Object.GetDeletionTimestamp() != nil }
 
-// LostReference tells whether the child was created with an owner reference. Called for a child that has none.
+// LostReference reports whether a child that has no owner reference was created with one.
 func (c Child) LostReference() bool { return c.IsMarked && !c.Owner.Tracked }
 
-// CanOwn tells whether a child can carry an owner reference to its parent: one in
-// another namespace, or in none, would be taken for garbage at once, and one of a rule that
-// finalizes by a foreground deletion before the rule has its say.
+// CanOwn reports whether a child can have an owner reference to its parent. The garbage collector would delete a child
+// in another namespace, or in none, at once. With spec.finalize, a foreground deletion would delete a child before the
+// cleanup.
 func CanOwn(of *program.Program, parent, child *unstructured.Unstructured) bool {
 	return of.Finalize == nil && (parent.GetNamespace() == "" || child.GetNamespace() == parent.GetNamespace())
 }

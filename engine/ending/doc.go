@@ -1,16 +1,17 @@
-// Package ending decides which children go, which are kept, and in which order.
+// Package ending decides which children are deleted, which are kept, and in which order.
 //
-// A child goes when its rule no longer renders it (it is pruned), or when its parent is deleted and no owner reference lets
-// the garbage collector delete it. Its deletionPolicy can keep it: if that needs no expression, the rule that runs now
-// decides; else it is what was decided when the child was last written, which its mark records.
+// A child ends when its rule no longer renders it (it is pruned), or when its parent is deleted and the child has no
+// owner reference for the garbage collector. Its deletionPolicy can keep it. If that needs no expression, the running
+// rule decides; else it is what was decided when the child was last written, which its mark records.
 //
 //	policies := ending.Policies{ByNode: plan.Deletions}
 //	for _, child := range ending.InOrder(unrendered, plan.Ordered, isDeleting) {
 //		if policies.KeepsPruned(child) { ... } // orphan it, else delete it
 //	}
 //
-// A parent that is being deleted waits for its children by the order of [Dependents] if its rule finalizes. Else it waits as
-// Kubernetes does ([Awaited]): in the background until each is being deleted, in the foreground until each is gone.
+// A parent that is being deleted waits for its children. If its rule has spec.finalize, they are deleted in the order
+// of [Dependents]. Otherwise it waits as in Kubernetes ([Awaited]): in the background until each child is being
+// deleted, in the foreground until each is gone.
 //
 // The package reads and writes nothing.
 package ending

@@ -8,7 +8,7 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Ordered are the nodes of a rule whose objects are deleted one after the other.
+// Ordered returns the nodes of a rule whose objects are deleted one after the other.
 func Ordered(of *program.Program) map[string]bool {
 	ordered := make(map[string]bool)
 	for _, child := range of.Children {
@@ -19,9 +19,9 @@ func Ordered(of *program.Program) map[string]bool {
 	return ordered
 }
 
-// InOrder lists the children that can be deleted now. Those of a node that creates in order are deleted in order as well: the
-// last by name first, with numbers in it as numbers, and the next when that one is gone. isDeleting tells of a node whether one of
-// its unrendered children is being deleted.
+// InOrder lists the children that can be deleted now. If a node creates its objects in order, they are deleted in
+// reverse: the last by name first, with numbers compared as numbers, and the next once that one is gone. isDeleting
+// reports whether one of a node's unrendered children is being deleted.
 func InOrder(children []Child, ordered map[string]bool, isDeleting func(node string) bool) []Child {
 	last := make(map[string]int, len(ordered))
 	for i, child := range children {
@@ -46,8 +46,8 @@ func InOrder(children []Child, ordered map[string]bool, isDeleting func(node str
 	return found
 }
 
-// Dependents are the children on which no other one depends, and those that are deleted later: of a rule that finalizes, they wait
-// until the others are gone. rank orders the nodes by dependsOn, the last the highest; it is negative for a node that no longer
+// Dependents lists the children on which no other child depends, and those that wait until these are gone, for a rule
+// with spec.finalize. rank orders the nodes by dependsOn, dependents higher. It is negative for a node that no longer
 // exists, on which nothing depends.
 func Dependents(children []Child, rank func(node string) int) (next, later []Child) {
 	rankOf := func(c Child) int {
@@ -70,13 +70,13 @@ func Dependents(children []Child, rank func(node string) int) (next, later []Chi
 	return next, later
 }
 
-// compare orders children by namespace and name, and numbers in a name as numbers.
+// compare orders children by namespace and name, with numbers in a name compared as numbers.
 func compare(a, b Child) int {
 	return cmp.Or(strings.Compare(a.Object.GetNamespace(), b.Object.GetNamespace()), compareNumbered(a.Object.GetName(), b.Object.GetName()))
 }
 
-// compareNumbered orders texts with the numbers in them as numbers: web-2 before web-10. Those that differ in leading zeros
-// only, as text.
+// compareNumbered orders texts with the numbers in them compared as numbers: web-2 before web-10. Texts that differ
+// only in leading zeros are compared as texts.
 func compareNumbered(a, b string) int { return cmp.Or(compareNumbers(a, b), strings.Compare(a, b)) }
 
 func compareNumbers(a, b string) int {
@@ -98,5 +98,5 @@ func compareNumbers(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits is how many digits a text begins with.
+// digits returns how many digits a text begins with.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }

@@ -7,7 +7,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// ByNode is Policies.ByNode of a rule.
+// ByNode returns Policies.ByNode for a rule.
 func ByNode(of *program.Program) map[string]program.Ending {
 	byNode := make(map[string]program.Ending, len(of.Children))
 	for _, child := range of.Children {
@@ -16,17 +16,18 @@ func ByNode(of *program.Program) map[string]program.Ending {
 	return byNode
 }
 
-// Policies says which children are kept.
+// Policies decide which children are kept.
 type Policies struct {
-	// ByNode has the deletionPolicy of each node, as far as that needs no expression.
+	// ByNode has the deletionPolicy of each node, except for what an expression decides.
 	ByNode map[string]program.Ending
-	// Decided is what the rule says now of the children of a parent that is being deleted.
+	// Decided is what the rule now decides about the children of a parent that is being deleted.
 	Decided map[identity.ID]mark.Retain
 	// KeepAll is true if the parent is being deleted with orphaning.
 	KeepAll bool
 }
 
-// KeepsPruned tells whether a child is kept that the rule no longer renders. One whose mark proves nothing is.
+// KeepsPruned reports whether a child that the rule no longer renders is kept. A child whose mark proves nothing is
+// kept.
 func (p Policies) KeepsPruned(c Child) bool {
 	if policy, known := p.ByNode[c.Owner.Node]; c.IsMarked && known && policy.WhenPruned != "" {
 		return policy.WhenPruned == syntax.EndOrphan
@@ -34,7 +35,8 @@ func (p Policies) KeepsPruned(c Child) bool {
 	return !c.IsMarked || c.Owner.Retain.WhenPruned()
 }
 
-// KeepsDeleted tells whether a child is kept whose parent is being deleted. One whose mark proves nothing is.
+// KeepsDeleted reports whether a child whose parent is being deleted is kept. A child whose mark proves nothing is
+// kept.
 func (p Policies) KeepsDeleted(c Child) bool {
 	if p.KeepAll {
 		return true
@@ -48,11 +50,11 @@ func (p Policies) KeepsDeleted(c Child) bool {
 	return !c.IsMarked || c.Owner.Retain.WhenDeleted()
 }
 
-// MayKeep tells whether children of a node may have to be kept when their parent is deleted, so that the garbage collector must
-// not delete them.
+// MayKeep reports whether children of a node may be kept when their parent is deleted, so that they must not have an
+// owner reference.
 func (p Policies) MayKeep(node string) bool { return p.ByNode[node].WhenDeleted != syntax.EndDelete }
 
-// NeedEvaluation tells whether an expression decides which children are kept when their parent is deleted.
+// NeedEvaluation reports whether an expression decides which children are kept when their parent is deleted.
 func (p Policies) NeedEvaluation() bool {
 	for _, policy := range p.ByNode {
 		if policy.WhenDeleted == "" {
@@ -62,7 +64,7 @@ func (p Policies) NeedEvaluation() bool {
 	return false
 }
 
-// RetainOf is a decision as a child's mark records it.
+// RetainOf converts a decision to the form in which a child's mark records it.
 func RetainOf(policy program.Ending) mark.Retain {
 	return mark.RetainWhen(policy.WhenPruned == syntax.EndOrphan, policy.WhenDeleted == syntax.EndOrphan)
 }

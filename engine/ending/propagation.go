@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Propagation is how an object is being deleted, as far as its finalizers show. One of a foreground or an orphaning deletion is
-// removed when the garbage collector has done its part, and then it looks like a background deletion.
+// Propagation returns how an object is being deleted, as far as its finalizers show. The finalizer of a foreground or
+// orphaning deletion is removed when the garbage collector has done its part; then the deletion looks like one in the
+// background.
 func Propagation(object *unstructured.Unstructured) metav1.DeletionPropagation {
 	switch finalizers := object.GetFinalizers(); {
 	case slices.Contains(finalizers, metav1.FinalizerOrphanDependents):

@@ -18,35 +18,35 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Operator is one rule that runs: its plan, which does not change, and how far it has started.
+// Operator is one rule that runs: its plan, which does not change, and its progress in starting.
 type Operator struct {
 	*plan.Plan
 
-	// Removal is set if the rule, or its kind of parents, was removed, and what it created is being cleaned up.
+	// Removal is set if the rule, or its former kind of parents, was removed and is being cleaned up.
 	Removal *removal.Removal
 	// Origin is where the text of the rule is.
 	Origin record.Origin
-	// started is when the rule, in this revision, began to run in this process.
+	// started is when this revision of the rule began to run in this process.
 	started time.Time
 
-	// HasRecord is set once the rule's record has what it must before the rule writes anything.
+	// HasRecord is set once the rule's record has what the rule needs before it writes anything.
 	HasRecord atomic.Bool
-	// Begun is set once its parents were enqueued for the first time.
+	// Begun is set once the rule's parents were enqueued for the first time.
 	Begun atomic.Bool
-	// Explained is set once an Event has said why there are no conditions.
+	// Explained is set once an Event has explained why there are no conditions.
 	Explained atomic.Bool
-	// Searched is set once parents were searched for that have the finalizer and that no informer shows.
+	// Searched is set once the search for parents with the finalizer that no informer shows is done.
 	Searched atomic.Bool
-	// ReadsParents is set while the ServiceAccount of a tenant's rule may read all objects of the kind of its parents.
+	// ReadsParents is set while the ServiceAccount of a tenant's rule may read all objects of its parents' kind.
 	ReadsParents atomic.Bool
-	// Verbosity is how much is logged about the rule, beyond what is logged anyway.
+	// Verbosity is the log level for the rule, if it is higher than that of the log.
 	Verbosity atomic.Int32
-	// ReadsObserved is set once an expression has asked how a child was before the reconcile.
+	// ReadsObserved is set once an expression has read how a child was before the reconcile.
 	ReadsObserved atomic.Bool
 }
 
-// New plans a rule. previous is the operator that it replaces, or nil. It fails if the kind of the parents does not exist any
-// more.
+// New plans a rule. previous is the operator that it replaces, or nil. It returns an error if the kind of the parents
+// no longer exists.
 func New(id string, name types.NamespacedName, program *program.Program, mapper *restmapping.Mapper, previous *Operator) (*Operator, error) {
 	var before *plan.Plan
 	if previous != nil {
@@ -64,13 +64,13 @@ func New(id string, name types.NamespacedName, program *program.Program, mapper 
 	return op, nil
 }
 
-// IsNewerThan tells whether the rule was started after an object was created. The API server reports that time in whole
-// seconds; within one second the object counts as the later one.
+// IsNewerThan reports whether the rule was started after an object was created. The API server reports that time in
+// whole seconds; within the same second, the object counts as the newer one.
 func (op *Operator) IsNewerThan(created time.Time) bool {
 	return created.Before(op.started.Truncate(time.Second))
 }
 
-// UpdateRecord puts into a record what the operator needs to have in it.
+// UpdateRecord adds to a record what the operator needs in it.
 func (op *Operator) UpdateRecord(r *record.Record) {
 	if op.Removal != nil {
 		return // it creates nothing
@@ -91,12 +91,12 @@ func (op *Operator) UpdateRecord(r *record.Record) {
 
 func compareKinds(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }
 
-// HasPatch tells whether the rule has a patch of a record.
+// HasPatch reports whether the rule has a patch of a record.
 func (op *Operator) HasPatch(p record.Patch) bool {
 	return slices.ContainsFunc(op.Program.Patches, func(patch *program.Patch) bool { return patch.ID == p.ID && patch.GVK == p.GVK() })
 }
 
-// Revision is what the guard needs to know of the operator.
+// Revision returns what the guard needs to know of the operator.
 func (op *Operator) Revision() guard.Revision {
 	r := guard.Revision{Hash: op.Program.Hash, Limit: op.Program.PruneLimit}
 	for kind := range op.ChildKinds() {

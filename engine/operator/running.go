@@ -10,20 +10,20 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Set is the rules that run at one time. It does not change once it is stored.
+// Set has the rules that run at one time. It does not change once it is stored.
 type Set struct {
 	ByID map[string]*Operator
 	// ByKey has, for each informer, the operators that need it.
 	ByKey map[monitor.Key][]*Operator
-	// Rules has the ids of all rules that exist, running or not; nil where that is not known for sure.
+	// Rules has the ids of all rules that exist, running or not; nil if they are not all known.
 	Rules map[string]bool
-	// Paused has the rules that exist and do not run, by the kind of their parents.
+	// Paused has the rules that exist but do not run, by the kind of their parents.
 	Paused map[schema.GroupKind][]*syntax.Rule
-	// reads has the resources of which objects are parents, are looked up, or are patched.
+	// reads has the resources of objects that are parents, are looked up, or are patched.
 	reads map[schema.GroupVersionResource]bool
 }
 
-// NewSet is the set of these operators.
+// NewSet returns the Set of these operators.
 func NewSet(ops []*Operator) *Set {
 	set := &Set{
 		ByID: make(map[string]*Operator, len(ops)), ByKey: make(map[monitor.Key][]*Operator),
@@ -45,10 +45,10 @@ func NewSet(ops []*Operator) *Set {
 	return set
 }
 
-// Running has the rules that run now. The goroutine of the catalog stores, and everyone loads. The zero value has none.
+// Running has the rules that run now. Only the goroutine of the catalog stores. The zero value has no rules.
 type Running struct{ set atomic.Pointer[Set] }
 
-// Load is the newest Set.
+// Load returns the newest Set.
 func (r *Running) Load() *Set {
 	if set := r.set.Load(); set != nil {
 		return set
@@ -59,22 +59,22 @@ func (r *Running) Load() *Set {
 // Store makes a Set the newest one.
 func (r *Running) Store(set *Set) { r.set.Store(set) }
 
-// Get is the operator of a rule; nil if the rule does not run.
+// Get returns the operator of a rule; nil if the rule does not run.
 func (r *Running) Get(id string) *Operator { return r.Load().ByID[id] }
 
-// IsCurrent tells whether an operator is the one of its rule that runs.
+// IsCurrent reports whether an operator is the running one of its rule.
 func (r *Running) IsCurrent(op *Operator) bool { return r.Get(op.ID) == op }
 
-// IsCurrentRevision tells whether the rule runs in the revision that an operator has.
+// IsCurrentRevision reports whether the rule runs in the operator's revision.
 func (r *Running) IsCurrentRevision(op *Operator) bool {
 	now := r.Get(op.ID)
 	return now != nil && now.Removal == nil && now.Program.Hash == op.Program.Hash
 }
 
-// IsRead tells whether parents of any rule depend on objects of a resource.
+// IsRead reports whether parents of any rule depend on objects of a resource.
 func (r *Running) IsRead(gvr schema.GroupVersionResource) bool { return r.Load().reads[gvr] }
 
-// NameOf is what people call a rule; its id if it does not run any more.
+// NameOf returns the name of a rule; its id if the rule no longer runs.
 func (r *Running) NameOf(id string) string {
 	if op := r.Get(id); op != nil {
 		return op.Name.String()
@@ -82,8 +82,8 @@ func (r *Running) NameOf(id string) string {
 	return id
 }
 
-// TenantOf is the namespace of a tenant's rule. A rule of Kanon's own namespace, and one that does not run any more, is by itself: it is
-// its id.
+// TenantOf returns the namespace of a tenant's rule. A rule of Kanon's own namespace, and one that no longer runs, is a
+// tenant by itself, named by the rule's id.
 func (r *Running) TenantOf(id string) string {
 	if op := r.Get(id); op != nil && op.Program.Confined {
 		return op.Name.Namespace
@@ -91,15 +91,17 @@ func (r *Running) TenantOf(id string) string {
 	return id
 }
 
-// hidden stands for a rule in another namespace in messages about a tenant's rule.
+// hidden stands for a rule of another namespace in messages about a tenant's rule.
 const hidden = "a rule outside of this namespace"
 
-// mayName tells whether messages about a rule may name another one. Messages about a tenant's rule name only rules in its namespace.
+// mayName reports whether messages about a rule may name another one. Messages about a tenant's rule name only rules in
+// its namespace.
 func (op *Operator) mayName(other *Operator) bool {
 	return !op.Program.Confined || other.Name.Namespace == op.Name.Namespace
 }
 
-// TitleFor is what messages about one rule call another one. It is false for one that they must not tell more of.
+// TitleFor returns how messages about the rule of reader name another rule. known is false if they must not reveal more
+// of it.
 func (r *Running) TitleFor(reader *Operator, id string) (title string, known bool) {
 	if op := r.Get(id); op != nil && !reader.mayName(op) {
 		return hidden, false
@@ -107,8 +109,8 @@ func (r *Running) TitleFor(reader *Operator, id string) (title string, known boo
 	return "rule " + r.NameOf(id), true
 }
 
-// ManagerFor is what messages about a rule call a field manager: that of another rule by the rule. The managers of a rule have
-// its ID between dashes.
+// ManagerFor returns how messages about the rule of reader name a field manager: a manager of another rule by that
+// rule. The managers of a rule have the rule's id between dashes.
 func (r *Running) ManagerFor(reader *Operator, manager string) string {
 	running := r.Load().ByID
 	for part := range strings.SplitSeq(manager, "-") {

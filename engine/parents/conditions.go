@@ -10,20 +10,20 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// Condition is how a rule fares with a parent: which of Kanon's conditions is true, and why. The zero value is that of a parent
-// that the rule does not select.
+// Condition is the state of a parent for a rule: which of Kanon's conditions is true, and why. The zero value stands
+// for a parent that the rule does not select.
 type Condition struct{ Type, Reason string }
 
-// fares has the Condition of each parent, in a few bytes for each, and how many parents have the same.
+// fares has the Condition of each parent, in a few bytes each, and counts the parents with the same one.
 type fares struct {
 	seed maphash.Seed
-	// known are the Conditions that occur: a few dozen at the most. The first is the zero value.
+	// known are the Conditions that occur: a few dozen at most. The first is the zero value.
 	known  []Condition
 	byRule map[string]*faresOfRule
 }
 
 type faresOfRule struct {
-	// of has the place in known by the hash of a parent's name; no parent has the first.
+	// of has the index in known by the hash of a parent's name; never that of the zero value.
 	of     map[uint64]uint16
 	counts map[Condition]int
 }
@@ -57,7 +57,7 @@ func (c *fares) set(rule string, parent types.NamespacedName, to Condition) {
 	of.of[hash] = c.placeOf(to)
 }
 
-// placeOf is the place of a Condition in known.
+// placeOf returns the index of a Condition in known.
 func (c *fares) placeOf(condition Condition) uint16 {
 	place := slices.Index(c.known, condition)
 	if place < 0 {
@@ -66,14 +66,14 @@ func (c *fares) placeOf(condition Condition) uint16 {
 	return uint16(place) //nolint:gosec // three types and some thirty reasons
 }
 
-// SetCondition notes how a rule fares with a parent.
+// SetCondition sets the Condition of a parent for a rule.
 func (s *Store) SetCondition(k queue.Key, to Condition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fares.set(k.Rule, k.Parent, to)
 }
 
-// Conditions is how many parents of a rule have each Condition, of those that were reconciled and that it selects.
+// Conditions counts the parents of a rule by Condition, of those that were reconciled and that it selects.
 func (s *Store) Conditions(rule string) map[Condition]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,18 +10,19 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// denials has, by the rule's id, what the ServiceAccount of the rule was not allowed to do for which parent.
+// denials has, by the rule's id and parent, what the ServiceAccount of the rule was not allowed to do.
 type denials map[string]map[types.NamespacedName]string
 
-// SetDenied takes in what the last reconcile of a parent was not allowed to do; empty: nothing was in the way. It reports whether that
-// is news.
+// SetDenied stores what the last reconcile of a parent was not allowed to do; empty if nothing was denied. It reports
+// whether that is a change.
 func (s *Store) SetDenied(k queue.Key, what string) (isNews bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.denials.set(k, what)
 }
 
-// Denied is one thing that the ServiceAccount of a rule is not allowed to do, and for how many parents that, or another thing, is so.
+// Denied returns one thing that the ServiceAccount of a rule is not allowed to do, and for how many parents anything
+// was denied.
 func (s *Store) Denied(rule string) (what string, parents int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +38,7 @@ func (s *Store) Denied(rule string) (what string, parents int) {
 
 func (d denials) set(k queue.Key, what string) (isNews bool) {
 	if k.Patch != "" || d[k.Rule][k.Parent] == what {
-		return false // what is in the way of a patch, its parents report
+		return false // the parents report what blocks a patch
 	}
 	if what == "" {
 		delete(d[k.Rule], k.Parent)

@@ -11,30 +11,31 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// Memory is what is remembered of a parent for one revision of a rule. The worker that reconciles the parent is the only one to
-// use it, so it has no lock. The zero value remembers nothing.
+// Memory is what is remembered of a parent for one revision of a rule. Only the worker that reconciles the parent uses
+// it, so it has no lock. The zero value remembers nothing.
 type Memory struct {
-	// revision is the rule's content, and uid the parent, which can be deleted and created again.
+	// revision is the hash of the rule's content, and uid is the parent's, which may be recreated.
 	revision string
 	uid      types.UID
 
 	Schedule pacing.Schedule
-	// StatusLoop and Conflicts are about what the rule writes again and again.
+	// StatusLoop and Conflicts are about repeated writes.
 	StatusLoop feedback.StatusLoop
 	Conflicts  feedback.Conflicts
-	// Events are those of spec.events, and List the conditions in a list that the API server takes for one value.
+	// Events has what is known of spec.events, and List of the conditions in a list that the API server treats as one
+	// value.
 	Events conditions.Emitted
 	List   conditions.List
-	// Recreations has the objects that were deleted to be created again, and do not exist yet.
+	// Recreations has the objects that were deleted to be recreated and do not exist yet.
 	Recreations map[identity.ID]Recreation
-	// Foreign has the versions of objects that have a child's name and are somebody else's.
+	// Foreign has the versions of objects that have a child's name and belong to somebody else.
 	Foreign map[identity.ID]string
-	// OutOfMemory is true if the evaluation before ended because all evaluations together needed too much memory.
+	// OutOfMemory is true if the last evaluation ended because all evaluations together needed too much memory.
 	OutOfMemory bool
 }
 
-// Request takes in the annotation that requests a reconcile. A new value ends all pauses: until minInterval is over, and those of
-// fields in conflict and of a status that never rests. It reports whether the value is new.
+// Request processes the annotation that requests a reconcile. A new value ends all pauses: that of minInterval, and
+// those because of fields in conflict or a restless status. It reports whether the value is new.
 func (m *Memory) Request(value string) bool {
 	if !m.Schedule.Request(value) {
 		return false
@@ -44,14 +45,14 @@ func (m *Memory) Request(value string) bool {
 	return true
 }
 
-// Recreation is how often in a row an object was recreated.
+// Recreation says how often in a row an object was recreated.
 type Recreation struct {
 	pacing.Backoff
-	// Replaced is the object that was deleted, if the new one keeps its generated values; else nil.
+	// Replaced is the deleted object, if the new one keeps its generated values; else nil.
 	Replaced *unstructured.Unstructured
 }
 
-// Release forgets all but the last request for a reconcile, so that it counts once.
+// Release forgets everything but the last request for a reconcile, so that the request counts only once.
 func (m *Memory) Release() {
 	*m = Memory{revision: m.revision, uid: m.uid, Schedule: pacing.Schedule{Requested: m.Schedule.Requested}}
 }
@@ -61,7 +62,8 @@ func (m *Memory) isEmpty() bool {
 		m.List.IsEmpty() && len(m.Recreations) == 0 && !m.OutOfMemory && len(m.Foreign) == 0
 }
 
-// Memory is what is remembered of a parent for a revision of a rule; empty if that is of another parent or revision.
+// Memory returns what is remembered of a parent for a revision of a rule; empty if that was for another parent or
+// revision.
 func (s *Store) Memory(k queue.Key, uid types.UID, revision string) *Memory {
 	if kept := s.Get(k).memory; kept != nil && kept.revision == revision && kept.uid == uid {
 		return kept
@@ -69,7 +71,7 @@ func (s *Store) Memory(k queue.Key, uid types.UID, revision string) *Memory {
 	return &Memory{revision: revision, uid: uid}
 }
 
-// Keep remembers what Memory gave, as it is now.
+// Keep stores a Memory that Store.Memory returned.
 func (s *Store) Keep(k queue.Key, m *Memory) {
 	s.Update(k, func(state *State) {
 		if state.memory = m; m.isEmpty() {
@@ -78,8 +80,7 @@ func (s *Store) Keep(k queue.Key, m *Memory) {
 	})
 }
 
-// Release forgets what is remembered of a parent that the rule does not select any more, apart from what has to be cleaned up
-// there.
+// Release forgets what is remembered of a parent that the rule no longer selects, except what is needed to clean up.
 func (s *Store) Release(k queue.Key) {
 	s.Update(k, func(state *State) {
 		state.Notice, state.Wait, state.memory = conditions.Notice{}, conditions.Wait{}, nil

@@ -12,36 +12,37 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// State is what is remembered of one parent for one rule, or of one target of a patch. Its zero value is one of which nothing is.
+// State is what is remembered of one parent for one rule, or of one target of a patch. The zero value remembers
+// nothing.
 type State struct {
-	// Chain is what caused the last reconciles; nil if nothing is known of that.
+	// Chain is what caused the last reconciles; nil if unknown.
 	Chain *feedback.Chain
-	// Conflicts are those about the fields that a patch sets in the target; nil if there are none.
+	// Conflicts are the conflicts over the fields that a patch sets in the target; nil if there are none.
 	Conflicts *feedback.Conflicts
 	// HasFinalizer is true if the parent has the rule's finalizer.
 	HasFinalizer bool
-	// Left is true if the parent no longer matches the rule's selector and still has fields of the rule: it has to be
-	// reconciled although it has no children.
+	// Left is true if the parent no longer matches the rule's selector but still has fields of the rule: it must be
+	// reconciled even if it has no children.
 	Left bool
-	// Deletion is how the parent was seen to be deleted, unless that is in the background. The finalizer that says so is gone as
-	// soon as the garbage collector has done its part, while the rule's own may still be there.
+	// Deletion is how the parent is being deleted, unless in the background. The finalizer that shows it is removed as
+	// soon as the garbage collector has done its part, possibly before the rule's own.
 	Deletion Deletion
-	// Notice is the last Event about what stalls the parent, and Wait what it waits for.
+	// Notice is the last Event about what stalls the parent, and Wait is what it waits for.
 	Notice conditions.Notice
 	Wait   conditions.Wait
-	// Answered is the last request for a reconcile that got an answer; see package request.
+	// Answered is the last request for a reconcile that was answered; see package request.
 	Answered string
-	// memory is what is remembered for the revision of the rule that runs; nil if that is nothing.
+	// memory is what is remembered for the running revision of the rule; nil if nothing is.
 	memory *Memory
 }
 
-// Deletion is a deletion of the parent with a UID.
+// Deletion is the deletion of the parent with this UID.
 type Deletion struct {
 	UID         types.UID
 	Propagation metav1.DeletionPropagation
 }
 
-// updated is what is left of a value after a change; nil if nothing is.
+// updated returns a value after a change; nil if it is empty then.
 func updated[T any, P interface {
 	*T
 	IsEmpty() bool
@@ -59,7 +60,7 @@ func updated[T any, P interface {
 // Store has the State of each parent. It is safe for concurrent use.
 type Store struct {
 	mu sync.Mutex
-	// byKey has no zero State. Guarded by mu, as are fares and denials.
+	// byKey never has a zero State. Guarded by mu, like fares and denials.
 	byKey   map[queue.Key]State
 	fares   fares
 	denials denials
@@ -70,7 +71,7 @@ func New() *Store {
 	return &Store{byKey: make(map[queue.Key]State), fares: newFares(), denials: make(denials)}
 }
 
-// Get is the State of a parent.
+// Get returns the State of a parent.
 func (s *Store) Get(k queue.Key) State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,12 +91,12 @@ func (s *Store) Update(k queue.Key, change func(*State)) {
 	s.byKey[k] = state
 }
 
-// UpdateChain changes what is known of what caused the reconciles of a parent.
+// UpdateChain changes the Chain of a parent.
 func (s *Store) UpdateChain(k queue.Key, change func(*feedback.Chain)) {
 	s.Update(k, func(state *State) { state.Chain = updated(state.Chain, change) })
 }
 
-// UpdateChains changes that of each parent of which it is known.
+// UpdateChains changes the Chain of each parent that has one.
 func (s *Store) UpdateChains(change func(queue.Key, *feedback.Chain)) {
 	s.UpdateAll(func(k queue.Key, state *State) {
 		if state.Chain != nil {
@@ -104,12 +105,12 @@ func (s *Store) UpdateChains(change func(queue.Key, *feedback.Chain)) {
 	})
 }
 
-// UpdateConflicts changes the Conflicts of the target of a patch, which are zero if there were none.
+// UpdateConflicts changes the Conflicts of the target of a patch.
 func (s *Store) UpdateConflicts(k queue.Key, change func(*feedback.Conflicts)) {
 	s.Update(k, func(state *State) { state.Conflicts = updated(state.Conflicts, change) })
 }
 
-// UpdateAll changes the State of each parent of which something is remembered. change must not call the Store.
+// UpdateAll changes the State of each parent that has one. change must not call the Store.
 func (s *Store) UpdateAll(change func(queue.Key, *State)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +146,7 @@ func (s *Store) ForgetRule(id string) {
 	delete(s.denials, id)
 }
 
-// Keys lists the parents of which something is remembered.
+// Keys returns the parents of which anything is remembered.
 func (s *Store) Keys() queue.Keys {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,24 +157,24 @@ func (s *Store) Keys() queue.Keys {
 	return found
 }
 
-// AddKeys adds to found the parents of a rule of which something is remembered.
+// AddKeys adds to found the parents of a rule of which anything is remembered.
 func (s *Store) AddKeys(rule string, found queue.Keys) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	queue.AddOf(s.byKey, rule, found)
 }
 
-// SetFinalizer notes whether a parent has the rule's finalizer.
+// SetFinalizer records whether a parent has the rule's finalizer.
 func (s *Store) SetFinalizer(k queue.Key, has bool) {
 	s.Update(k, func(state *State) { state.HasFinalizer = has })
 }
 
-// SetLeft notes whether a parent that still has fields of the rule no longer matches the rule's selector.
+// SetLeft records whether a parent that still has fields of the rule no longer matches the rule's selector.
 func (s *Store) SetLeft(k queue.Key, left bool) {
 	s.Update(k, func(state *State) { state.Left = left })
 }
 
-// ForgetConflicts drops the conflicts about the target of a patch.
+// ForgetConflicts drops the conflicts over the target of a patch.
 func (s *Store) ForgetConflicts(k queue.Key) {
 	s.Update(k, func(state *State) { state.Conflicts = nil })
 }

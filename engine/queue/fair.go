@@ -1,16 +1,16 @@
 package queue
 
-// fairQueue hands out keys in turns: first between tenants, so that one with many rules does not hold up another
-// with one; then between the rules of a tenant, so that a rule with thousands of parents in churn does not hold up the one
-// parent of another. The work queue calls it under its own lock.
+// fairQueue hands out keys in turns: first between tenants, so that a tenant with many rules does not delay one with a
+// single rule; then between the rules of a tenant, so that a rule with thousands of changing parents does not delay the
+// only parent of another. The work queue calls it under its own lock.
 type fairQueue struct {
 	lanes map[string]*lane
-	// turns has the tenants and their rules that have keys waiting.
+	// turns has the tenants and rules with waiting keys.
 	turns   turns
 	size    int
-	waiting *waiting // is told of every key that comes or goes
-	urgent  *urgent  // says of a key that comes whether it is urgent
-	// tenantOf says whose a rule is.
+	waiting *waiting // counts every key that comes or goes
+	urgent  *urgent  // knows whether a new key is urgent
+	// tenantOf returns the tenant of a rule.
 	tenantOf func(rule string) string
 }
 
@@ -18,7 +18,7 @@ func newFairQueue(waiting *waiting, urgent *urgent, tenantOf func(rule string) s
 	return &fairQueue{lanes: make(map[string]*lane), waiting: waiting, urgent: urgent, tenantOf: tenantOf}
 }
 
-// Touch is called for a key that waits already, and is added again.
+// Touch is called for a key that is added again while it waits.
 func (q *fairQueue) Touch(k Key) {
 	if q.urgent.take(k) {
 		q.lanes[k.Rule].hurry(k)
@@ -38,11 +38,11 @@ func (q *fairQueue) Push(k Key) {
 	q.waiting.add(k.Rule, 1)
 }
 
-// Len is how many keys wait.
+// Len returns how many keys wait.
 func (q *fairQueue) Len() int { return q.size }
 
-// Pop takes the next key of the rule whose turn it is; the rule then goes to
-// the end of the line if it has more. It must not be called on an empty queue.
+// Pop takes the next key of the rule whose turn it is. If the rule has more keys, it goes to the end of the line. The
+// queue must not be empty.
 func (q *fairQueue) Pop() Key {
 	tenant, rule := q.turns.next()
 	l := q.lanes[rule]

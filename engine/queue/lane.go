@@ -1,17 +1,16 @@
 package queue
 
-// inARow is how many urgent keys a lane hands out while patient ones wait, before one of these
-// comes: they are to come late, and not never.
+// inARow is how many urgent keys a lane hands out in a row while patient ones wait: these come late, but they do come.
 const inARow = 3
 
-// lane is what waits of one rule: urgent keys, and patient ones, which let most of these by. Of each the
-// first to come is the first.
+// lane has the waiting keys of one rule: urgent ones, and patient ones, which most urgent ones overtake. Each group is
+// first in, first out.
 type lane struct {
 	urgent  []Key
-	patient []Key       // with the zero Key in the place of one that has become urgent
-	places  map[Key]int // of the patient ones: the place in patient, if none had been taken from it
-	taken   int         // how many have been
-	row     int         // how many urgent ones came after the last patient one
+	patient []Key       // with a zero Key in place of each one that has become urgent
+	places  map[Key]int // of the patient keys: the index in patient, plus taken
+	taken   int         // how many keys were taken from the front of patient
+	row     int         // how many urgent keys were handed out since the last patient one
 }
 
 func (l *lane) isEmpty() bool { return len(l.urgent) == 0 && len(l.places) == 0 }
@@ -29,7 +28,7 @@ func (l *lane) push(k Key, urgent bool) {
 	l.patient = append(l.patient, k)
 }
 
-// hurry has a key that waits be urgent.
+// hurry makes a waiting key urgent.
 func (l *lane) hurry(k Key) {
 	if place, ok := l.places[k]; ok {
 		l.patient[place-l.taken] = Key{}
@@ -56,7 +55,7 @@ func (l *lane) pop() Key {
 	return k
 }
 
-// forget notes that a key is not patient any more.
+// forget records that a key is no longer patient.
 func (l *lane) forget(k Key) {
 	delete(l.places, k)
 	if len(l.places) == 0 {
@@ -64,10 +63,10 @@ func (l *lane) forget(k Key) {
 	}
 }
 
-// first takes the first of some keys.
+// first removes and returns the first key.
 func first(keys *[]Key) Key {
 	k := (*keys)[0]
-	(*keys)[0] = Key{}  // which the array holds until the keys have outgrown it
-	*keys = (*keys)[1:] // so that those which never run empty do not grow
+	(*keys)[0] = Key{}  // otherwise the array keeps it until it is replaced
+	*keys = (*keys)[1:] // append copies only what is left, so that a slice that is never empty does not grow
 	return k
 }

@@ -13,29 +13,29 @@ import (
 
 // Key names one piece of work.
 //
-//   - With a rule and a parent: bring that parent up to date. Its kind is the rule's.
-//   - With a patch, too: bring up to date what the rule's patch sets in the target that
-//     stands in the parent's place.
-//   - With a patch and no target: look for all objects that the patch is not for any more.
-//   - With a rule alone: look for parents that the rule holds and does not see.
+//   - With a rule and a parent: reconcile that parent. Its kind is the rule's.
+//   - With a patch too: apply what the rule's patch sets in the target, which takes the parent's place.
+//   - With a patch and no target: find all objects that the patch no longer applies to.
+//   - With a rule alone: do the work that concerns none of its parents, such as to find parents that have its finalizer
+//     and that no informer shows.
 type Key struct {
 	Rule   string // the rule's id
 	Parent types.NamespacedName
 	Patch  string
 }
 
-// IsSeek tells whether the work is to look for parents.
+// IsSeek reports whether the work concerns a rule and none of its parents.
 func (k Key) IsSeek() bool { return k.Patch == "" && k.Parent == (types.NamespacedName{}) }
 
-// IsSweep tells whether the work is to look for the objects of a patch.
+// IsSweep reports whether the work is to find the former objects of a patch.
 func (k Key) IsSweep() bool { return k.Patch != "" && k.Parent == (types.NamespacedName{}) }
 
-// String is the key as an index value.
+// String returns the key as an index value.
 func (k Key) String() string {
 	return strings.Join([]string{k.Rule, k.Parent.Namespace, k.Parent.Name}, "/")
 }
 
-// ParseKey reads the key of a parent from an index value.
+// ParseKey parses an index value as the key of a parent.
 func ParseKey(value string) (Key, bool) {
 	rule, parent, ok := strings.Cut(value, "/")
 	namespace, name, isParent := strings.Cut(parent, "/")
@@ -45,7 +45,7 @@ func ParseKey(value string) (Key, bool) {
 // Keys is a set of keys.
 type Keys map[Key]bool
 
-// AddOf adds to found those of a rule's keys that a map has.
+// AddOf adds to found the keys of a rule in a map.
 func AddOf[V any](from map[Key]V, rule string, found Keys) {
 	for k := range from {
 		if k.Rule == rule {
@@ -54,8 +54,8 @@ func AddOf[V any](from map[Key]V, rule string, found Keys) {
 	}
 }
 
-// Queue is the work queue: deduplicating, backing off per key, and fair between tenants and between the rules of each. Of
-// the keys of a rule those come first to which something has happened.
+// Queue is the work queue: deduplicating, backing off per key, and fair between tenants and between the rules of each.
+// Of a rule's keys, those to which something has happened come first.
 type Queue struct {
 	workqueue.TypedRateLimitingInterface[Key]
 
@@ -64,8 +64,8 @@ type Queue struct {
 	urgent  *urgent
 }
 
-// New makes a queue. The back-off of a key is from base to limit. A key counts as work until Done. tenantOf says whose a rule is: rules
-// of one tenant share its turns. It must not call the queue.
+// New makes a queue. The back-off of a key is between base and limit. A key counts as work until Done. tenantOf returns
+// the tenant of a rule; the rules of a tenant share its turns. It must not call the queue.
 func New(base, limit time.Duration, counter *activity.Counter, tenantOf func(rule string) string) *Queue {
 	waiting, urgent := newWaiting(), newUrgent()
 	return &Queue{
@@ -88,17 +88,17 @@ func (q *Queue) Add(k Key) {
 	q.TypedRateLimitingInterface.Add(k)
 }
 
-// AddPatient adds a key that is only looked at again, as all of a rule are when it starts or
-// changes, and as one is after a pause: most others of its rule go first.
+// AddPatient adds a key that is only reconciled again, such as every key of a rule that starts or changes, or a key
+// after a pause. Most other keys of its rule go first.
 func (q *Queue) AddPatient(k Key) { q.TypedRateLimitingInterface.Add(k) }
 
-// Waiting is how many keys of a rule wait for a worker.
+// Waiting returns how many keys of a rule wait for a worker.
 func (q *Queue) Waiting(rule string) int { return q.waiting.of(rule) }
 
-// waiting is how many keys of each rule wait.
+// waiting counts the waiting keys of each rule.
 type waiting struct {
 	mu   sync.Mutex
-	keys map[string]int // by rule; none is 0
+	keys map[string]int // by rule; zero counts are left out
 }
 
 func newWaiting() *waiting { return &waiting{keys: make(map[string]int)} }
@@ -117,8 +117,8 @@ func (w *waiting) add(rule string, n int) {
 	}
 }
 
-// urgent are the keys to which something has happened, and that have not been given a place since: the
-// work queue does not tell fairQueue how a key was added.
+// urgent has the keys to which something has happened since they were last placed: the work queue does not tell
+// fairQueue how a key was added.
 type urgent struct {
 	mu   sync.Mutex
 	keys Keys
@@ -132,7 +132,7 @@ func (u *urgent) put(k Key) {
 	u.keys[k] = true
 }
 
-// take removes a key, and tells whether it was there.
+// take removes a key, and reports whether it was urgent.
 func (u *urgent) take(k Key) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -5,15 +5,13 @@ import (
 	"sync"
 )
 
-// Semaphore lets a few keys proceed at a time. It never blocks: a key that must wait is
-// put in a line, and whoever releases the semaphore learns which key is next, to enqueue
-// it. Make it with NewSemaphore.
+// Semaphore lets a few keys proceed at a time. It never blocks: a key that must wait is put in a line, and whoever
+// releases the semaphore learns which key is next, to enqueue it. Make it with NewSemaphore.
 type Semaphore[K comparable] struct {
 	size int
 
 	mu sync.Mutex
-	// acquired is how many keys proceed now, and line has those that wait, the first
-	// first. Guarded by mu.
+	// acquired is how many keys proceed now. line has the keys that wait, the first one first. Guarded by mu.
 	acquired int
 	line     []K
 }
@@ -21,7 +19,7 @@ type Semaphore[K comparable] struct {
 // NewSemaphore lets size keys proceed at a time.
 func NewSemaphore[K comparable](size int) *Semaphore[K] { return &Semaphore[K]{size: size} }
 
-// TryAcquire tells whether a key may proceed now. If not, it waits in the line.
+// TryAcquire reports whether a key may proceed now. If not, the key waits in the line.
 func (s *Semaphore[K]) TryAcquire(k K) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,9 +37,8 @@ func (s *Semaphore[K]) TryAcquire(k K) bool {
 	return true
 }
 
-// Release ends what TryAcquire began, and returns the key that is next. That key has left
-// the line: if it never comes, because there is nothing to do for it any more, it keeps no
-// other from proceeding.
+// Release ends what TryAcquire began, and returns the next key, which has left the line: if that key never comes back
+// because its work is no longer needed, it blocks no other key.
 func (s *Semaphore[K]) Release() (next K, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +51,7 @@ func (s *Semaphore[K]) Release() (next K, ok bool) {
 	return next, true
 }
 
-// Forget takes a key out of the line.
+// Forget removes a key from the line.
 func (s *Semaphore[K]) Forget(k K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

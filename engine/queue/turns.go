@@ -1,12 +1,13 @@
 package queue
 
-// turns is whose turn it is: a line of tenants, and of each a line of rules. The zero value is empty.
+// turns decides whose turn it is: it has a line of tenants, and for each a line of rules. The zero value is empty.
 type turns struct {
 	tenants []string
 	rules   map[string][]string // by tenant; none is empty
 }
 
-// add puts a rule, which is in no line, at the end of that of its tenant, and a tenant that is in no line at the end of theirs.
+// add appends a rule, which is in no line, to that of its tenant, and a tenant that is in no line to the line of
+// tenants.
 func (t *turns) add(tenant, rule string) {
 	if t.rules == nil {
 		t.rules = make(map[string][]string)
@@ -17,7 +18,8 @@ func (t *turns) add(tenant, rule string) {
 	t.rules[tenant] = append(t.rules[tenant], rule)
 }
 
-// next takes the rule whose turn it is. The tenant goes to the end of the line if it has other rules. There must be a rule.
+// next takes the rule whose turn it is. If its tenant has other rules, the tenant goes to the end of the line. There
+// must be a rule.
 func (t *turns) next() (tenant, rule string) {
 	tenant = t.tenants[0]
 	t.tenants = t.tenants[1:]
