@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Bell wakes a loop. Rung several times before the loop comes to it, it wakes the loop once. From then until the loop has
-// come round there is work.
+// Bell triggers a loop. If it is rung several times before the loop runs, the loop runs once. From the first ring until
+// the end of that run, it counts as work.
 type Bell struct {
 	counter *Counter
-	// rung holds a token while the loop has yet to come.
+	// rung holds a token until the loop runs.
 	rung chan struct{}
 }
 
-// NewBell makes a bell of which the work counts.
+// NewBell makes a bell whose work counts.
 func NewBell(counter *Counter) *Bell { return &Bell{counter: counter, rung: make(chan struct{}, 1)} }
 
-// Ring wakes the loop.
+// Ring triggers the loop.
 func (b *Bell) Ring() {
 	b.counter.Begin() // before the loop can end it
 	select {
@@ -26,8 +26,8 @@ func (b *Bell) Ring() {
 	}
 }
 
-// Loop calls work when first has passed, whenever the bell was rung, and after the time that work returned last, until ctx ends.
-// Zero: not before the bell is rung.
+// Loop calls work after first, whenever the bell is rung, and after the time that work last returned, until ctx ends.
+// If that time is zero, it waits for the bell.
 func (b *Bell) Loop(ctx context.Context, first time.Duration, work func() (again time.Duration)) {
 	timer := time.NewTimer(first)
 	defer timer.Stop()

@@ -19,8 +19,8 @@ func (c *Counter) End() {
 	}
 }
 
-// Idle tells whether there is no work, and the others, which know of work that is not counted, say that there is none, all at
-// the same time.
+// Idle reports whether there is no work, and all of the others, which know of work that is not counted, report the same
+// at the same time.
 func (c *Counter) Idle(others ...func() bool) bool {
 	begun := c.begun.Load()
 	if c.ended.Load() != begun {
@@ -31,5 +31,5 @@ func (c *Counter) Idle(others ...func() bool) bool {
 			return false
 		}
 	}
-	return c.begun.Load() == begun // else work came from the others, or went to them, meanwhile
+	return c.begun.Load() == begun // otherwise work came from the others, or went to them, meanwhile
 }

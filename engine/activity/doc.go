@@ -1,16 +1,17 @@
-// Package activity counts the work that has begun and not ended, so that it can be told whether a program of many goroutines
-// is idle.
+// Package activity counts the work that has begun and not ended, to find out whether a program with many goroutines is
+// idle.
 //
 //	counter := &activity.Counter{}
 //	bell := activity.NewBell(counter)
 //
-//	go bell.Loop(ctx, 0, takeInWhatChanged)
+//	go bell.Loop(ctx, 0, processChanges)
 //
 //	bell.Ring()
-//	counter.Idle() // false until what changed is taken in
+//	counter.Idle() // false until the changes are processed
 //
-// Whoever hands work on begins the next piece before it ends its own: so the count is never zero in between. What waits for a
-// time to come, as a retry does, is not counted.
+// Whoever hands on work begins the next piece before it ends its own, so the count is never zero in between. What waits
+// for a time, such as a retry, is not counted.
 //
-// counter.go counts, bell.go wakes a loop, and queue.go makes work queues that count, with the backoff of keys that fail.
+// counter.go counts, bell.go triggers a loop, and queue.go makes work queues that count, with backoff for keys that
+// fail.
 package activity

@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// counting orders the keys of a work queue as another one does, and counts each as work.
+// counting orders keys like the queue that it embeds, and counts each as work.
 type counting[K comparable] struct {
 	workqueue.Queue[K]
 	counter *Counter
@@ -18,9 +18,10 @@ func (q counting[K]) Push(k K) {
 	q.Queue.Push(k)
 }
 
-// NewQueue makes a work queue that hands its keys out as order has them, and counts each as work. The pause of a key that fails
-// grows from base to limit; it does not count. Whoever calls Done calls End of the counter afterwards: a key that was added again
-// meanwhile has been counted by then. client-go measures a queue with a name; one without is not measured.
+// NewQueue makes a work queue that hands out keys in the given order, and counts each as work. The pause of a key that
+// fails is between base and limit; it does not count as work. Callers of Done must then call End of the counter: a key
+// that was added again meanwhile is counted by then. client-go records metrics of a queue with a name, and none
+// without.
 func NewQueue[K comparable](name string, counter *Counter, order workqueue.Queue[K], base, limit time.Duration) workqueue.TypedRateLimitingInterface[K] {
 	return workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[K](base, limit),

@@ -1,4 +1,4 @@
-// Package identity says which object is meant, without the object itself.
+// Package identity names an object, without the object itself.
 //
 //	id := identity.Of(deployment)          // Deployment.apps team-a/web
 //	seen[identity.At(fromTheInformer)]     // the same, without decoding it

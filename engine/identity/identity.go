@@ -14,7 +14,7 @@ type ID struct {
 	types.NamespacedName
 }
 
-// Of is the ID of an object.
+// Of returns the ID of an object.
 func Of(obj *unstructured.Unstructured) ID {
 	return ID{
 		GroupKind:      obj.GroupVersionKind().GroupKind(),
@@ -22,7 +22,7 @@ func Of(obj *unstructured.Unstructured) ID {
 	}
 }
 
-// String is the ID as messages have it: Deployment.apps team-a/web, or Namespace team-a.
+// String returns the ID as messages show it: Deployment.apps team-a/web, or Namespace team-a.
 func (id ID) String() string {
 	if id.Namespace == "" {
 		return id.GroupKind.String() + " " + id.Name
@@ -30,7 +30,7 @@ func (id ID) String() string {
 	return id.GroupKind.String() + " " + id.NamespacedName.String()
 }
 
-// At is the ID of an object of an informer, which it does not decode.
+// At returns the ID of an object of an informer, without decoding it.
 func At(obj *wire.Object) ID {
 	return ID{
 		GroupKind:      schema.FromAPIVersionAndKind(obj.APIVersion(), obj.Kind()).GroupKind(),

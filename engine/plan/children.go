@@ -13,7 +13,7 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// retire keeps the kinds that the children no longer have, as far as the cluster still has them.
+// retire keeps kinds that the children no longer have: as retired if the cluster has them, else as absent.
 func (p *Plan) retire(kinds iter.Seq[schema.GroupVersionKind], mapper *restmapping.Mapper) {
 	for gvk := range kinds {
 		if _, used := p.Children[gvk]; used {
@@ -27,20 +27,20 @@ func (p *Plan) retire(kinds iter.Seq[schema.GroupVersionKind], mapper *restmappi
 	}
 }
 
-// KeepInformers has the plan watch children by the same informers as the plan that it replaces. They
-// have the answers of its last writes; with others, a removal could be over before it sees the last child. Call it before
-// the plan is in use.
+// KeepInformers makes the plan watch children by the same informers as the plan that it replaces. They have the answers
+// of its last writes; with other informers, a removal could end before it sees the last child. Call it before the plan
+// is in use.
 func (p *Plan) KeepInformers(previous *Plan) {
 	maps.Copy(p.Whole, previous.Whole)
 }
 
-// ChildKey is the informer of the children of one resource, which rules share.
+// ChildKey returns the informer of the children of one resource, which rules share.
 func (p *Plan) ChildKey(gvr schema.GroupVersionResource) monitor.Key {
 	return monitor.Key{GVR: gvr, Namespace: p.Identity.Home(), Selector: mark.LabelRule, Heads: !p.Whole[gvr]}
 }
 
-// EachChild gives the objects of the rule's children that informers show, without decoding them. A kind that is watched in two
-// versions is given twice.
+// EachChild yields the objects of the rule's children that informers show, without decoding them. Objects of a kind
+// that is watched in two versions are yielded twice.
 func (p *Plan) EachChild(monitors *monitor.Monitors) iter.Seq[*wire.Object] {
 	return func(yield func(*wire.Object) bool) {
 		for kind := range p.ChildKinds() {
@@ -53,9 +53,9 @@ func (p *Plan) EachChild(monitors *monitor.Monitors) iter.Seq[*wire.Object] {
 	}
 }
 
-// ShareInformers has plans that are about to be used watch whole children if one of all plans does: one informer is enough then. A
-// plan in use keeps its informers, because another one would have to fill first; so a resource has two informers from
-// when a rule begins to read its objects until the other rules are started again.
+// ShareInformers makes plans that are about to be used watch whole children if any plan does, so that one informer is
+// enough. A plan in use keeps its informers, because another one would have to sync first. So when a rule begins to
+// read a resource, the resource has two informers until the other rules are started again.
 func ShareInformers(all, started []*Plan) {
 	whole := make(map[schema.GroupVersionResource]bool)
 	for _, p := range all {
@@ -70,7 +70,7 @@ func ShareInformers(all, started []*Plan) {
 	}
 }
 
-// ChildKinds lists the kinds of which the rule may have children, retired ones too.
+// ChildKinds lists the kinds of which the rule may have children, including retired ones.
 func (p *Plan) ChildKinds() iter.Seq[restmapping.Kind] {
 	return func(yield func(restmapping.Kind) bool) {
 		for _, kinds := range []map[schema.GroupVersionKind]restmapping.Kind{p.Children, p.Retired} {
@@ -83,7 +83,7 @@ func (p *Plan) ChildKinds() iter.Seq[restmapping.Kind] {
 	}
 }
 
-// Informers lists every informer that the rule needs, each once.
+// Informers lists the informers that the rule needs, each once.
 func (p *Plan) Informers() []monitor.Key {
 	keys := []monitor.Key{p.ParentKey}
 	for kind := range p.ChildKinds() {

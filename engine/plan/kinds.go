@@ -13,21 +13,20 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// MissingKindError says that the cluster has no such kind.
+// MissingKindError reports that the cluster does not have a kind.
 type MissingKindError struct{ GVK schema.GroupVersionKind }
 
 func (e *MissingKindError) Error() string {
 	return fmt.Sprintf("the cluster has no kind %s in %s", e.GVK.Kind, e.GVK.GroupVersion())
 }
 
-// kinds says of each kind that a program names where its objects are, or why the
-// node that names it has to wait. Two plans of one program differ where the program has
-// to be planned again.
+// kinds has, for each kind that a program names, where its objects are or why its nodes have to wait. If a newer kinds
+// of the same program is not equal, the program must be planned again.
 type kinds struct {
-	// of is the kind of the parents, and uses what is needed of the kinds of the nodes.
+	// of is the kind of the parents, and uses is what the nodes need of their kinds.
 	of   schema.GroupVersionKind
 	uses map[schema.GroupVersionKind]kindUse
-	// parent is zero where the kind of the parents is missing.
+	// parent is zero if the kind of the parents is missing.
 	parent  restmapping.Kind
 	found   map[schema.GroupVersionKind]restmapping.Kind
 	missing map[schema.GroupVersionKind]program.Absence
@@ -38,7 +37,7 @@ func kindsOf(program *program.Program, mapper *restmapping.Mapper) kinds {
 	return kinds{of: program.Parent.GVK, uses: usesOf(program)}.again(mapper)
 }
 
-// again looks them up once more.
+// again looks up the same kinds once more.
 func (p kinds) again(mapper *restmapping.Mapper) kinds {
 	plan := kinds{
 		of: p.of, uses: p.uses,
@@ -52,7 +51,7 @@ func (p kinds) again(mapper *restmapping.Mapper) kinds {
 		case !ok:
 			plan.missing[gvk] = absenceOf(mapper.Missing(gvk), gvk)
 		case use.unresolved:
-			// The kind came after the program was compiled, which happens again.
+			// The kind came after the program was compiled. The catalog compiles the program again.
 			plan.missing[gvk] = program.Absence{Message: fmt.Sprintf("the cluster has kind %s in %s now, and the rule has to be checked with it first", gvk.Kind, gvk.GroupVersion())}
 		case kind.Definition.UID != "" && !kind.Verbs.HasAll(use.verbs.UnsortedList()...):
 			plan.missing[gvk] = program.Absence{Message: fmt.Sprintf("kind %s in %s is being deleted", gvk.Kind, gvk.GroupVersion())}
@@ -65,13 +64,13 @@ func (p kinds) again(mapper *restmapping.Mapper) kinds {
 
 // kindUse is what a program needs of a kind.
 type kindUse struct {
-	// verbs are those that a kind lacks whose definition is being deleted.
+	// verbs are the verbs that the kind must support. A kind whose definition is being deleted lacks some.
 	verbs sets.Set[string]
-	// unresolved is true where the program was compiled without the kind.
+	// unresolved is true if the program was compiled without the kind.
 	unresolved bool
 }
 
-// usesOf lists the kinds that the nodes of a program name.
+// usesOf returns the kinds that the nodes of a program name.
 func usesOf(p *program.Program) map[schema.GroupVersionKind]kindUse {
 	uses := make(map[schema.GroupVersionKind]kindUse)
 	add := func(gvk schema.GroupVersionKind, unresolved bool, verbs ...string) {
@@ -94,8 +93,8 @@ func usesOf(p *program.Program) map[schema.GroupVersionKind]kindUse {
 	return uses
 }
 
-// absenceOf says what a mapper's error means for the nodes of a kind. One that is
-// served in another version has objects, so it is not certain to be missing.
+// absenceOf returns what a mapper's error means for the nodes of a kind. A kind that is served in another version has
+// objects, so it is not certainly missing.
 func absenceOf(err error, gvk schema.GroupVersionKind) program.Absence {
 	unknown, ok := errors.AsType[*restmapping.UnknownKindError](err)
 	if !ok {
@@ -108,7 +107,7 @@ func absenceOf(err error, gvk schema.GroupVersionKind) program.Absence {
 	return absence
 }
 
-// equal tells whether a program that was planned so need not be planned again.
+// equal reports whether a program that was planned with p need not be planned again.
 func (p kinds) equal(now kinds) bool {
 	if len(p.found) != len(now.found) || !maps.Equal(p.missing, now.missing) || !sameDefinition(p.parent, now.parent) {
 		return false
@@ -121,10 +120,10 @@ func (p kinds) equal(now kinds) bool {
 	return true
 }
 
-// sameDefinition tells whether a kind is where it was, and none that was created again.
+// sameDefinition reports whether a kind still has its resource, and its definition was not recreated.
 func sameDefinition(a, b restmapping.Kind) bool {
 	return a.GVR == b.GVR && a.Definition.UID == b.Definition.UID
 }
 
-// Missing has the kinds of the rule's nodes that the cluster does not have, and why.
+// Missing returns the kinds of the rule's nodes that the cluster does not have, and why.
 func (p *Plan) Missing() map[schema.GroupVersionKind]program.Absence { return p.kinds.missing }

@@ -11,10 +11,10 @@ import (
 // Lookup is one node of spec.lookups, and where its objects are read.
 type Lookup struct {
 	Kind restmapping.Kind
-	// Informer has the namespace and the selector of the rule, as far as they need no expression.
+	// Informer has the namespace and the selector of the lookup, as far as they need no expression.
 	Informer monitor.Key
-	// Borrowed is true if the namespace of the informer is still to be filled in: that of Secrets is never left open, so that
-	// not all Secrets are in memory because of one.
+	// Borrowed is true if the namespace of the informer must still be filled in. For Secrets it is never left open, so
+	// that no lookup loads the Secrets of all namespaces.
 	Borrowed bool
 	// Selective is true if the informer shows only objects that the selector selects.
 	Selective bool
@@ -22,8 +22,8 @@ type Lookup struct {
 	Members bool
 }
 
-// newLookup plans how a lookup is served.
-// home is the namespace to which the rule is confined, if it is: nothing else is watched for it.
+// newLookup plans a lookup. home is the namespace to which the rule is confined, if any: nothing else is watched for
+// it.
 func newLookup(spec *program.Lookup, kind restmapping.Kind, home string) Lookup {
 	l := Lookup{Kind: kind, Informer: monitor.Key{GVR: kind.GVR}}
 	if kind.Namespaced {

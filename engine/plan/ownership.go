@@ -13,7 +13,7 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Owner is what the mark of a node's children says of whom they belong to.
+// Owner returns what the mark of a node's children says about their owner.
 func (p *Plan) Owner(parent *unstructured.Unstructured, node string) mark.Owner {
 	return mark.Owner{
 		RuleID: p.ID, Rule: p.Name.String(), Node: node,
@@ -24,33 +24,33 @@ func (p *Plan) Owner(parent *unstructured.Unstructured, node string) mark.Owner 
 	}
 }
 
-// ControllerRef is the owner reference of a child to its parent.
+// ControllerRef returns the owner reference of a child to its parent.
 func (p *Plan) ControllerRef(parent *unstructured.Unstructured) *metav1.OwnerReference {
 	return metav1.NewControllerRef(parent, p.Parent.GVK)
 }
 
-// StatusManagers begins the field managers of what rules write to a status.
+// StatusManagers is the prefix of the field managers of rules' statuses.
 const StatusManagers = "kanon-status-"
 
-// IsStatusManager tells whether a field manager is that of a rule's status.
+// IsStatusManager reports whether a field manager is that of a rule's status.
 func IsStatusManager(manager string) bool { return strings.HasPrefix(manager, StatusManagers) }
 
 // StatusManager is the field manager of what the rule writes to a status.
 func (p *Plan) StatusManager() string { return StatusManagers + p.ID }
 
-// Children belong to their parent in one of two ways. Where Kubernetes allows it they have a controller owner reference, and the
-// garbage collector deletes them when the parent is gone. All others are known by their labels and mark, and a finalizer
-// of the rule keeps the parent until they are deleted.
+// Children belong to their parent in one of two ways. If Kubernetes allows it, they have a controller owner reference,
+// and the garbage collector deletes them after the parent. All others are tracked by their labels and mark, and a
+// finalizer of the rule keeps the parent until they are deleted.
 
-// finalizerManagers begins the field manager of that finalizer.
+// finalizerManagers is the prefix of the field manager of that finalizer.
 const finalizerManagers = "kanon-finalizer-"
 
-// Finalizer is the name of the rule's finalizer on its parents, and the field manager of it.
+// Finalizer returns the name of the rule's finalizer on its parents, and its field manager.
 func (p *Plan) Finalizer() (name, manager string) {
 	return mark.Finalizer(p.ID), finalizerManagers + p.ID
 }
 
-// HasFinalizer tells whether a parent has the rule's finalizer.
+// HasFinalizer reports whether a parent has the rule's finalizer.
 func (p *Plan) HasFinalizer(parent *unstructured.Unstructured) bool {
 	return slices.Contains(parent.GetFinalizers(), mark.Finalizer(p.ID))
 }
@@ -60,7 +60,7 @@ func (p *Plan) CanOwn(parent, child *unstructured.Unstructured) bool {
 	return ending.CanOwn(p.Program, parent, child)
 }
 
-// MayNeedFinalizer tells whether the rule may have children that need the finalizer.
+// MayNeedFinalizer reports whether the rule may need the finalizer.
 func (p *Plan) MayNeedFinalizer() bool {
 	return p.Program.Finalize != nil || slices.ContainsFunc(p.Program.Children, func(child *program.Child) bool {
 		kind, exists := p.Children[child.GVK]
@@ -69,7 +69,7 @@ func (p *Plan) MayNeedFinalizer() bool {
 	})
 }
 
-// HasKind tells whether the rule's children of a kind are watched, in whatever version.
+// HasKind reports whether the rule's children of a kind are watched, in any version.
 func (p *Plan) HasKind(kind schema.GroupKind) bool {
 	for of := range p.ChildKinds() {
 		if of.GVK.GroupKind() == kind {

@@ -8,20 +8,20 @@ import (
 	"kanon.dev/kanon/engine/monitor"
 )
 
-// Selection tells whether a rule selects a parent.
+// Selection says whether a rule selects a parent.
 type Selection int
 
 const (
-	// Unselected says that it does not.
+	// Unselected: the rule does not select it.
 	Unselected Selection = iota
-	// Selected says that it does.
+	// Selected: the rule selects it.
 	Selected
-	// Undecided says that the labels of the parent's Namespace are not known.
+	// Undecided: the labels of the parent's Namespace are not known.
 	Undecided
 )
 
-// Selects tells whether the rule selects a parent, by all that needs no evaluation: labels, namespace, and the Namespace's
-// labels.
+// Selects reports whether the rule selects a parent, by everything that needs no evaluation: labels, namespace, and the
+// Namespace's labels.
 func (p *Plan) Selects(parent *unstructured.Unstructured, namespaceLabels func(name string) (labels.Set, bool)) Selection {
 	if !p.InView(parent) {
 		return Unselected
@@ -29,7 +29,7 @@ func (p *Plan) Selects(parent *unstructured.Unstructured, namespaceLabels func(n
 	return p.SelectsNamespace(parent.GetNamespace(), namespaceLabels)
 }
 
-// SelectsNamespace is Selects for a parent that the informer shows, of which only the namespace is known.
+// SelectsNamespace is Selects for a parent that the informer shows and of which only the namespace is known.
 func (p *Plan) SelectsNamespace(namespace string, namespaceLabels func(name string) (labels.Set, bool)) Selection {
 	if len(p.namespaces) > 0 && !p.namespaces[namespace] {
 		return Unselected
@@ -49,19 +49,20 @@ func (p *Plan) SelectsNamespace(namespace string, namespaceLabels func(name stri
 	}
 }
 
-// InView tells whether the informer of the parents should show this one.
+// InView reports whether the informer of the parents should show this one.
 func (p *Plan) InView(parent *unstructured.Unstructured) bool {
 	selector := p.Program.Parent.Selector
 	return (selector == nil || selector.Matches(labels.Set(parent.GetLabels()))) &&
 		(p.ParentKey.Namespace == "" || p.ParentKey.Namespace == parent.GetNamespace())
 }
 
-// IsNarrow tells whether a parent may exist that the informer does not show.
+// IsNarrow reports whether parents may exist that the informer does not show.
 func (p *Plan) IsNarrow() bool {
 	return p.ParentKey.Selector != "" || p.ParentKey.Namespace != ""
 }
 
-// NamespaceLabels gives the labels of a namespace; false if they are not known, as when no rule needs any.
+// NamespaceLabels returns a function that returns the labels of a namespace, and false if they are not known, such as
+// when no rule needs any.
 func NamespaceLabels(monitors *monitor.Monitors) func(name string) (labels.Set, bool) {
 	return func(name string) (labels.Set, bool) {
 		namespace, ok := monitors.Head(AllNamespaces, "", name)
@@ -72,8 +73,8 @@ func NamespaceLabels(monitors *monitor.Monitors) func(name string) (labels.Set, 
 	}
 }
 
-// NamespacesGVR is where Namespaces are; core/v1 is never absent.
+// NamespacesGVR is the resource of Namespaces.
 var NamespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"} //nolint:gochecknoglobals // a constant in all but syntax
 
-// AllNamespaces is the informer of Namespaces, the same for all who need their labels or whether they exist.
+// AllNamespaces is the informer of Namespaces, shared by all that need their labels or whether they exist.
 var AllNamespaces = monitor.Key{GVR: NamespacesGVR, Metadata: true} //nolint:gochecknoglobals // a constant in all but syntax

@@ -24,16 +24,16 @@ func (p *Plan) newPatch(patch *program.Patch, kind restmapping.Kind) Patch {
 		return planned
 	}
 	planned.Lookup = newLookup(patch.Target, kind, p.Identity.Home())
-	planned.Members = true // what is in a target concerns the target's key
+	planned.Members = true // the content of a target only matters to the target's key
 	return planned
 }
 
-// IsWhole tells whether the informer shows every object that could ever have been a target.
+// IsWhole reports whether the informer shows every object that could ever have been a target.
 func (p Patch) IsWhole() bool {
 	return !p.Borrowed && p.Informer.Namespace == "" && p.Informer.Selector == ""
 }
 
-// InformerFor is the informer that shows the targets in a namespace.
+// InformerFor returns the informer that shows the targets in a namespace.
 func (p Patch) InformerFor(namespace string) monitor.Key {
 	informer := p.Informer
 	if p.Borrowed {

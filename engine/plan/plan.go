@@ -18,15 +18,15 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Plan is a compiled rule on this cluster. Nodes are named by their id.
+// Plan is a compiled rule on this cluster. Nodes are keyed by their id.
 type Plan struct {
 	ID      string // the rule's
 	Name    types.NamespacedName
 	Program *program.Program
-	// Identity is for whom the rule reads and writes.
+	// Identity is the identity with which the rule reads and writes.
 	Identity impersonation.Identity
 
-	// kinds says where the objects of its kinds are, and which kinds are missing.
+	// kinds has the kinds that the rule names, found or missing.
 	kinds kinds
 	// Parent is the kind of the parents, and ParentKey their informer.
 	Parent    restmapping.Kind
@@ -36,38 +36,38 @@ type Plan struct {
 	// namespaces is the set of spec.parent.namespaces; empty means all.
 	namespaces map[string]bool
 
-	// Children has every kind of spec.children. Nodes has the kind of each node, and Absences why there is none.
+	// Children has every kind of spec.children, Nodes the kind of each node, and Absences why a node has none.
 	Children map[schema.GroupVersionKind]restmapping.Kind
 	Nodes    map[string]restmapping.Kind
 	Absences map[string]program.Absence
-	// Unread are the nodes whose objects do not matter any more once they are written.
+	// Unread are the nodes whose objects no longer matter once they are written.
 	Unread map[string]bool
-	// Whole has the resources whose children are watched with their content: because it matters, or because another rule has them
-	// in memory anyway.
+	// Whole has the resources whose children are watched with their content: because it matters, or because another
+	// rule has it in memory anyway.
 	Whole map[schema.GroupVersionResource]bool
-	// Retired has the kinds that the rule's children had and no longer have: there may be objects of them to prune. Absent are
-	// those of them that the cluster does not have at the moment.
+	// Retired has the kinds that the rule's children had before: objects of them may have to be pruned. Absent are
+	// those of them that the cluster does not have now.
 	Retired map[schema.GroupVersionKind]restmapping.Kind
 	Absent  []schema.GroupVersionKind
 
 	// Policies says how the children of each node are written.
 	Policies map[string]fieldset.Policy
-	// Adopters are the nodes that may take over objects which nobody controls.
+	// Adopters are the nodes that may take over objects that nobody controls.
 	Adopters map[string]bool
-	// Recreators are the nodes whose objects may be deleted and created again because of a change, with their updatePolicy.
+	// Recreators are the nodes whose objects may be recreated because of a change, with their updatePolicy.
 	Recreators map[string]syntax.UpdatePolicy
 	// Ordered are the nodes whose objects are deleted one after the other.
 	Ordered map[string]bool
-	// Deletions is the deletionPolicy of each node, as far as that needs no expression.
+	// Deletions is the deletionPolicy of each node, except for what an expression decides.
 	Deletions map[string]program.Ending
 
-	// Lookups has each node of spec.lookups, and Patches each one of spec.patches.
+	// Lookups has the nodes of spec.lookups, and Patches those of spec.patches.
 	Lookups map[string]Lookup
 	Patches map[string]Patch
 }
 
-// New plans a program. previous is the plan that this one replaces, or nil. The error is a [MissingKindError] if the kind of the
-// parents does not exist; nodes of other kinds that are missing have an absence.
+// New plans a program. previous is the plan that this one replaces, or nil. The error is a [MissingKindError] if the
+// kind of the parents does not exist. Nodes whose kind is missing have an absence.
 func New(id string, name types.NamespacedName, compiled *program.Program, mapper *restmapping.Mapper, previous *Plan) (*Plan, error) {
 	p := &Plan{
 		ID: id, Name: name, Program: compiled, Identity: IdentityOf(name, compiled.ServiceAccountName, compiled.Confined),
@@ -109,7 +109,8 @@ func New(id string, name types.NamespacedName, compiled *program.Program, mapper
 	return p, nil
 }
 
-// IdentityOf is for whom a rule of that name reads and writes; no ServiceAccount is Kanon itself.
+// IdentityOf returns the identity of a rule. Without a ServiceAccount, a rule that is not confined acts as Kanon
+// itself.
 func IdentityOf(rule types.NamespacedName, serviceAccount string, confined bool) impersonation.Identity {
 	if confined {
 		serviceAccount = cmp.Or(serviceAccount, program.TenantServiceAccount) // never Kanon's own
@@ -158,7 +159,7 @@ func (p *Plan) planChild(child *program.Child) {
 	}
 }
 
-// PathsOf are paths of a rule as the writer takes them.
+// PathsOf converts paths of a rule for the writer.
 func PathsOf(ignored []ignore.Path) []fieldset.Path {
 	out := make([]fieldset.Path, len(ignored))
 	for i, path := range ignored {
@@ -170,20 +171,20 @@ func PathsOf(ignored []ignore.Path) []fieldset.Path {
 	return out
 }
 
-// Former is what is known of the plan of a rule that ran in another process: the kinds that its children had.
+// Former returns what is known of the plan of a rule that ran in another process: the kinds of its children.
 func Former(id string, name types.NamespacedName, kinds []schema.GroupVersionKind) *Plan {
 	return &Plan{ID: id, Name: name, Absent: kinds}
 }
 
-// Remains is what is kept of the plan of a rule that was stopped, for the one that may replace it.
+// Remains returns what is kept of the plan of a rule that was stopped, for a plan that may replace it.
 func (p *Plan) Remains() *Plan {
 	return &Plan{
 		ID: p.ID, Name: p.Name, Identity: p.Identity, Parent: p.Parent, Children: p.Children, Retired: p.Retired, Absent: p.Absent, Whole: p.Whole,
 	}
 }
 
-// IsOutdated tells whether a kind was removed, or replaced, or exists again: the informer of a kind that is gone would ask for it
-// forever.
+// IsOutdated reports whether a kind was removed or recreated, or exists again. The informer of a kind that no longer
+// exists would ask for it forever.
 func (p *Plan) IsOutdated(mapper *restmapping.Mapper) bool {
 	if !p.kinds.equal(p.kinds.again(mapper)) {
 		return true
@@ -201,7 +202,8 @@ func (p *Plan) IsOutdated(mapper *restmapping.Mapper) bool {
 	return false
 }
 
-// Definitions has the UID of the definition of each resource whose objects the rule reads; empty for kinds without one.
+// Definitions returns the UID of the definition of each resource whose objects the rule reads; empty for kinds without
+// one.
 func (p *Plan) Definitions() map[schema.GroupVersionResource]types.UID {
 	found := map[schema.GroupVersionResource]types.UID{p.Parent.GVR: p.Parent.Definition.UID}
 	for kind := range p.ChildKinds() {

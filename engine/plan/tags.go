@@ -11,11 +11,11 @@ import (
 // IndexParent is the name of the index of children by rule and parent.
 const IndexParent = "parent"
 
-// lostParent begins the tag of a child that lost the owner reference to its parent. Its mark does not name the parent, so its
-// rule and a hash of the parent follow.
+// lostParent is the prefix of the tag of a child that lost the owner reference to its parent. The mark of such a child
+// does not name the parent, so its rule and a hash of the parent follow.
 const lostParent = "?"
 
-// Tag says of a child, by its mark, to which rule and parent it belongs, as the text of their key.
+// Tag returns the rule and parent of a child, by its mark, as the text of their key.
 func Tag(owner mark.Owner) string {
 	if lost := owner.LostParent(); lost != "" {
 		return lostParent + owner.RuleID + lost
@@ -24,10 +24,10 @@ func Tag(owner mark.Owner) string {
 	return queue.Key{Rule: owner.RuleID, Parent: parent}.String()
 }
 
-// KeyOfTag is the key in a child's tag; false where the child lost its owner reference.
+// KeyOfTag returns the key in a child's tag; false if the child lost its owner reference.
 func KeyOfTag(obj *wire.Object) (queue.Key, bool) { return queue.ParseKey(obj.Tag()) }
 
-// RuleOfTag is the id of the rule that created a child.
+// RuleOfTag returns the id of the rule that created a child.
 func RuleOfTag(obj *wire.Object) string {
 	if k, ok := KeyOfTag(obj); ok {
 		return k.Rule
@@ -38,10 +38,10 @@ func RuleOfTag(obj *wire.Object) string {
 	return ""
 }
 
-// ruleIDSize is how many characters the id of a rule has, see mark.RuleID.
+// ruleIDSize is the length of a rule's id, see mark.RuleID.
 const ruleIDSize = 16
 
-// TagsOf are the tags of the children of a rule and a parent.
+// TagsOf returns the tags of the children of a rule and a parent.
 func (p *Plan) TagsOf(k queue.Key) []string {
 	lost := mark.LostParentHash(mark.Ref{
 		Group: p.Parent.GVK.Group, Kind: p.Parent.GVK.Kind, Namespace: k.Parent.Namespace, Name: k.Parent.Name,
@@ -49,7 +49,7 @@ func (p *Plan) TagsOf(k queue.Key) []string {
 	return []string{k.String(), lostParent + p.ID + lost}
 }
 
-// IndexByParent puts a child under the rule and the parent that it belongs to.
+// IndexByParent indexes a child by its rule and parent.
 func IndexByParent(item any) ([]string, error) {
 	if obj, ok := item.(*wire.Object); ok && obj.Tag() != "" {
 		return []string{obj.Tag()}, nil

@@ -15,70 +15,72 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// Index is that of lookups turned round: which parents read an object, by its name or by a selection that it is in. An event asks
-// it whom to wake; that costs a few look-ups by name and by label, however many parents there are.
+// Index is the inverse of lookups: it knows which parents read an object, by its name or by a selection that contains
+// it. An event asks it which keys to enqueue. That costs a few lookups by name and by label, however many parents there
+// are.
 //
-// A reader registers before it reads, so that no change falls between the two, and what it did not read any more in its newest
+// A reader registers before it reads, so that it misses no change in between. What its newest reconcile did not read is
+// dropped afterwards.
 // pass is dropped after that.
 type Index struct {
 	informers Informers
 
 	mu sync.RWMutex
-	// audiences has what is read through each informer. Guarded by mu.
+	// audiences has the readers of each informer. Guarded by mu.
 	audiences map[monitor.Key]*audience
 	// reads has what each parent reads. Guarded by mu.
 	reads map[queue.Key]map[Subject]bool
 }
 
-// Informers starts and stops informers: an owner wants these from now on.
+// Informers starts and stops informers: from now on, owner needs exactly these.
 type Informers interface {
 	Watch(owner string, informers ...monitor.Key)
 }
 
-// Subject is what a lookup reads through an informer: one object, or all that a selector selects.
+// Subject is what a lookup reads through an informer: one object, or all objects that a selector selects.
 type Subject struct {
 	Informer monitor.Key
 	// Namespace is empty for a cluster-scoped object, and for a selection over all namespaces.
 	Namespace string
-	// Name is empty for a selection, and Selector, in string form, for an object.
+	// Name is empty for a selection. Selector, in string form, is empty for an object.
 	Name, Selector string
-	// Members is true for a selection of which only the names are read: who reads it is not enqueued for a change of an object
-	// that stays in it.
+	// Members is true for a selection of which only the names are read: its readers are not enqueued for a change of an
+	// object that stays selected.
 	Members bool
-	// Borrowed is true if no rule asks for the informer when it starts: it turns out when a parent reads through it, as with the
-	// Secrets of the parent's namespace. The first parent starts it, and it is stopped after the last one.
+	// Borrowed is true if no rule needs the informer at its start, because only a reconcile shows which namespace the
+	// parent reads, such as for Secrets. The first reader starts the informer, and it is stopped after the last one.
 	Borrowed bool
 }
 
-// audience is who reads through one informer.
+// audience has the readers of one informer.
 type audience struct {
 	// borrowed is true if the informer was started for a reader.
 	borrowed   bool
 	objects    map[types.NamespacedName]queue.Keys
 	selections map[Subject]*following
-	// anchored has each selection under one of the labels that an object must have to be in it, or else under none. An event so
-	// looks at few selections, also where each parent has one of its own.
+	// anchored has each selection under one of the labels that it requires, or under none if it requires no label. So
+	// an event checks few selections, even if each parent has its own.
 	anchored map[anchor]map[*following]bool
 }
 
-// following is one selection and who reads it.
+// following is one selection and its readers.
 type following struct {
 	selector labels.Selector
 	members  bool
 	keys     queue.Keys
-	anchors  []anchor // where it is
+	anchors  []anchor // its places in anchored
 }
 
-// anchor is a label with its value, or none, in objects of one namespace, or of all.
+// anchor is a label with its value, or none, in objects of one namespace or of all.
 type anchor struct{ namespace, label, value string }
 
-// New makes an index in which nobody reads anything.
+// New makes an empty Index.
 func New(informers Informers) *Index {
 	return &Index{informers: informers, audiences: make(map[monitor.Key]*audience), reads: make(map[queue.Key]map[Subject]bool)}
 }
 
-// Add registers a parent as a reader. selector is that of a selection. Who asks whether a borrowed informer has filled asks
-// afterwards: its Synced call then finds the reader.
+// Add registers a parent as a reader. selector is that of a selection. Check only afterwards whether a borrowed
+// informer has synced: then its synced call finds the reader.
 func (r *Index) Add(k queue.Key, s Subject, selector labels.Selector) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,10 +107,10 @@ func (r *Index) Add(k queue.Key, s Subject, selector labels.Selector) {
 	a.add(k, s, selector)
 }
 
-// ownerOf is the name under which a borrowed informer is wanted.
+// ownerOf returns the owner of a borrowed informer.
 func ownerOf(informer monitor.Key) string { return fmt.Sprintf("lookup %v", informer) }
 
-// Keep drops what a parent read before and does not read any more.
+// Keep drops what a parent no longer reads.
 func (r *Index) Keep(k queue.Key, read map[Subject]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +137,7 @@ func (r *Index) keepLocked(k queue.Key, read map[Subject]bool) {
 	}
 }
 
-// Borrowers lists who reads through a borrowed informer.
+// Borrowers returns the keys that read through a borrowed informer.
 func (r *Index) Borrowers(informer monitor.Key) queue.Keys {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -151,7 +153,7 @@ func (r *Index) Borrowers(informer monitor.Key) queue.Keys {
 	return found
 }
 
-// AddKeys adds to found who of a rule reads anything.
+// AddKeys adds to found the keys of a rule that read anything.
 func (r *Index) AddKeys(rule string, found queue.Keys) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -169,7 +171,7 @@ func (r *Index) ForgetRule(id string) {
 	}
 }
 
-// Of lists the parents that a change of an object concerns, by what it was and by what it is.
+// Of returns the keys that a change of an object concerns, by its old and its new state.
 func (r *Index) Of(event monitor.Event) queue.Keys {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -178,7 +180,7 @@ func (r *Index) Of(event monitor.Event) queue.Keys {
 		return nil
 	}
 	found := make(queue.Keys)
-	var moved map[*following]bool // selections of which only the names are read that it came into, or left
+	var moved map[*following]bool // selections of which only the names are read and that the object entered or left
 	for _, obj := range []*wire.Object{event.Old, event.New} {
 		if obj == nil {
 			continue
@@ -203,7 +205,7 @@ func (r *Index) Of(event monitor.Event) queue.Keys {
 	return found
 }
 
-// collect adds who reads an object by its name, and lists the selections that it is in.
+// collect adds the readers of an object by its name to found, and returns the selections that contain it.
 func (a *audience) collect(obj *wire.Object, found queue.Keys) []*following {
 	namespace := obj.Namespace()
 	maps.Copy(found, a.objects[types.NamespacedName{Namespace: namespace, Name: obj.Name()}])
@@ -218,7 +220,7 @@ func (a *audience) collect(obj *wire.Object, found queue.Keys) []*following {
 	return selections
 }
 
-// selectionsWith are those that an object with these labels is in.
+// selectionsWith returns the selections that contain an object with these labels.
 func (a *audience) selectionsWith(namespace string, set labels.Set) (found []*following) {
 	add := func(at anchor) {
 		for f := range a.anchored[at] {
@@ -257,8 +259,8 @@ func (a *audience) add(k queue.Key, s Subject, selector labels.Selector) {
 	f.keys[k] = true
 }
 
-// anchorsFor chooses, of the labels that a selector asks for, the one that the fewest other selections stand under; none where it
-// asks for no label.
+// anchorsFor chooses, of the labels that a selector requires, the one with the fewest other selections; none if it
+// requires no label.
 func (a *audience) anchorsFor(namespace string, selector labels.Selector) []anchor {
 	requirements, _ := selector.Requirements()
 	chosen, fewest := []anchor{{namespace: namespace}}, math.MaxInt

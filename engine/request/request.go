@@ -9,36 +9,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Annotations that a user sets on a parent. They hold for all rules of its kind.
+// Annotations that a user sets on a parent. They apply to all rules for its kind.
 const (
-	// AnnotationSuspend, when true, has everything left as it is.
+	// AnnotationSuspend, if true, suspends the parent: everything is left as it is.
 	AnnotationSuspend = "kanon.dev/suspend"
-	// AnnotationReconcileAt, when it changes, asks for a reconcile at once. Its value means nothing; the time is what people
-	// write, and what gets an answer.
+	// AnnotationReconcileAt requests a reconcile when its value changes. The value has no meaning, but only a time gets
+	// an answer.
 	AnnotationReconcileAt = "kanon.dev/reconcile-at"
-	// AnnotationFinalized and the id of a rule have the rule do no more of its finalize. Kanon sets it when that is done, and whoever
-	// wants to end it before.
+	// AnnotationFinalized, followed by the id of a rule, ends the rule's finalize for the parent. Kanon sets it when
+	// the cleanup is done, and a user may set it to end the cleanup early.
 	AnnotationFinalized = "kanon.dev/finalized-"
 )
 
-// IsFinalized reports whether the finalize of the rule with that id is done, or is not to be done, for a parent.
+// IsFinalized reports whether the finalize of the rule with that id has ended for a parent.
 func IsFinalized(parent metav1.Object, ruleID string) bool {
 	_, is := parent.GetAnnotations()[AnnotationFinalized+ruleID]
 	return is
 }
 
-// IsSuspended reports whether a parent asks for nothing to be done. All that Go takes for true counts: who wrote True did not mean
-// that children may be deleted.
+// IsSuspended reports whether a parent is suspended. Everything that Go parses as true counts: somebody who writes True
+// does not mean that children may be deleted.
 func IsSuspended(parent metav1.Object) bool {
 	suspended, err := strconv.ParseBool(parent.GetAnnotations()[AnnotationSuspend])
 	return err == nil && suspended
 }
 
-// ReconcileAt is the request on a parent; empty without one.
+// ReconcileAt returns the request on a parent; empty if there is none.
 func ReconcileAt(parent metav1.Object) string { return parent.GetAnnotations()[AnnotationReconcileAt] }
 
-// answerLimit is how far the time of a request may be from now, so that it gets an answer. Nobody waits for longer, and after a
-// restart it is not known which requests were answered. Two clocks may differ a little.
+// answerLimit is the greatest difference between the time of a request and now for which it gets an answer. Nobody
+// waits for longer, and after a restart it is unknown which requests were answered. Clocks may differ a little.
 const answerLimit = 10 * time.Minute
 
 // WantsAnswer reports whether somebody may wait for the answer to a request.
@@ -47,14 +47,15 @@ func WantsAnswer(value string, now time.Time) bool {
 	return err == nil && now.Sub(at).Abs() < answerLimit
 }
 
-// ReasonReconciled is the reason of an Event that answers.
+// ReasonReconciled is the reason of an Event with an Answer.
 const ReasonReconciled = "Reconciled"
 
-// Answer is what one rule answers to a request.
+// Answer is the answer of one rule to a request.
 type Answer struct {
-	// Rule is namespace/name of the rule, and Request the value of AnnotationReconcileAt.
+	// Rule is the rule as namespace/name. Request is the value of AnnotationReconcileAt.
 	Rule, Request string
-	// Outcome is the type of the condition that is true, such as Ready or Stalled, and its reason; Message is its message.
+	// Outcome is the type of the condition that is true, such as Ready or Stalled. Reason and Message are those of the
+	// condition.
 	Outcome, Reason, Message string
 }
 
@@ -64,7 +65,7 @@ const (
 	beginRequest = " reconciled it as requested at "
 )
 
-// String is the answer as the message of an Event.
+// String returns the answer as the message of an Event.
 func (a Answer) String() string {
 	outcome := a.Outcome
 	if a.Reason != "" && a.Reason != a.Outcome {
@@ -73,7 +74,8 @@ func (a Answer) String() string {
 	return fmt.Sprintf("%s%s%s%s: %s: %s", beginRule, a.Rule, beginRequest, a.Request, outcome, a.Message)
 }
 
-// ParseAnswer reads the message of an Event, which may have been cut or combined with others. It reports whether it is an answer.
+// ParseAnswer parses the message of an Event, which may have been cut or combined with others. ok reports whether it is
+// an answer.
 func ParseAnswer(message string) (a Answer, ok bool) {
 	before, rest, ok1 := strings.Cut(message, beginRequest)
 	at := strings.LastIndex(before, beginRule)

@@ -7,17 +7,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AnnotationVerbosity has more logged about one parent, or about one rule and all of its parents, than the log has of others:
+// AnnotationVerbosity raises the log level for one parent, or for one rule and all of its parents:
 //
 //	kanon.dev/verbosity: "4"
 //
-// Its value is what -v takes. It never has less logged.
+// Its value is that of the flag -v. It never lowers the level.
 const AnnotationVerbosity = "kanon.dev/verbosity"
 
-// maxVerbosity is the most that the engine logs. client-go logs whole objects above that, which is not for whoever may annotate one.
+// maxVerbosity is the highest level. Above it, client-go logs whole objects, which not everybody who may annotate one
+// may read.
 const maxVerbosity = 4
 
-// Verbosity is the number in a value of AnnotationVerbosity: 0 for what is no number, or a negative one.
+// Verbosity parses a value of AnnotationVerbosity. It returns 0 for anything but a positive number.
 func Verbosity(value string) int {
 	level, err := strconv.Atoi(value)
 	if err != nil {
@@ -26,7 +27,7 @@ func Verbosity(value string) int {
 	return min(max(level, 0), maxVerbosity)
 }
 
-// VerbosityOf is the verbosity that a parent asks for.
+// VerbosityOf returns the verbosity that a parent asks for.
 func VerbosityOf(parent metav1.Object) int {
 	return Verbosity(parent.GetAnnotations()[AnnotationVerbosity])
 }
@@ -40,8 +41,8 @@ func LogAt(log logr.Logger, verbosity int) logr.Logger {
 	return log.WithSink(verboseSink{LogSink: sink, verbosity: verbosity})
 }
 
-// verboseSink is a sink that takes more than it would by itself. A sink is only asked by the logger whether a level is enabled, and
-// writes what it gets.
+// verboseSink is a sink with a higher level than its own. A logger only asks its sink whether a level is enabled; the
+// sink writes everything that it gets.
 type verboseSink struct {
 	logr.LogSink
 

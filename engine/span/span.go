@@ -11,13 +11,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Name is that of the tracer.
+// Name is the name of the tracer.
 const Name = "kanon.dev/kanon"
 
-// nothing ends what was not begun.
+// nothing is the end of a span that was not begun.
 func nothing(error) {}
 
-// Root begins a trace. end ends it with an error, or nil. A nil tracer begins none.
+// Root begins a trace. Call end with the error of what was done, or nil. A nil tracer begins none.
 func Root(ctx context.Context, tracer trace.Tracer, name string, attributes ...attribute.KeyValue) (inside context.Context, end func(error)) {
 	if tracer == nil {
 		return ctx, nothing
@@ -26,7 +26,7 @@ func Root(ctx context.Context, tracer trace.Tracer, name string, attributes ...a
 	return inside, ending(span)
 }
 
-// Start begins a span within that of the context, if there is one that is recorded.
+// Start begins a span within the span of the context, if that is recorded.
 func Start(ctx context.Context, name string) (inside context.Context, end func(error)) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -36,7 +36,7 @@ func Start(ctx context.Context, name string) (inside context.Context, end func(e
 	return inside, ending(span)
 }
 
-// Describe adds an attribute to the span of the context, if there is one that is recorded.
+// Describe adds an attribute to the span of the context, if that is recorded.
 func Describe(ctx context.Context, key, value string) {
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		span.SetAttributes(attribute.String(key, value))
@@ -52,7 +52,7 @@ func ending(span trace.Span) func(error) {
 	}
 }
 
-// Transport has each request within a span be one, which the API server's own spans are within.
+// Transport makes a span for each request within a span. The API server's own spans are its children.
 func Transport(next http.RoundTripper) http.RoundTripper { return transport{next} }
 
 type transport struct{ http.RoundTripper }
@@ -80,5 +80,5 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err //nolint:wrapcheck // As above.
 }
 
-// WrappedRoundTripper is the transport that this one stands in for, as client-go asks.
+// WrappedRoundTripper returns the underlying transport, as client-go asks for it.
 func (t transport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
