@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	// definitionWorkers is how many definitions are applied at the same time.
+	// definitionWorkers is how many definitions are applied in parallel.
 	definitionWorkers = 4
-	// definitionRetry is the first pause before a definition that was refused is applied
-	// again. The pause grows up to definitionRetryMax.
+	// definitionRetry is the first pause before a refused definition is applied again. The pause grows up to
+	// definitionRetryMax.
 	definitionRetry    = 2500 * time.Millisecond
 	definitionRetryMax = 5 * time.Minute
-	// definitionPeace is how long a definition that others have changed stays as Kanon restored it before that counts as a fight.
+	// definitionPeace is how long a definition must stay as Kanon restored it after a change by others; a change before
+	// that is a conflict.
 	definitionPeace = time.Minute
 )
 
-// DefinitionWriter applies CustomResourceDefinitions. It implements
-// catalog.DefinitionWriter.
+// DefinitionWriter applies CustomResourceDefinitions. It implements catalog.DefinitionWriter.
 type DefinitionWriter struct {
 	options DefinitionWriterOptions
 	client  dynamic.ResourceInterface
@@ -41,25 +41,25 @@ type DefinitionWriter struct {
 	queue   *Queue[string]
 
 	mu sync.Mutex
-	// wanted has the definitions by their names. Guarded by mu, as is applied.
+	// wanted has the definitions by name. Guarded by mu, like applied and restored.
 	wanted  map[string]catalog.Definition
 	applied map[string]catalog.AppliedDefinition
-	// restored has when Kanon undid the changes of others.
+	// restored has the times when Kanon undid changes by others.
 	restored map[string]time.Time
 }
 
-// DefinitionWriterOptions are what a DefinitionWriter needs. All are required.
+// DefinitionWriterOptions are the dependencies of a DefinitionWriter. All are required.
 type DefinitionWriterOptions struct {
 	Counter *activity.Counter
 	Client  dynamic.Interface
 	// Namespace is Kanon's own.
 	Namespace string
-	// Recomputes is true for the field managers of rules, whose fields in a status are no loss.
+	// Recomputes reports whether a field manager is a rule's, so that its fields in a status can be computed again.
 	Recomputes func(manager string) bool
-	// MayWrite tells whether definitions are applied, and not only compared with those of the cluster. Retry says that they
-	// are from now on.
+	// MayWrite reports whether definitions may be applied, and not only compared with those of the cluster. Call Retry
+	// when it becomes true.
 	MayWrite func() bool
-	// Arrived is called when something was applied or refused.
+	// Arrived is called after a definition was applied or refused.
 	Arrived func()
 }
 
@@ -76,7 +76,7 @@ func NewDefinitionWriter(o DefinitionWriterOptions) *DefinitionWriter {
 	}
 }
 
-// Run applies until ctx ends.
+// Run applies definitions until ctx ends.
 func (w *DefinitionWriter) Run(ctx context.Context) { w.queue.Run(ctx, definitionWorkers, w.applyOne) }
 
 // Apply implements catalog.DefinitionWriter.
@@ -88,7 +88,7 @@ func (w *DefinitionWriter) Apply(d catalog.Definition) {
 	w.queue.Add(name)
 }
 
-// Retry has all definitions that were not applied tried again now.
+// Retry tries again, now, to apply all definitions that were not applied.
 func (w *DefinitionWriter) Retry() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,10 +115,10 @@ func (w *DefinitionWriter) Take() map[string]catalog.AppliedDefinition {
 	return taken
 }
 
-// errStandby says that another process is to write.
+// errStandby reports that another process must write.
 var errStandby = errors.New("the Kanon that leads has yet to apply it")
 
-// standby is a cluster for a process that does not write: it reads no objects to find what they would lose.
+// standby is the cluster for a process that does not write: it does not read objects to find out what they would lose.
 type standby struct{ keeper.Client }
 
 // Objects implements keeper.Cluster.
@@ -126,7 +126,7 @@ func (standby) Objects(context.Context, *change.Comparison, func(*unstructured.U
 	return errStandby
 }
 
-// applyOne applies the definition of a name.
+// applyOne applies the definition with a name.
 func (w *DefinitionWriter) applyOne(ctx context.Context, name string) (done bool) {
 	w.mu.Lock()
 	wanted, ok := w.wanted[name]
@@ -154,7 +154,7 @@ func (w *DefinitionWriter) applyOne(ctx context.Context, name string) (done bool
 	return err == nil
 }
 
-// apply sends a definition.
+// apply sends a definition to the API server.
 func (w *DefinitionWriter) apply(ctx context.Context, d catalog.Definition, desired *unstructured.Unstructured, force bool) (live *unstructured.Unstructured, err error) {
 	body, err := json.Marshal(desired.Object)
 	if err != nil {
@@ -172,8 +172,9 @@ func (w *DefinitionWriter) apply(ctx context.Context, d catalog.Definition, desi
 	return live, nil
 }
 
-// keep applies a definition, if package keeper finds that it is to be, and may be. It returns the definition as it is then. One that
-// stands beside rules takes no field from another manager: that is a conflict, which it returns.
+// keep applies a definition if package keeper finds that it must be applied and may be. It returns the definition as it
+// is then. A definition in a text with rules takes no field from another manager: that is a conflict, which keep
+// returns.
 func (w *DefinitionWriter) keep(ctx context.Context, d catalog.Definition) (*unstructured.Unstructured, error) {
 	wanted := keeper.Wanted{
 		Definition: d.Object, Hash: d.Hash, Adopt: d.Adopt, Confirmed: d.Confirmed,
@@ -209,7 +210,7 @@ func (w *DefinitionWriter) keep(ctx context.Context, d catalog.Definition) (*uns
 	return live, nil
 }
 
-// restore notes that Kanon undoes what others have changed. The error says that they do it again and again.
+// restore records that Kanon undoes changes by others. It returns an error if they repeat these changes.
 func (w *DefinitionWriter) restore(name string, planned *keeper.Plan) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,7 +20,7 @@ const (
 // events emits the Events about rules.
 type events struct {
 	recorder record.EventRecorder
-	// recordOf is the record of a rule by its id; nil if there is none.
+	// recordOf returns the record of a rule by its id; nil if there is none.
 	recordOf func(id string) *corev1.ObjectReference
 }
 
@@ -54,8 +54,8 @@ func (e events) objectChanged(origin source.Origin, report source.Report) {
 	}
 }
 
-// fileChanged emits the Events about the rules of a file with a new report. A file is no
-// object: they are about the records of the rules. What is accepted at the start needs none.
+// fileChanged emits the Events about the rules of a file with a new report. A file is not an object, so the Events are
+// about the records of the rules. A rule that is accepted at the start needs none.
 func (e events) fileChanged(before, report source.Report) {
 	refused := make(map[string]bool)
 	for _, r := range before.Rules {
@@ -75,13 +75,12 @@ func (e events) fileChanged(before, report source.Report) {
 	}
 }
 
-// failed emits the Event about a rule that does not run for a reason of its own, such as
-// PruneHeld.
+// failed emits the Event about a rule that does not run for a reason of its own, such as PruneHeld.
 func (e events) failed(about *corev1.ObjectReference, r source.RuleReport) {
 	e.event(about, corev1.EventTypeWarning, r.Reason, "rule "+r.Name+": "+strings.TrimPrefix(r.Message, r.Reason+": "))
 }
 
-// event emits an Event with as much of a message as one can have.
+// event emits an Event, with its message cut to the maximum length.
 func (e events) event(about *corev1.ObjectReference, eventType, reason, message string) {
 	e.recorder.Event(about, eventType, reason, conditions.Cut(message, conditions.MaxEventMessage))
 }

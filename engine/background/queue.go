@@ -12,11 +12,11 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// Queue runs requests by key. Make it with NewQueue.
+// Queue sends requests by key. Make it with NewQueue.
 type Queue[K comparable] struct {
 	keys    workqueue.TypedRateLimitingInterface[K]
 	counter *activity.Counter
-	// laneOf names the lane of a key. nil: every key has its own.
+	// laneOf returns the lane of a key. If nil, every key has its own.
 	laneOf func(K) string
 
 	mu sync.Mutex
@@ -24,11 +24,11 @@ type Queue[K comparable] struct {
 	lanes map[string]*queue.Semaphore[K]
 }
 
-// laneWidth is how many requests of one lane run at the same time.
+// laneWidth is how many requests of one lane run in parallel.
 const laneWidth = 2
 
-// NewQueue starts goroutines, which end when Run returns. The pause after a failure grows
-// from base to most; it does not count as work.
+// NewQueue starts goroutines, which end when Run returns. The pause after a failure grows from base to most, and does
+// not count as work.
 func NewQueue[K comparable](counter *activity.Counter, base, most time.Duration, laneOf func(K) string) *Queue[K] {
 	return &Queue[K]{
 		keys:    activity.NewQueue("", counter, workqueue.DefaultQueue[K](), base, most),
@@ -38,17 +38,17 @@ func NewQueue[K comparable](counter *activity.Counter, base, most time.Duration,
 	}
 }
 
-// Add has the request of a key sent soon, and once more if it is being sent now.
+// Add sends the request of a key soon, and once more if it is being sent now.
 func (q *Queue[K]) Add(k K) { q.keys.Add(k) }
 
-// Retry has the request of a key sent soon as though it had never failed.
+// Retry sends the request of a key soon, as if it had never failed.
 func (q *Queue[K]) Retry(k K) {
 	q.keys.Forget(k)
 	q.keys.Add(k)
 }
 
-// Run sends requests until ctx ends. send tells whether a key is done; if not, it is sent
-// again later. It must end by itself.
+// Run sends requests until ctx ends. send reports whether a key is done; if not, it is sent again later. send must end
+// by itself.
 func (q *Queue[K]) Run(ctx context.Context, workers int, send func(ctx context.Context, k K) (done bool)) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -62,7 +62,7 @@ func (q *Queue[K]) Run(ctx context.Context, workers int, send func(ctx context.C
 	q.keys.ShutDown()
 }
 
-// next sends one request; false if there are no more.
+// next sends one request. It returns false when the queue has shut down.
 func (q *Queue[K]) next(ctx context.Context, send func(ctx context.Context, k K) (done bool)) bool {
 	k, ended := q.keys.Get()
 	if ended {
@@ -75,7 +75,7 @@ func (q *Queue[K]) next(ctx context.Context, send func(ctx context.Context, k K)
 	if q.laneOf != nil {
 		lane := q.lane(q.laneOf(k))
 		if !lane.TryAcquire(k) {
-			return true // Release returns it when it is next
+			return true // Release returns the key when it is next
 		}
 		defer func() {
 			if next, ok := lane.Release(); ok {
@@ -102,14 +102,13 @@ func (q *Queue[K]) lane(name string) *queue.Semaphore[K] {
 	return q.lanes[name]
 }
 
-// requestTimeout is how long the API server may take for one request. An admission webhook
-// has 30 seconds at the most.
+// requestTimeout is how long the API server may take for one request. An admission webhook has at most 30 seconds.
 const requestTimeout = 35 * time.Second
 
-// errTimeout says that a request was cancelled at its deadline.
+// errTimeout reports that a request was cancelled at its deadline.
 var errTimeout = fmt.Errorf("the API server has not answered within %s", requestTimeout)
 
-// withTimeout calls f with a deadline. If that was exceeded, the error is errTimeout.
+// withTimeout calls f with a deadline. If f exceeds it, the error is errTimeout.
 func withTimeout(ctx context.Context, f func(ctx context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

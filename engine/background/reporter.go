@@ -18,44 +18,41 @@ import (
 )
 
 const (
-	// reportRetry is the first pause before a report that could not be given is tried
-	// again. The pause grows up to reportRetryMax.
+	// reportRetry is the first pause before a report that could not be written is tried again. The pause grows up to
+	// reportRetryMax.
 	reportRetry    = 5 * time.Second
 	reportRetryMax = 5 * time.Minute
-	// reportWorkers is how many reports are given at the same time.
+	// reportWorkers is how many reports are written in parallel.
 	reportWorkers = 4
 )
 
-// Recipient is a source whose origins can be given a report. It compares the report with
-// what the origin has.
+// Recipient is a source that can write reports to its origins. It compares a report with what the origin has.
 type Recipient interface {
-	// Covers tells whether the source would find what is at an origin.
+	// Covers reports whether the source would find what is at an origin.
 	Covers(origin source.Origin) bool
-	// Report gives an origin its report, and tells whether the one before was different.
+	// Report writes a report to its origin, and reports whether the previous one was different.
 	Report(ctx context.Context, origin source.Origin, report source.Report) (changed bool, err error)
 }
 
-// ReporterOptions configure a Reporter. All are required.
+// ReporterOptions are the dependencies of a Reporter. All are required.
 type ReporterOptions struct {
-	// Counter counts the reports that are being given.
+	// Counter counts the reports that are being written.
 	Counter    *activity.Counter
 	Recipients []Recipient
-	// Recorder takes the Events.
+	// Recorder records the Events.
 	Recorder record.EventRecorder
-	// RecordOf is the record of a rule by its id, for Events about a rule in a file; nil
-	// if there is none.
+	// RecordOf returns the record of a rule by its id, for Events about a rule in a file; nil if there is none.
 	RecordOf func(id string) *corev1.ObjectReference
 }
 
-// Reporter gives each origin its report, and puts what changed in it into the log and the
-// Events.
+// Reporter writes the reports to the origins of rules, and puts changes into the log and the Events.
 type Reporter struct {
 	recipients []Recipient
 	events     events
 	queue      *Queue[source.Origin]
 
 	mu sync.Mutex
-	// wanted are the reports to give, and given those that were given last. Guarded by mu.
+	// wanted are the reports to write, and given the last ones that were written. Guarded by mu.
 	wanted, given map[source.Origin]source.Report
 }
 
@@ -70,10 +67,10 @@ func NewReporter(options ReporterOptions) *Reporter {
 	}
 }
 
-// Run gives reports until ctx ends.
+// Run writes reports until ctx ends.
 func (r *Reporter) Run(ctx context.Context) { r.queue.Run(ctx, reportWorkers, r.reportOne) }
 
-// Report asks for reports to be given, and forgets origins that exist no more.
+// Report requests that reports be written, and forgets origins that no longer exist.
 func (r *Reporter) Report(reports map[source.Origin]source.Report, exists func(source.Origin) bool) {
 	r.mu.Lock()
 	gone := func(origin source.Origin, _ source.Report) bool { return !exists(origin) }
@@ -86,7 +83,7 @@ func (r *Reporter) Report(reports map[source.Origin]source.Report, exists func(s
 	}
 }
 
-// reportOne gives an origin its report, as it is now.
+// reportOne writes the newest report of an origin.
 func (r *Reporter) reportOne(ctx context.Context, origin source.Origin) (done bool) {
 	r.mu.Lock()
 	report, wanted := r.wanted[origin]
@@ -107,12 +104,12 @@ func (r *Reporter) reportOne(ctx context.Context, origin source.Origin) (done bo
 		logr.FromContextOrDiscard(ctx).Error(err, "Cannot report on rules; retrying", "source", origin.String())
 	}
 	if given && isSameReport(before, report) {
-		return err == nil // if it was given now, somebody had removed it
+		return err == nil // if it was written now, somebody had removed it
 	}
 	r.mu.Lock()
 	r.given[origin] = report
 	r.mu.Unlock()
-	logReport(ctx, origin, report) // also if it could not be given
+	logReport(ctx, origin, report) // even if it could not be written
 	if changed {
 		r.events.objectChanged(origin, report)
 	}
@@ -122,7 +119,7 @@ func (r *Reporter) reportOne(ctx context.Context, origin source.Origin) (done bo
 	return err == nil
 }
 
-// give gives a report to the source that has the origin. A file has no place for it.
+// give passes a report to the source that has the origin. A file cannot store it.
 func (r *Reporter) give(ctx context.Context, origin source.Origin, report source.Report) (changed bool, err error) {
 	if origin.Path != "" {
 		return false, nil

@@ -24,15 +24,15 @@ import (
 )
 
 const (
-	// schemaWorkers is how many schemas are read at the same time.
+	// schemaWorkers is how many schemas are read in parallel.
 	schemaWorkers = 8
-	// schemaRetry is the first pause before a schema that could not be read is read
-	// again. The pause grows up to schemaRetryMax, which is short because rules wait.
+	// schemaRetry is the first pause before a schema that could not be read is read again. The pause grows up to
+	// schemaRetryMax, which is short because rules wait.
 	schemaRetry    = time.Second
 	schemaRetryMax = 30 * time.Second
 )
 
-// Kinds tells from memory which kinds the cluster has. *restmapping.Mapper implements it.
+// Kinds knows which kinds the cluster has, without a request. *restmapping.Mapper implements it.
 type Kinds interface {
 	Lookup(gvk schema.GroupVersionKind) (restmapping.Kind, bool)
 }
@@ -44,40 +44,40 @@ type SchemaReader struct {
 	definitions dynamic.ResourceInterface
 	pool        openapi.Pool
 	queue       *Queue[schema.GroupVersionKind]
-	// arrived is called when something was read.
+	// arrived is called after a schema was read.
 	arrived func()
 
 	mu sync.Mutex
-	// wanted has the kinds that are to be read. Guarded by mu, as is all below.
+	// wanted has the kinds to read. Guarded by mu, like everything below.
 	wanted map[schema.GroupVersionKind]schemaRequest
-	// requests counts what was asked for.
+	// requests counts the calls of Read.
 	requests uint64
-	// read is what nobody has taken.
+	// read has the results that Take has not returned yet.
 	read map[schema.GroupVersionKind]catalog.ReadSchema
 }
 
-// schemaRequest asks for the schema of a kind.
+// schemaRequest requests the schema of a kind.
 type schemaRequest struct {
-	// before is the schema that was known.
+	// before is the schema that was known before.
 	before *openapi.Schema
-	// number tells it from a later request for the same kind.
+	// number distinguishes it from a later request for the same kind.
 	number uint64
 }
 
-// NewSchemaReader starts goroutines, which end when Run returns. published are the schemas
-// of kinds without a definition, and arrived is called when something was read.
+// NewSchemaReader starts goroutines, which end when Run returns. published has the schemas of kinds without a
+// definition. arrived is called after a schema was read.
 func NewSchemaReader(counter *activity.Counter, kinds Kinds, published *schemas.Schemas, client dynamic.Interface, arrived func()) *SchemaReader {
 	return &SchemaReader{
 		kinds: kinds, published: published, arrived: arrived,
 		definitions: definitionsOf(client),
-		// The API server of an aggregated group hangs for all its kinds.
+		// If the API server of an aggregated group hangs, it does so for all kinds of the group.
 		queue:  NewQueue(counter, schemaRetry, schemaRetryMax, func(gvk schema.GroupVersionKind) string { return gvk.Group }),
 		wanted: make(map[schema.GroupVersionKind]schemaRequest),
 		read:   make(map[schema.GroupVersionKind]catalog.ReadSchema),
 	}
 }
 
-// Run reads until ctx ends.
+// Run reads schemas until ctx ends.
 func (s *SchemaReader) Run(ctx context.Context) { s.queue.Run(ctx, schemaWorkers, s.readOne) }
 
 // Read implements catalog.SchemaReader.
@@ -100,8 +100,8 @@ func (s *SchemaReader) Take(used catalog.KindSet) map[schema.GroupVersionKind]ca
 	return taken
 }
 
-// readOne reads the schema of a kind, unless nobody needs it any more. It is done if another
-// try would bring nothing else. What was asked for meanwhile is read again.
+// readOne reads the schema of a kind, unless nobody needs it any more. It is done if another try would give the same
+// result. A schema that was requested again meanwhile is read again.
 func (s *SchemaReader) readOne(ctx context.Context, gvk schema.GroupVersionKind) (done bool) {
 	s.mu.Lock()
 	request, wanted := s.wanted[gvk]
@@ -127,9 +127,8 @@ func (s *SchemaReader) readOne(ctx context.Context, gvk schema.GroupVersionKind)
 	return final
 }
 
-// schemaOf reads the schema of a kind. If the definition must not be read, the kind has the
-// schema that the API server publishes. While that may be about to change, it is not final.
-// A kind has no schema only if the API server says so.
+// schemaOf reads the schema of a kind. If Kanon may not read the definition, it takes the schema that the API server
+// publishes, which is not final while it may be about to change. A kind has no schema only if the API server says so.
 func (s *SchemaReader) schemaOf(ctx context.Context, kind restmapping.Kind, before *openapi.Schema) (read catalog.ReadSchema, final bool) {
 	read, final = catalog.ReadSchema{At: time.Now()}, true
 	err := error(nil)
@@ -152,8 +151,8 @@ func (s *SchemaReader) schemaOf(ctx context.Context, kind restmapping.Kind, befo
 	return read, final
 }
 
-// fromDefinition reads the schema of a kind from its CustomResourceDefinition, because the
-// API server publishes a change of it only a moment later.
+// fromDefinition reads the schema of a kind from its CustomResourceDefinition, because the API server publishes a
+// change of it only a moment later.
 func (s *SchemaReader) fromDefinition(ctx context.Context, kind restmapping.Kind) (*openapi.Schema, restmapping.Definition, error) {
 	var crd *unstructured.Unstructured
 	err := withTimeout(ctx, func(ctx context.Context) (err error) {
@@ -166,14 +165,14 @@ func (s *SchemaReader) fromDefinition(ctx context.Context, kind restmapping.Kind
 	definition := restmapping.Definition{UID: crd.GetUID(), Generation: crd.GetGeneration()}
 	kinds, err := s.pool.FromCRD(crd)
 	if err != nil {
-		// Another try reads the same; another definition is an event.
+		// Another try would read the same. A change of the definition is an event.
 		return nil, definition, fmt.Errorf("%w: %w", schemas.ErrNoSchema, err)
 	}
 	return kinds.Schema(kind.GVK), definition, nil
 }
 
-// fromPublished reads the schema of a kind that the API server publishes. One that was read
-// before is checked.
+// fromPublished reads the schema of a kind that the API server publishes. If it was read before, it checks whether that
+// has changed.
 func (s *SchemaReader) fromPublished(ctx context.Context, gvk schema.GroupVersionKind, before *openapi.Schema) (found *openapi.Schema, err error) {
 	err = withTimeout(ctx, func(ctx context.Context) error {
 		if before != nil {

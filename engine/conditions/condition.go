@@ -12,21 +12,21 @@ import (
 	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
-// Types of Kanon's conditions, before the rule's prefix. Ready is always there; the other two, by the conventions of
-// kstatus, only while they are true.
+// Types of Kanon's conditions, before the rule's prefix. Ready always exists; by the conventions of kstatus, the other
+// two exist only while they are true.
 const (
 	Ready       = "Ready"
 	Reconciling = "Reconciling"
 	Stalled     = "Stalled"
 )
 
-// IsKanons tells whether a condition's type is one of Kanon's, with the rule's prefix.
+// IsKanons reports whether a condition's type is one of Kanon's, with the rule's prefix.
 func IsKanons(prefix, conditionType string) bool {
 	name, ok := strings.CutPrefix(conditionType, prefix)
 	return ok && (name == Ready || name == Reconciling || name == Stalled)
 }
 
-// Conditions is the summary as conditions of the parent, with types prefixed.
+// Conditions returns the conditions of the parent for the summary, with prefixed types.
 func (s Summary) Conditions(prefix string, parent *unstructured.Unstructured, now time.Time) []any {
 	conditions := []any{newCondition(s.condition(prefix+Ready, s.Type == Ready), parent, now)}
 	if s.Type != Ready {
@@ -43,7 +43,7 @@ func (s Summary) condition(conditionType string, isTrue bool) parentstatus.Condi
 	return parentstatus.Condition{Type: conditionType, Status: string(status), Reason: s.Reason, Message: s.Message}
 }
 
-// newCondition is a condition as the parent should have it. It keeps the lastTransitionTime as long as the status is the same.
+// newCondition returns a condition for the parent. It keeps the lastTransitionTime while the status stays the same.
 func newCondition(c parentstatus.Condition, parent *unstructured.Unstructured, now time.Time) map[string]any {
 	since := now.UTC().Format(time.RFC3339)
 	if before := Find(parent, c.Type); before != nil && before["status"] == c.Status {
@@ -61,7 +61,8 @@ func newCondition(c parentstatus.Condition, parent *unstructured.Unstructured, n
 	}
 }
 
-// OfRule are the conditions that spec.conditions rendered. One that has no value now stays as the parent has it.
+// OfRule returns the conditions that spec.conditions rendered. A condition without a value now stays as the parent has
+// it.
 func OfRule(rendered []parentstatus.Condition, parent *unstructured.Unstructured, now time.Time) []any {
 	var conditions []any
 	for _, c := range rendered {
@@ -74,7 +75,7 @@ func OfRule(rendered []parentstatus.Condition, parent *unstructured.Unstructured
 	return conditions
 }
 
-// Find is the condition of a type that an object has, or nil.
+// Find returns an object's condition of a type, or nil.
 func Find(obj *unstructured.Unstructured, conditionType string) map[string]any {
 	status, ok := obj.Object["status"].(map[string]any)
 	if !ok {
@@ -92,14 +93,14 @@ func Find(obj *unstructured.Unstructured, conditionType string) map[string]any {
 	return nil
 }
 
-// TypeOf is the type of a condition, empty if it has none.
+// TypeOf returns the type of a condition; empty if it has none.
 func TypeOf(condition any) string {
 	fields, _ := condition.(map[string]any)
 	conditionType, _ := fields["type"].(string)
 	return conditionType
 }
 
-// Without is a status without Kanon's conditions for a rule and those of the given types.
+// Without returns a status without Kanon's conditions for a rule and those of the given types.
 func Without(status map[string]any, prefix string, types []string) map[string]any {
 	list, ok := status["conditions"].([]any)
 	if !ok {

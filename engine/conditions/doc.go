@@ -1,15 +1,15 @@
-// Package conditions turns what stands in the way of a parent into what people read: the parent's conditions and Events.
+// Package conditions turns what blocks a parent into what users read: the parent's conditions and Events.
 //
-// A reconcile collects a [Problem] for each thing that did not succeed. [Summarize] makes one [Summary] of them: Ready,
-// Reconciling or Stalled, with the gravest reason first. [Summary.Conditions] are the conditions that say so, [Notice] and
-// [Wait] decide whether an Event is due as well, and [Redact] keeps the contents of Secrets out of all of them.
+// A reconcile collects a [Problem] for each failure. [Summarize] makes one [Summary] of them: Ready, Reconciling or
+// Stalled, the gravest reason first. [Summary.Conditions] are the conditions for it, [Notice] and [Wait] decide whether
+// an Event is due as well, and [Redact] keeps the contents of Secrets out of all of them.
 //
 //	problems := []conditions.Problem{conditions.OfWrite("child web", err)}
 //	summary := conditions.Summarize(problems, nil, rendered)
 //	// summary: Stalled, NameTaken, "child web: Deployment.apps a/web already exists and ..."
 //
-// A list of conditions that the API server takes as one value has no field managers for its items: [List] puts the rule's
-// conditions into such a list and leaves those of others.
+// If the API server treats a list of conditions as one value, its items have no field managers: [List] puts the rule's
+// conditions into such a list and keeps those of others.
 //
 // The package reads and writes nothing, and has no clock.
 package conditions

@@ -5,16 +5,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// MaxEventMessage is how many bytes the message of an Event can have (events.k8s.io/v1, field note).
+// MaxEventMessage is the maximum length of an Event's message in bytes (events.k8s.io/v1, field note).
 const MaxEventMessage = 1024
 
-// EventComponent is what Kanon's Events have as their source.
+// EventComponent is the source of Kanon's Events.
 const EventComponent = "kanon"
 
-// AnnotationRule names on an Event the rule that it is of, as NAMESPACE/NAME: several rules may have one parent.
+// AnnotationRule names, on an Event, the rule that emitted it, as NAMESPACE/NAME: several rules may have the same
+// parent.
 const AnnotationRule = "kanon.dev/rule-name"
 
-// Recorder takes Events. A record.EventRecorder of client-go implements it.
+// Recorder records Events. A record.EventRecorder of client-go implements it.
 type Recorder interface {
 	AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any)
 }

@@ -13,10 +13,10 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// What package feedback finds, as people read it.
+// This file turns the findings of package feedback into messages.
 
-// OfLoop is the loop that a reconcile is part of. titleOf is what people call a rule, by its id; known is false for a rule of which
-// they are not told more.
+// OfLoop returns the problem of a loop that a reconcile is part of. titleOf returns how the message names a rule, by
+// its id; known is false if the message must not reveal more of the rule.
 func OfLoop(loop *feedback.Loop, titleOf func(rule string) (title string, known bool)) Problem {
 	text := make([]string, 0, len(loop.Steps)+1)
 	for _, step := range loop.Steps {
@@ -41,7 +41,7 @@ func OfLoop(loop *feedback.Loop, titleOf func(rule string) (title string, known 
 	}
 }
 
-// subjectOf is a key as people read it.
+// subjectOf names a key in a message.
 func subjectOf(k queue.Key, titleOf func(rule string) (title string, known bool)) (text string, known bool) {
 	if text, known = titleOf(k.Rule); known {
 		text += fmt.Sprintf(" for %s", k.Parent)
@@ -49,14 +49,15 @@ func subjectOf(k queue.Key, titleOf func(rule string) (title string, known bool)
 	return text, known
 }
 
-// FieldConflictError reports that an object is not written, or was not for a while, because others keep taking fields of it back.
+// FieldConflictError reports that an object is not written, or was not for a while, because others keep changing its
+// fields back.
 type FieldConflictError struct {
 	feedback.Conflict
 
 	Object mark.Ref
-	// NameOf is what people call a field manager.
+	// NameOf returns how the message names a field manager.
 	NameOf func(manager string) string
-	// Patched is true where it is a patch that sets the fields, which can ignore nothing.
+	// Patched is true if a patch sets the fields. A patch cannot ignore any.
 	Patched bool
 }
 
@@ -85,5 +86,5 @@ func (e *FieldConflictError) Error() string {
 	return text
 }
 
-// After is how long it takes until the parent is due for the object again.
+// After returns when the parent must be reconciled again for the object.
 func (e *FieldConflictError) After() time.Duration { return e.Wait + time.Millisecond }

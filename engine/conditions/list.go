@@ -6,30 +6,33 @@ import (
 	"slices"
 )
 
-// List remembers which conditions of a parent are a rule's, where the API server takes the whole list for one value: an apply
-// would erase the conditions of others, and no field manager tells whose an item is. The zero value remembers nothing.
+// List remembers which conditions of a parent are a rule's, if the API server treats the whole list as one value: an
+// apply would erase the conditions of others, and no field manager shows whose an item is. The zero value remembers
+// nothing.
 type List struct {
-	// foreign has the types that others had before the rule wrote any, and texts what each of the rule's read last.
+	// foreign has the types that others had before the rule wrote any, and texts the last text of each condition of the
+	// rule.
 	foreign map[string]bool
 	texts   map[string]string
 }
 
-// IsEmpty tells whether nothing is remembered.
+// IsEmpty reports whether nothing is remembered.
 func (l *List) IsEmpty() bool { return l.foreign == nil }
 
-// Owner says which conditions of a list can be a rule's.
+// Owner describes which conditions of a list can be a rule's.
 type Owner struct {
 	Prefix string
 	// Types are those of spec.conditions.
 	Types []string
-	// Yields is true if Kanon's own conditions on the parent are left to another rule.
+	// Yields is true if Kanon's own conditions on the parent are another rule's.
 	Yields bool
 	// Wrote is true if the rule's field manager has written the list before.
 	Wrote bool
 }
 
-// Merge puts a rule's conditions into a list, in the order of the list, and takes out those of Kanon's that no longer hold.
-// Those of others stay. overwritten are the types that somebody changed although the rule still renders the same.
+// Merge puts a rule's conditions into a list, in the order of the list, and removes those of Kanon's that no longer
+// hold. It keeps those of others. overwritten are the types that somebody changed although the rule still renders the
+// same.
 func (l *List) Merge(before, own []any, owner Owner) (after []any, overwritten []string) {
 	next := make(map[string]any, len(own))
 	for _, item := range own {
@@ -63,9 +66,9 @@ func (l *List) Merge(before, own []any, owner Owner) (after []any, overwritten [
 	return after, overwritten
 }
 
-// learn notes, the first time, which items are somebody else's: what others had before the rule wrote any. After a restart,
-// where the rule has written some, all of its types are its own that have the fields which it writes, or wrote before it
-// was removed.
+// learn decides, once, which items are somebody else's: those that existed before the rule wrote any. After a restart,
+// the rule has already written some. Then all conditions of its types count as its own if they have the fields that the
+// rule writes, or wrote before it was removed.
 func (l *List) learn(before, own []any, owner Owner) {
 	if l.foreign != nil {
 		return
@@ -87,20 +90,20 @@ func (l *List) isOwn(name string, owner Owner) bool {
 	return !l.foreign[name] && (!owner.Yields && IsKanons(owner.Prefix, name) || slices.Contains(owner.Types, name))
 }
 
-// sameFields tells whether two conditions are of one type and have the same fields.
+// sameFields reports whether two conditions have the same type and the same fields.
 func sameFields(a, b any) bool {
 	left, _ := a.(map[string]any)
 	right, _ := b.(map[string]any)
 	return TypeOf(a) == TypeOf(b) && maps.EqualFunc(left, right, func(any, any) bool { return true })
 }
 
-// isDated tells whether a condition has the fields that each of a rule's has.
+// isDated reports whether a condition has the fields that each condition of a rule has.
 func isDated(condition any) bool {
 	fields, _ := condition.(map[string]any)
 	return fields["lastTransitionTime"] != nil && fields["observedGeneration"] != nil
 }
 
-// textOf is what a condition says, without its times.
+// textOf returns the status, reason and message of a condition.
 func textOf(condition any) string {
 	fields, _ := condition.(map[string]any)
 	return fmt.Sprint(fields["status"], fields["reason"], fields["message"])

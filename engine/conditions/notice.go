@@ -5,16 +5,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Notice is the trouble that a parent's last Event was about. The zero value is of no Event.
+// Notice is what the last Event about a stalled parent reported. The zero value stands for no Event.
 type Notice struct {
-	// uid is the parent's, which may have been deleted and created again since.
+	// uid is the parent's, which may have been recreated since.
 	uid     types.UID
 	summary Summary
 }
 
-// IsDue takes in the summary of a parent, and tells whether an Event is due: because the parent stalls, or does so for another
-// reason. A parent whose condition, of a type with the rule's prefix, has said so since before a restart needs none. A timeout
-// is one Event, whatever its message says then.
+// IsDue records the summary of a parent, and reports whether an Event is due: because the parent is stalled now, or for
+// another reason than before. No Event is due if the parent's condition, of a type with the rule's prefix, has said so
+// since before a restart. A timeout causes one Event, even if its message changes.
 func (n *Notice) IsDue(parent *unstructured.Unstructured, prefix string, s Summary) bool {
 	before := *n
 	*n = Notice{}

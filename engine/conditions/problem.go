@@ -13,29 +13,29 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Problem is one thing that stands in the way of a parent.
+// Problem is one thing that blocks a parent.
 type Problem struct {
-	// Subject is what it is about: a child, a path in the rule, an object.
+	// Subject is a child, a path in the rule, or an object.
 	Subject string
 	Reason  string
-	// Stalled is true if nothing changes until somebody changes something.
+	// Stalled is true if the problem lasts until somebody changes something.
 	Stalled bool
-	// Elsewhere is true if another key handles it, and enqueues the parent.
+	// Elsewhere is true if another key handles the problem and then enqueues the parent.
 	Elsewhere bool
 	Err       error
-	// Advice is what the author of the rule can do about it; may be empty.
+	// Advice is what the author of the rule can do; it may be empty.
 	Advice string
 }
 
 // Reasoned is an error that has its own reason.
 type Reasoned interface {
 	error
-	// Reason is the reason of the condition, and whether nothing changes until somebody changes something.
+	// Reason returns the reason of the condition, and whether the problem lasts until somebody changes something.
 	Reason() (reason string, stalled bool)
 }
 
-// TransientError says why something cannot be done at this moment. The next reconcile follows by itself and settles it, so
-// neither the log nor a condition has it. Compare with errors.Is.
+// TransientError reports why something cannot be done at this moment. The next reconcile follows by itself and resolves
+// it, so neither the log nor a condition mentions it. Compare with errors.Is.
 type TransientError struct{ text string }
 
 // Transient makes a TransientError.
@@ -43,7 +43,7 @@ func Transient(text string) *TransientError { return &TransientError{text: text}
 
 func (e *TransientError) Error() string { return e.text }
 
-// OfWrite sorts a failed write into what it means for the parent.
+// OfWrite returns the problem of a failed write.
 func OfWrite(subject string, err error) Problem {
 	p := Problem{Subject: subject, Err: err, Reason: ReasonWrite}
 	if reasoned, ok := errors.AsType[Reasoned](err); ok {
@@ -65,15 +65,15 @@ func OfWrite(subject string, err error) Problem {
 	return p
 }
 
-// IsInvalid tells whether the content of an object was refused.
+// IsInvalid reports whether the content of an object was refused.
 func IsInvalid(err error) bool { return errors.As(err, new(*refusal.InvalidError)) }
 
-// IsTerminatingNamespace tells whether the API server creates nothing in a namespace because that is being deleted.
+// IsTerminatingNamespace reports whether the API server refuses to create objects in a namespace that is being deleted.
 func IsTerminatingNamespace(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// OfPredicate is why it is not known whether the rule selects the parent: spec.parent.when has no value.
+// OfPredicate returns why it is unknown whether the rule selects the parent: spec.parent.when has no value.
 func OfPredicate(err error) Problem {
 	failed, ok := errors.AsType[*program.MatchError](err)
 	switch {
@@ -85,10 +85,10 @@ func OfPredicate(err error) Problem {
 	return Problem{Subject: failed.Path, Reason: ReasonEvaluation, Stalled: true, Err: errors.New(failed.Message), Advice: failed.Advice}
 }
 
-// IsNone tells whether nothing is in the way.
+// IsNone reports whether there is no problem.
 func (p Problem) IsNone() bool { return p.Err == nil }
 
-// Same tells whether two problems read the same.
+// Same reports whether two problems read the same.
 func (p Problem) Same(other Problem) bool {
 	return p.Reason == other.Reason && p.Stalled == other.Stalled && sameText(p.Err, other.Err)
 }
@@ -99,8 +99,8 @@ func sameText(a, b error) bool {
 
 func (p Problem) String() string { return explained(p.Subject, "", p.Err.Error(), p.Advice) }
 
-// explained is a message about a place in the rule. Whoever reads it can change the parent, and not the rule: so what the
-// parent lacks comes first, and what the author of the rule can do comes last.
+// explained returns a message about a place in the rule. Its readers can change the parent but not the rule. So what
+// the parent lacks comes first, and what the author of the rule can do comes last.
 func explained(subject, path, message, advice string) string {
 	place := subject
 	if path != "" {
@@ -112,11 +112,11 @@ func explained(subject, path, message, advice string) string {
 	return strings.TrimPrefix(message, "parent.") + " (" + place + "); the rule's author can " + advice
 }
 
-// SubjectFinalize is the subject of what a cleanup waits for.
+// SubjectFinalize is the subject of problems about what a cleanup waits for.
 const SubjectFinalize = "spec.finalize"
 
-// IsEventful tells whether an event follows when the problem may be gone, or the key is due again at a known time, so that
-// nothing has to be tried before.
+// IsEventful reports whether an event follows when the problem may be resolved, or the key is due again at a known
+// time, so that no retry is needed before.
 func (p Problem) IsEventful() bool {
 	switch p.Reason {
 	case ReasonWaiting, ReasonEvaluation, ReasonRestless, ReasonContested, ReasonDeleting, ReasonFinalizing,
@@ -127,13 +127,13 @@ func (p Problem) IsEventful() bool {
 	}
 }
 
-// IsTransient tells whether the next reconcile settles the problem: nobody has to read of it.
+// IsTransient reports whether the next reconcile resolves the problem, so that nobody needs to read about it.
 func (p Problem) IsTransient() bool {
 	return errors.As(p.Err, new(*TransientError)) || errors.As(p.Err, new(*refusal.ReplacedError)) ||
 		errors.As(p.Err, new(*refusal.OwnerReferenceLostError)) || errors.Is(p.Err, context.Canceled)
 }
 
-// IsLogged tells whether the log has to have the problem: no condition says it, and it is not in the normal course of things.
+// IsLogged reports whether the problem must be logged: no condition reports it, and it is not part of normal operation.
 func (p Problem) IsLogged() bool {
 	isExpected := p.Reason == ReasonTerminating || p.Reason == ReasonNamespaceMissing || errors.Is(p.Err, schemas.ErrNotPublished)
 	return !p.Stalled && !p.IsTransient() && !isExpected

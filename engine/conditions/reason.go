@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// Reasons of conditions and Events. They are part of what users script
-// against, so they do not change. IsReason lists them, and so does docs/reference/status.md.
+// Reasons of conditions and Events. Users script against them, so they do not change. IsReason lists them, and so does
+// docs/reference/status.md.
 const (
 	// ReasonReady: everything is up to date and ready.
 	ReasonReady = "Ready"
@@ -62,7 +62,7 @@ const (
 	ReasonFinalizing = "Finalizing"
 	// ReasonFinalizeTimeout: the cleanup takes longer than the rule's timeout.
 	ReasonFinalizeTimeout = "FinalizeTimeout"
-	// ReasonOrphaned: an object that was a child is kept, and is no child any more.
+	// ReasonOrphaned: an object that was a child is kept, and is no longer a child.
 	ReasonOrphaned = "Orphaned"
 	// ReasonDelete: a child that is no longer rendered cannot be deleted.
 	ReasonDelete = "DeleteFailed"
@@ -103,5 +103,5 @@ func reasons() []string {
 	}
 }
 
-// IsReason tells whether a word is one of Kanon's reasons.
+// IsReason reports whether a word is one of Kanon's reasons.
 func IsReason(word string) bool { return slices.Contains(reasons(), word) }

@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// redactedError is an error of a rule that has to do with Secrets, in a text that holds no value of an object.
+// redactedError is an error whose text has no value of an object, for a rule that has to do with Secrets.
 type redactedError struct {
 	err  error
 	text string
@@ -20,7 +20,8 @@ func (e *redactedError) Error() string { return e.text }
 
 func (e *redactedError) Unwrap() error { return e.err }
 
-// refusedFields are the fields that the API server refuses, with the kind of the mistake, without their values.
+// refusedFields returns the fields that the API server refuses, each with the kind of the mistake but without its
+// value.
 func refusedFields(status apierrors.APIStatus, invalid *refusal.InvalidError) []string {
 	var fields []string
 	if details := status.Status().Details; details != nil {
@@ -32,7 +33,7 @@ func refusedFields(status apierrors.APIStatus, invalid *refusal.InvalidError) []
 		return fields
 	}
 	message := status.Status().Message
-	// These two are the decoder's, which gives no causes.
+	// These two messages are the decoder's, which reports no causes.
 	for _, found := range regexp.MustCompile(`unknown field "([^"]*)"`).FindAllStringSubmatch(message, -1) {
 		fields = append(fields, found[1]+": there is no such field")
 	}
@@ -47,8 +48,8 @@ func refusedFields(status apierrors.APIStatus, invalid *refusal.InvalidError) []
 	return fields
 }
 
-// Redact is an error without the values that it may quote: the API server quotes what it refuses, and a policy can write what
-// it likes. It is for rules that read or write Secrets.
+// Redact returns an error without the values that it may quote: the API server quotes what it refuses, and a policy may
+// write anything. It is for rules that read or write Secrets.
 func Redact(err error) error {
 	const why = "what it says is not shown, because the rule has to do with Secrets"
 	var (

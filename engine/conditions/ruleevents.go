@@ -8,13 +8,13 @@ import (
 	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
-// Emitted has, for each of spec.events, what is known of it for one parent. The zero value knows nothing.
+// Emitted has the last state of each of spec.events for one parent. The zero value knows nothing.
 type Emitted []parentstatus.Event
 
-// Due takes in what spec.events rendered and lists the Events to emit: each when its when turns true, and when its text
-// changes. The first call for a parent that is older than the rule only takes in how things are, so that neither a restart nor a
-// new rule reports what happened long ago. It does report what is so because the parent is being finalized: that has no later
-// call that could.
+// Due records what spec.events rendered, and returns the Events to emit: each when its condition becomes true, and when
+// its text changes. The first call for a parent that is older than the rule only records the state, so that neither a
+// restart nor a new rule reports what happened long ago. It does return an Event that is about the finalization of the
+// parent, since no later call could.
 func (e *Emitted) Due(rendered []parentstatus.Event, isOld bool) []parentstatus.Event {
 	if len(rendered) == 0 {
 		return nil
@@ -31,10 +31,10 @@ func (e *Emitted) Due(rendered []parentstatus.Event, isOld bool) []parentstatus.
 	for i, event := range rendered {
 		before := (*e)[i]
 		if event.State == parentstatus.EventUnknown {
-			continue // it counts as it did before
+			continue // its last state stays
 		}
 		(*e)[i] = event
-		(*e)[i].Message = strings.Clone(event.Message) // it may be a part of the parent's text, which it outlives
+		(*e)[i].Message = strings.Clone(event.Message) // it may be part of the parent's text, which it outlives
 		isNew := before.State != parentstatus.EventUnknown || event.Finalizing
 		before.Finalizing = event.Finalizing
 		if event.State == parentstatus.EventOn && isNew && event != before {
@@ -44,7 +44,7 @@ func (e *Emitted) Due(rendered []parentstatus.Event, isOld bool) []parentstatus.
 	return due
 }
 
-// EventType is Normal unless the event is a Warning.
+// EventType returns Normal unless the event is a Warning.
 func EventType(event parentstatus.Event) string {
 	if event.Type == corev1.EventTypeWarning {
 		return corev1.EventTypeWarning

@@ -8,7 +8,7 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Summary is how one rule fares with one parent: which of Kanon's conditions is true, and why.
+// Summary is the state of one parent for one rule: which of Kanon's conditions is true, and why.
 type Summary struct {
 	// Type is Ready, Reconciling or Stalled.
 	Type    string
@@ -16,8 +16,8 @@ type Summary struct {
 	Message string
 }
 
-// Summarize sums up what one reconcile found: its problems, what it rendered, and which objects it does not delete for now.
-// Whatever stalls the parent comes first, then what is under way; each in the order in which it was found.
+// Summarize sums up what one reconcile found: its problems, what it rendered, and which objects it does not delete for
+// now. Everything that stalls the parent comes first, then everything in progress, each in the order of discovery.
 func Summarize(problems []Problem, rendered program.Outcome, kept string) Summary {
 	var stalled, moving messages
 	for _, problem := range problems {
@@ -60,7 +60,7 @@ func Summarize(problems []Problem, rendered program.Outcome, kept string) Summar
 	}
 }
 
-// addNode adds what a child is waiting for, or failed with.
+// addNode adds what a child waits for, or why it failed.
 func addNode(node program.NodeOutcome, stalled, moving *messages) {
 	switch {
 	case node.Stalled:
@@ -76,7 +76,7 @@ func addNode(node program.NodeOutcome, stalled, moving *messages) {
 	}
 }
 
-// waitingReason is the reason of a node that waits.
+// waitingReason returns the reason for a node that waits.
 func waitingReason(kindMissing bool) string {
 	if kindMissing {
 		return ReasonKindMissing
@@ -84,15 +84,15 @@ func waitingReason(kindMissing bool) string {
 	return ReasonWaiting
 }
 
-// messages are texts of one gravity, in the order in which they were found, with the reason of the first.
+// messages are texts of the same gravity, in the order of discovery, with the reason of the first.
 type messages struct {
 	reason string
 	texts  []string
-	// cleanup is what the cleanup of a deleted parent waits for, if it is one of the texts.
+	// cleanup is what the cleanup of a parent that is being deleted waits for, if that is one of the texts.
 	cleanup string
 }
 
-// addNode adds the message of a child, unless the cleanup waits for the child and has the message already.
+// addNode adds the message of a child, unless the cleanup waits for the child and its text contains that message.
 func (m *messages) addNode(reason string, node program.NodeOutcome) {
 	subject := "child " + node.ID
 	named := strings.Contains(m.cleanup, subject+" ") || strings.Contains(m.cleanup, subject+":")
@@ -103,18 +103,19 @@ func (m *messages) addNode(reason string, node program.NodeOutcome) {
 
 func (m *messages) add(reason, text string) {
 	waits := m.reason == ReasonWaiting || m.reason == ReasonProgressing
-	if m.reason == "" || waits && reason == ReasonKindMissing { // which the others wait for
+	if m.reason == "" || waits && reason == ReasonKindMissing { // the others wait for the kind
 		m.reason = reason
 	}
 	m.texts = append(m.texts, text)
 }
 
-// maxMessage bounds a condition's message, in bytes; the API conventions allow 32 KiB, and the first problems matter most.
+// maxMessage bounds a condition's message, in bytes. The API conventions allow 32 KiB, but the first problems matter
+// most.
 const maxMessage = 4 << 10
 
 func (m *messages) join() string { return Cut(strings.Join(m.texts, "; "), maxMessage) }
 
-// Cut is the beginning of a text, of limit bytes at most.
+// Cut returns the beginning of a text, of at most limit bytes.
 func Cut(text string, limit int) string {
 	const mark = "…"
 	if len(text) <= limit {
@@ -123,7 +124,8 @@ func Cut(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
 }
 
-// Kept is the message about objects that are no longer rendered, and are not deleted for now; empty if there are none.
+// Kept returns the message about objects that are no longer rendered and are not deleted for now; empty if there are
+// none.
 func Kept(objects []string) string {
 	objects = slices.Sorted(slices.Values(objects))
 	switch n := len(objects); n {

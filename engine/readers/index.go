@@ -21,7 +21,6 @@ import (
 //
 // A reader registers before it reads, so that it misses no change in between. What its newest reconcile did not read is
 // dropped afterwards.
-// pass is dropped after that.
 type Index struct {
 	informers Informers
 

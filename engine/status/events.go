@@ -21,7 +21,7 @@ import (
 	"kanon.dev/kanon/engine/request"
 )
 
-// checkEvents tells whether the rule may emit what it renders in spec.events. If not, nothing counts as emitted.
+// checkEvents checks whether the rule may emit what it renders in spec.events. If not, nothing counts as emitted.
 func (s *Report) checkEvents(ctx context.Context) []conditions.Problem {
 	if len(s.outcome.Events) == 0 {
 		return nil
@@ -35,7 +35,7 @@ func (s *Report) checkEvents(ctx context.Context) []conditions.Problem {
 	return []conditions.Problem{conditions.OfWrite("spec.events", err)}
 }
 
-// emitEvents emits those of spec.events that are due.
+// emitEvents emits the Events of spec.events that are due.
 func (s *Report) emitEvents() {
 	if s.Memory == nil || s.muted {
 		return
@@ -44,7 +44,7 @@ func (s *Report) emitEvents() {
 	if s.isReported() {
 		rendered = slices.Clone(rendered)
 		for i := range rendered {
-			rendered[i].Finalizing = false // it was so before a restart
+			rendered[i].Finalizing = false // it was already finalizing before a restart
 		}
 	}
 	for _, event := range s.Memory.Events.Due(rendered, s.Op.IsNewerThan(s.Object.GetCreationTimestamp().Time)) {
@@ -52,14 +52,14 @@ func (s *Report) emitEvents() {
 	}
 }
 
-// isReported tells whether the parent, whose deletion was a new generation, has a condition about that.
+// isReported reports whether the parent has a condition about its deletion, which was a new generation.
 func (s *Report) isReported() bool {
 	ready := conditions.Find(s.Object, s.Op.Program.ConditionPrefix+conditions.Ready)
 	return ready != nil && ready["observedGeneration"] == s.Object.GetGeneration()
 }
 
-// emitSummary emits the Events about what is in the way of the parent: at once what somebody has to change, and what it waits
-// for if that lasts, and no condition shows it or it blocks a deletion.
+// emitSummary emits the Events about what blocks the parent: at once if somebody has to change something; after a while
+// if it only waits, and no condition shows that or it blocks a deletion.
 func (s *Report) emitSummary(ctx context.Context, summary conditions.Summary) {
 	waits := summary.Type == conditions.Reconciling && (summary.Reason == conditions.ReasonDeleting || !s.showsConditions(ctx))
 	var stalls, lasts bool
@@ -77,7 +77,7 @@ func (s *Report) emitSummary(ctx context.Context, summary conditions.Summary) {
 	}
 	switch {
 	case lasts && summary.Reason == conditions.ReasonProgressing:
-		s.emit(corev1.EventTypeNormal, summary) // all that can be done is done
+		s.emit(corev1.EventTypeNormal, summary) // nothing else can be done
 	case lasts:
 		s.emit(corev1.EventTypeWarning, summary)
 	case after > 0:
@@ -85,12 +85,12 @@ func (s *Report) emitSummary(ctx context.Context, summary conditions.Summary) {
 	}
 }
 
-// answer answers a request for a reconcile, once, if somebody may wait for that.
+// answer answers a request for a reconcile, once, if somebody may be waiting for that.
 func (s *Report) answer(ctx context.Context, summary conditions.Summary) {
 	asked, isNew := request.ReconcileAt(s.Object), false
 	s.Parents.Update(s.Key, func(state *parents.State) {
 		if isNew = asked != state.Answered; isNew {
-			state.Answered = strings.Clone(asked) // the text outlives the parent as it is now
+			state.Answered = strings.Clone(asked) // the text outlives this version of the parent
 		}
 	})
 	if !isNew || s.NamespaceEnds || !request.WantsAnswer(asked, s.Now()) {
@@ -100,8 +100,8 @@ func (s *Report) answer(ctx context.Context, summary conditions.Summary) {
 	s.send(ctx, conditions.Cut(answer.String(), conditions.MaxEventMessage))
 }
 
-// emit emits the Event about a summary of the parent. In a namespace that is being deleted no Event can be created, so there
-// it is about the Namespace.
+// emit emits the Event about a summary of the parent. In a namespace that is being deleted no Event can be created, so
+// there the Event is about the Namespace.
 func (s *Report) emit(eventType string, summary conditions.Summary) {
 	if !s.NamespaceEnds {
 		s.event(s.Object, eventType, summary.Reason, conditions.Cut(summary.Message, conditions.MaxEventMessage))
@@ -116,8 +116,8 @@ func (s *Report) event(about runtime.Object, eventType, reason, message string) 
 	conditions.Emit(s.Recorder, s.Op.Name, about, eventType, reason, "%s", message)
 }
 
-// send sends the answer to a request. Somebody waits for it, and a Recorder drops Events when it has had many about an object, or has
-// many to send. So the answer is an Event that is created here. The Recorder gets it where that fails.
+// send sends the answer to a request. Somebody waits for it, and a Recorder drops Events if it has had many about an
+// object or has many to send. So send creates the Event itself, and uses the Recorder only if that fails.
 func (s *Report) send(ctx context.Context, message string) {
 	namespace, now := cmp.Or(s.Object.GetNamespace(), metav1.NamespaceDefault), metav1.NewTime(s.Now())
 	event := &corev1.Event{
@@ -143,7 +143,7 @@ func (s *Report) send(ctx context.Context, message string) {
 	}
 }
 
-// showsConditions tells whether Kanon's conditions for the rule are on the parent.
+// showsConditions reports whether Kanon's conditions for the rule are on the parent.
 func (s *Report) showsConditions(ctx context.Context) bool {
 	shape, err := s.conditionsShape(ctx)
 	return err == nil && (shape.ListMap || s.mergesConditions(shape, s.outcome.Status)) && !s.yields

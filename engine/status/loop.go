@@ -9,7 +9,8 @@ import (
 	"kanon.dev/kanon/engine/plan"
 )
 
-// checkStatusLoop keeps the status as it is where the rule computes it from itself, so that each write asks for the next one.
+// checkStatusLoop keeps the status as it is if the rule computes it from itself, so that each write causes the next
+// one.
 func (s *Report) checkStatusLoop(ctx context.Context) (problems []conditions.Problem) {
 	if s.Inputs == nil || s.outcome.StatusHeld {
 		return nil
@@ -43,7 +44,7 @@ func (s *Report) checkStatusLoop(ctx context.Context) (problems []conditions.Pro
 	return problems
 }
 
-// changedStatus names what the rule reports otherwise than the parent does now.
+// changedStatus lists what the rule reports differently from what the parent has.
 func (s *Report) changedStatus() []string {
 	changed := feedback.ChangedLeaves("status", s.outcome.Status, s.Object.Object["status"])
 	for _, c := range s.outcome.Conditions {

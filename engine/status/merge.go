@@ -14,18 +14,20 @@ import (
 	"kanon.dev/kanon/kinds/schemas"
 )
 
-// mergesConditions tells whether the rule's and Kanon's conditions are merged, item by item, into a list that the API server
-// takes for one value: an apply would erase those of others. A rule whose status renders the list has it to itself.
+// mergesConditions reports whether the rule's and Kanon's conditions are merged, item by item, into a list that the API
+// server treats as one value: an apply would erase those of others. If the rule's status renders the list, the whole
+// list is the rule's.
 func (s *Report) mergesConditions(shape schemas.ConditionsShape, rendered map[string]any) bool {
 	_, has := rendered["conditions"]
 	return shape.HasConditions && !shape.ListMap && !has
 }
 
-// mergeConditions brings the conditions of a pass into the parent's list, and takes out those of Kanon's that no longer hold.
+// mergeConditions writes the conditions of a pass to the parent's list, and removes those of Kanon's that no longer
+// hold.
 func (s *Report) mergeConditions(ctx context.Context, own []any) error {
 	parent, ok := s.Monitors.Get(s.Op.ParentKey, s.Object.GetNamespace(), s.Object.GetName())
 	if !ok || parent.GetUID() != s.Object.GetUID() {
-		parent = s.Object // its informer does not show it
+		parent = s.Object // the informer does not show it
 	}
 	status := s.status(nil)
 	status.Object = parent

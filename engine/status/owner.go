@@ -11,18 +11,19 @@ import (
 	"kanon.dev/kanon/kinds/schemas"
 )
 
-// Ready, Reconciling and Stalled speak of one state, so they are all one rule's or all another's: Ready=True beside the
-// Stalled=True of a second rule would say nothing. Two rules for one kind of parents need two prefixes; without them, the rule
-// whose conditions are there keeps them.
+// Ready, Reconciling and Stalled describe one state, so they all belong to the same rule: Ready=True beside the
+// Stalled=True of a second rule would mean nothing. Two rules for one kind of parents need two prefixes. Without them,
+// the rule whose conditions exist keeps them.
 
-// yieldsConditions tells whether Kanon's conditions on the parent are left to somebody else: to another rule, or to a field
-// manager that is no rule.
+// yieldsConditions reports whether Kanon's conditions on the parent belong to another rule, or to a field manager that
+// is not a rule's.
 func (s *Report) yieldsConditions(shape schemas.ConditionsShape) bool {
 	isForeign := func(manager string) bool { return !strings.HasPrefix(manager, plan.StatusManagers) }
 	return s.haveConditions(isForeign, conditions.Ready, conditions.Reconciling, conditions.Stalled) || s.rivalWithConditions(shape) != ""
 }
 
-// rivalWithConditions is the name of the other rule that Kanon's conditions on the parent are left to; empty where there is none.
+// rivalWithConditions returns the name of the other rule to which Kanon's conditions on the parent belong; empty if
+// there is none.
 func (s *Report) rivalWithConditions(shape schemas.ConditionsShape) string {
 	for _, rival := range s.rivals() {
 		if s.isOutdone(rival, shape) {
@@ -32,8 +33,9 @@ func (s *Report) rivalWithConditions(shape schemas.ConditionsShape) string {
 	return ""
 }
 
-// isOutdone tells whether the conditions are a rival's. Every rule that writes them writes Ready, so whoever wrote that last has
-// them all. Where the API server does not record whose a condition is, the first rule by name has them.
+// isOutdone reports whether the conditions belong to a rival. Every rule that writes them writes Ready, so the last
+// rule to write Ready has them all. If the API server does not record the owner of a condition, the first rule by name
+// has them.
 func (s *Report) isOutdone(rival *operator.Operator, shape schemas.ConditionsShape) bool {
 	if !shape.ListMap {
 		return shape.HasConditions && rival.Name.String() < s.Op.Name.String() && rival.Selects(s.Object, plan.NamespaceLabels(s.Monitors)) == plan.Selected
@@ -44,7 +46,8 @@ func (s *Report) isOutdone(rival *operator.Operator, shape schemas.ConditionsSha
 			s.haveConditions(isIts, conditions.Reconciling, conditions.Stalled)
 }
 
-// haveConditions tells whether some field managers have any of these conditions, with the rule's prefix, on the parent.
+// haveConditions reports whether any of the field managers has any of these conditions, with the rule's prefix, on the
+// parent.
 func (s *Report) haveConditions(managers func(string) bool, names ...string) bool {
 	types := make([]string, len(names))
 	for i, name := range names {
@@ -53,7 +56,7 @@ func (s *Report) haveConditions(managers func(string) bool, names ...string) boo
 	return statuswriter.HeldByAnother(s.Object, s.Op.StatusManager(), managers, types...)
 }
 
-// rivals are the other rules that run for the kind of the parent and have the same conditionPrefix, by name.
+// rivals returns the other running rules for the kind of the parent that have the same conditionPrefix, by name.
 func (s *Report) rivals() []*operator.Operator {
 	var found []*operator.Operator
 	for _, other := range s.Running.Load().ByID {

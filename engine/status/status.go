@@ -25,14 +25,14 @@ import (
 
 // Changes is how a reconcile writes its parent.
 type Changes interface {
-	// Begin says that an object is being written, until end is called. Observe takes the answer.
+	// Begin reports that an object is being written, until end is called. Observe reports the answer.
 	Begin(obj *unstructured.Unstructured) (end func())
 	Observe(informer monitor.Key, obj *unstructured.Unstructured)
-	// RequeueAfter has the parent reconciled again after a time, or before.
+	// RequeueAfter asks for another reconcile of the parent after d at the latest.
 	RequeueAfter(d time.Duration)
 }
 
-// Options are what reports need of others.
+// Options are the dependencies and limits of reports.
 type Options struct {
 	Mapper   *restmapping.Mapper
 	Schemas  *schemas.Schemas
@@ -43,12 +43,12 @@ type Options struct {
 	Client  dynamic.Interface
 	Running *operator.Running
 	Parents *parents.Store
-	// Reads tells whether a rule with a ServiceAccount may emit Events.
+	// Reads checks whether a rule with a ServiceAccount may emit Events.
 	Reads *authorization.Reads
-	// Now is the time that rules see.
+	// Now returns the time that rules see.
 	Now func() time.Time
-	// RetryMax bounds the pauses while fields or conditions are in conflict, and WaitLimit is how long a parent without
-	// conditions, or the deletion of a parent, may wait before an Event says so.
+	// RetryMax bounds the pauses while fields or conditions are in conflict. WaitLimit is how long a parent without
+	// conditions, or the deletion of a parent, may wait before an Event reports it.
 	RetryMax, WaitLimit time.Duration
 }
 
@@ -76,25 +76,25 @@ type Found struct {
 	Kept string
 }
 
-// Report reports on one parent: in its status, with what the rule renders there and the conditions, and by Events.
+// Report reports on one parent: in its status, in its conditions, and by Events.
 type Report struct {
 	Options
 	Parent
 
-	// Written is true once the answer to a write showed that the parent exists.
+	// Written is true once the answer to a write has shown that the parent exists.
 	Written bool
 
 	outcome program.Outcome
-	// changed are the leaves of the status that the rule renders otherwise than the parent has them; for a rule that reads its
-	// own status.
+	// changed are the leaves of the status that the rule renders differently from what the parent has. It is set for a
+	// rule that reads its own status.
 	changed []string
 	// muted is true if the rule may not emit the Events that it renders.
 	muted bool
-	// yields is true if Kanon's conditions on the parent are left to another rule.
+	// yields is true if Kanon's conditions on the parent belong to another rule.
 	yields bool
 }
 
-// Report reports what a reconcile found. It returns the problems of its own.
+// Report reports what a reconcile found. It returns its own problems.
 func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
 	s.outcome = f.Outcome
 	before := len(f.Problems)
@@ -112,7 +112,7 @@ func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
 		}
 	}
 	if !slices.ContainsFunc(f.Problems, conditions.Problem.IsTransient) {
-		s.emitEvents() // else the next reconcile knows better, and comes soon
+		s.emitEvents() // otherwise the next reconcile knows better, and follows soon
 	}
 	s.emitSummary(ctx, summary)
 	s.count(ctx, summary)
@@ -122,7 +122,7 @@ func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
 	return f.Problems[before:]
 }
 
-// ReportDeletion is report for a parent that is being deleted: what the rule rendered in its status stays.
+// ReportDeletion is Report for a parent that is being deleted: what the rule rendered in its status stays.
 func (s *Report) ReportDeletion(ctx context.Context, f Found) []conditions.Problem {
 	s.outcome = f.Outcome
 	summary := s.summarize(f)
@@ -133,7 +133,7 @@ func (s *Report) ReportDeletion(ctx context.Context, f Found) []conditions.Probl
 	return problems
 }
 
-// count has the parent counted among those that fare as it does, and logs it.
+// count records the parent's condition for metrics, and logs it.
 func (s *Report) count(ctx context.Context, summary conditions.Summary) {
 	logr.FromContextOrDiscard(ctx).V(4).Info("Reported", "condition", summary.Type, "reason", summary.Reason, "message", summary.Message)
 	s.Parents.SetCondition(s.Key, parents.Condition{Type: summary.Type, Reason: summary.Reason})
@@ -143,12 +143,12 @@ func (s *Report) summarize(f Found) conditions.Summary {
 	return conditions.Summarize(slices.Concat(f.Problems, f.Pending), s.outcome, f.Kept)
 }
 
-// ReportUnselected reports that the rule does not select the parent, to whoever asked for the reconcile.
+// ReportUnselected answers a request for a reconcile of a parent that the rule does not select.
 func (s *Report) ReportUnselected(ctx context.Context) {
 	s.answer(ctx, conditions.Summary{Type: "NotSelected", Message: "the rule does not select it"})
 }
 
-// Release takes back all that the rule ever wrote to the parent's status.
+// Release removes everything that the rule ever wrote to the parent's status.
 func (s *Report) Release(ctx context.Context) []conditions.Problem {
 	if err := s.release(ctx); err != nil {
 		return []conditions.Problem{s.problemOf(err)}
@@ -166,7 +166,7 @@ func (s *Report) release(ctx context.Context) error {
 	return s.mergeConditions(ctx, nil)
 }
 
-// problemOf is what it means for the parent that its status could not be written.
+// problemOf returns the problem that the parent's status could not be written.
 func (s *Report) problemOf(err error) conditions.Problem {
 	of := conditions.OfWrite("status", err)
 	if s.Op.Program.HasSecrets {

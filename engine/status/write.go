@@ -19,7 +19,7 @@ import (
 	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
-// yieldStatus leaves to other rules that run what they say in the parent's status with other values.
+// yieldStatus leaves to other running rules what they set in the parent's status to other values.
 func (s *Report) yieldStatus(ctx context.Context) (problems []conditions.Problem) {
 	said, contested, err := s.Statuses.Yield(ctx, s.status(s.outcome.Status), s.isRival)
 	if err != nil {
@@ -35,8 +35,8 @@ func (s *Report) yieldStatus(ctx context.Context) (problems []conditions.Problem
 	return problems
 }
 
-// isRival tells whether a field manager is that of another rule that runs. What a rule left behind that does not run any more may
-// be taken.
+// isRival reports whether a field manager is that of another running rule. Fields of a rule that no longer runs may be
+// taken over.
 func (s *Report) isRival(manager string) bool {
 	id, ok := strings.CutPrefix(manager, plan.StatusManagers)
 	if !ok || id == s.Op.ID {
@@ -46,12 +46,13 @@ func (s *Report) isRival(manager string) bool {
 	return rival != nil && rival.Removal == nil
 }
 
-// isOther tells whether a field manager counts as another one's: not that of a rule that does not run.
+// isOther reports whether a field manager is somebody else's: any but those of rules that do not run.
 func (s *Report) isOther(manager string) bool {
 	return !strings.HasPrefix(manager, plan.StatusManagers) || s.isRival(manager)
 }
 
-// keepStatus writes the state beside what the rule said of the status before: what it says now was refused, or is not known.
+// keepStatus writes the conditions, together with the last status of the rule: its new status was refused or is
+// unknown.
 func (s *Report) keepStatus(ctx context.Context, summary conditions.Summary) (problems []conditions.Problem) {
 	own, err := s.Statuses.Held(ctx, s.status(nil))
 	if err == nil {
@@ -63,7 +64,7 @@ func (s *Report) keepStatus(ctx context.Context, summary conditions.Summary) (pr
 	return nil
 }
 
-// writeStatus applies what the rule says of the parent's status, and the conditions, where they differ from what is there.
+// writeStatus applies the rule's status of the parent and the conditions, if they differ from what the parent has.
 func (s *Report) writeStatus(ctx context.Context, said map[string]any, summary conditions.Summary) error {
 	content := maps.Clone(said)
 	shape, err := s.conditionsShape(ctx)
@@ -75,9 +76,9 @@ func (s *Report) writeStatus(ctx context.Context, said map[string]any, summary c
 		if content == nil {
 			content = make(map[string]any, 1)
 		}
-		rendered, _ := content["conditions"].([]any) // the rule's
+		rendered, _ := content["conditions"].([]any) // those of the rule
 		delete(content, "conditions")
-		if list := s.conditions(rendered, summary, shape); len(list) > 0 { // nobody can own an empty list
+		if list := s.conditions(rendered, summary, shape); len(list) > 0 { // an empty list cannot have an owner
 			content["conditions"] = list
 		}
 	}
@@ -87,7 +88,7 @@ func (s *Report) writeStatus(ctx context.Context, said map[string]any, summary c
 	return s.mergeConditions(ctx, s.conditions(nil, summary, shape))
 }
 
-// syncStatus brings the parent's status to a content; nil takes back all that the rule ever said in it.
+// syncStatus applies the content of the parent's status; nil removes everything that the rule ever wrote there.
 func (s *Report) syncStatus(ctx context.Context, content map[string]any) error {
 	defer s.Changes.Begin(s.Object)()
 	live, written, err := s.Statuses.Sync(ctx, s.status(runtime.DeepCopyJSON(content)))
@@ -97,7 +98,7 @@ func (s *Report) syncStatus(ctx context.Context, content map[string]any) error {
 	if written {
 		s.Written = true
 		s.Changes.Observe(s.Op.ParentKey, live)
-		if content != nil && !s.Op.InView(live) { // it left meanwhile
+		if content != nil && !s.Op.InView(live) { // it no longer matches the selector
 			s.Parents.SetLeft(s.Key, true)
 			s.Changes.RequeueAfter(0)
 		}
@@ -108,7 +109,7 @@ func (s *Report) syncStatus(ctx context.Context, content map[string]any) error {
 	return nil
 }
 
-// status is a content of the parent's status, as the writer takes it.
+// status returns a content of the parent's status for the writer.
 func (s *Report) status(content map[string]any) statuswriter.Status {
 	return statuswriter.Status{
 		GVR:         s.Op.Parent.GVR,
@@ -120,8 +121,8 @@ func (s *Report) status(content map[string]any) statuswriter.Status {
 	}
 }
 
-// conditionsShape is what conditions the parent's kind can take. A kind that no CustomResourceDefinition defines takes none: what
-// they say of a Node, or of a Deployment, is not ours to say.
+// conditionsShape returns which conditions the parent's kind can have. A kind that no CustomResourceDefinition defines
+// has none for us: the conditions of a Node or a Deployment belong to their controllers.
 func (s *Report) conditionsShape(ctx context.Context) (schemas.ConditionsShape, error) {
 	if s.isBuiltIn() {
 		return schemas.ConditionsShape{}, nil
@@ -131,22 +132,22 @@ func (s *Report) conditionsShape(ctx context.Context) (schemas.ConditionsShape, 
 		return schemas.ConditionsShape{}, fmt.Errorf("look up the schema of %s: %w", s.Op.Parent.GVK.Kind, err)
 	}
 	if _, err := s.Schemas.Converter(ctx, s.Op.Parent.GVK); errors.Is(err, schemas.ErrNoSchema) {
-		// Every CustomResourceDefinition has a schema. A busy API server publishes it late, and no event tells.
+		// Every CustomResourceDefinition has a schema. A busy API server publishes it late, and no event reports it.
 		s.Changes.RequeueAfter(schemas.MissingInterval)
 	}
 	return shape, nil
 }
 
-// isBuiltIn tells whether no CustomResourceDefinition defines the parent's kind. The mapper knows the definition when the
-// operator may not have yet.
+// isBuiltIn reports whether no CustomResourceDefinition defines the parent's kind. The mapper may know the definition
+// before the operator does.
 func (s *Report) isBuiltIn() bool {
 	kind, _ := s.Mapper.Lookup(s.Op.Parent.GVK)
 	return kind.Definition == (restmapping.Definition{})
 }
 
-// conditions are those of the rule, in its conditions or its status, as far as no other manager has them, and those of the state:
-// all of them or, where they are another's, none. Events speak for both. What the rule renders can hold such a condition too,
-// because a list that waits is the whole of what the parent has.
+// conditions returns the conditions to write: those of the rule, from spec.conditions or its status, unless another
+// manager has them, and Kanon's, all of them or, if they are another's, none. Events report what is left out. rendered
+// may contain such a condition too, because a list that waits is everything that the parent has.
 func (s *Report) conditions(rendered []any, summary conditions.Summary, shape schemas.ConditionsShape) []any {
 	prefix, now := s.Op.Program.ConditionPrefix, s.Now()
 	isTheirs := func(item any) bool {
@@ -159,7 +160,7 @@ func (s *Report) conditions(rendered []any, summary conditions.Summary, shape sc
 	for _, item := range own {
 		condition, _ := item.(map[string]any)
 		if !s.Op.Parent.HasStatus {
-			// Each write is a new generation there, which would ask for the next.
+			// Without a status subresource each write is a new generation, which would cause the next write.
 			delete(condition, "observedGeneration")
 		}
 		maps.DeleteFunc(condition, func(field string, _ any) bool { return !shape.Fields.Has(field) })
@@ -171,8 +172,8 @@ func (s *Report) conditions(rendered []any, summary conditions.Summary, shape sc
 	return append(rendered, own...)
 }
 
-// explainConditions says once for each revision of a rule why conditions are not written that somebody may wait for: the rule's
-// own, or Kanon's on a kind whose schema has conditions.
+// explainConditions explains, once for each revision of a rule, why conditions are not written that somebody may
+// expect: the rule's own, or Kanon's on a kind whose schema has conditions.
 func (s *Report) explainConditions(shape schemas.ConditionsShape, said map[string]any) {
 	rule := s.rivalWithConditions(shape)
 	written := shape.ListMap || s.mergesConditions(shape, said)
