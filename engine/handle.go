@@ -134,7 +134,7 @@ func (e *Engine) isKnownChange(running *operator.Set, event monitor.Event) bool 
 	case !ok || op == nil || op.ReadsObserved.Load():
 		return false
 	case e.writer.Knows(event.New.UID(), event.New.ResourceVersion()):
-		return event.Old == nil || event.Old.Tag() == event.New.Tag() // else it was another parent's
+		return event.Old == nil || event.Old.Tag() == event.New.Tag() // otherwise it belonged to another parent
 	case event.Old == nil:
 		return false
 	}

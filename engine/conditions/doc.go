@@ -5,7 +5,7 @@
 // an Event is due as well, and [Redact] keeps the contents of Secrets out of all of them.
 //
 //	problems := []conditions.Problem{conditions.OfWrite("child web", err)}
-//	summary := conditions.Summarize(problems, nil, rendered)
+//	summary := conditions.Summarize(problems, rendered, "")
 //	// summary: Stalled, NameTaken, "child web: Deployment.apps a/web already exists and ..."
 //
 // If the API server treats a list of conditions as one value, its items have no field managers: [List] puts the rule's

@@ -54,14 +54,13 @@ func (l *List) Merge(before, own []any, owner Owner) (after []any, overwritten [
 			}
 		}
 	}
-	for _, item := range own {
-		if _, left := next[TypeOf(item)]; left {
-			after = append(after, item)
-		}
-	}
 	l.texts = make(map[string]string, len(own))
 	for _, item := range own {
-		l.texts[TypeOf(item)] = textOf(item)
+		name := TypeOf(item)
+		if _, left := next[name]; left {
+			after = append(after, item)
+		}
+		l.texts[name] = textOf(item)
 	}
 	return after, overwritten
 }

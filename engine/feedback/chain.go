@@ -86,7 +86,7 @@ func (c *Chain) carryOn(k queue.Key, p *Provenance, now time.Time) {
 		return
 	}
 	if c.progress == nil {
-		c.progress = newProgress()
+		c.progress = &progress{contents: make(map[uint64]uint64), states: make(map[uint64]struct{})}
 	}
 	c.progress.active = now
 }

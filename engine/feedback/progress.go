@@ -48,10 +48,6 @@ type progress struct {
 	active time.Time
 }
 
-func newProgress() *progress {
-	return &progress{contents: make(map[uint64]uint64), states: make(map[uint64]struct{})}
-}
-
 // put records the write of an object, and reports whether the state is new. Each object contributes a hash of itself
 // and its digest to the state.
 func (p *progress) put(seed maphash.Seed, object, digest uint64) (isNew bool) {

@@ -17,7 +17,7 @@
 //	if wait := schedule.Wait(now); wait > 0 {
 //		return requeueAfter(wait)       // minInterval has not passed
 //	}
-//	seen := schedule.EvaluationTime(now, program.Drifts())
+//	seen := schedule.EvaluationTime(now, program.Drifts)
 //
 // All of these are values whose zero value is ready for use. None reads a clock. If the clock is set back, nothing
 // waits for longer than its whole pause.

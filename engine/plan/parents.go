@@ -12,11 +12,11 @@ import (
 type Selection int
 
 const (
-	// Unselected: the rule does not select it.
+	// Unselected means that the rule does not select it.
 	Unselected Selection = iota
-	// Selected: the rule selects it.
+	// Selected means that the rule selects it.
 	Selected
-	// Undecided: the labels of the parent's Namespace are not known.
+	// Undecided means that the labels of the parent's Namespace are not known.
 	Undecided
 )
 

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -87,9 +88,8 @@ func (p *pass) collectDecisions() {
 			live := make([]*unstructured.Unstructured, len(node.Objects))
 			for i, object := range node.Objects {
 				live[i], _ = p.reader.Live(object) // what is not known counts as absent
-				p.deleter.decided[identity.Of(object)] = ending.RetainOf(p.evaluation.Ending(object))
 			}
-			for _, object := range node.Kept {
+			for _, object := range slices.Concat(node.Objects, node.Kept) {
 				p.deleter.decided[identity.Of(object)] = ending.RetainOf(p.evaluation.Ending(object))
 			}
 			p.evaluation.Applied(node.Node, live)

@@ -71,6 +71,7 @@ type Reconciler struct {
 	scarcity *queue.Semaphore[queue.Key]
 }
 
+// New makes a Reconciler.
 func New(options Options) *Reconciler {
 	return &Reconciler{Options: options, scarcity: queue.NewSemaphore[queue.Key](1)}
 }

@@ -58,7 +58,7 @@ func (r *Removal) Done(k queue.Key) (finished bool) {
 	return r.begun && len(r.pending) == 0
 }
 
-// IsDone tells whether every parent was cleaned up.
+// IsDone reports whether every parent was cleaned up.
 func (r *Removal) IsDone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
