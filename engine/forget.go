@@ -5,12 +5,6 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// forgetKey drops what is known of a key, except what its parent contributes by patches.
-func (e *Engine) forgetKey(k queue.Key) {
-	e.parents.Forget(k)
-	e.readers.Keep(k, nil)
-}
-
 // remembered lists the keys of a rule of which anything is known.
 func (e *Engine) remembered(rule string) queue.Keys {
 	found := make(queue.Keys)

@@ -66,7 +66,9 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		e.inbox.Notify() // the report on the rule says so
 	}
 	if e.running.Get(k.Rule) == nil {
-		e.forgetKey(k) // the rule stopped and was forgotten before this reconcile ended
+		// The rule stopped and was forgotten before this reconcile ended.
+		e.parents.Forget(k)
+		e.readers.Keep(k, nil)
 	}
 	log.V(4).Info("Reconciled", "verdict", out.Verdict, "after", out.After)
 	if out.After > 0 {

@@ -42,7 +42,7 @@ type write struct {
 	policy fieldset.Policy
 	// controller is its owner reference to the parent; nil if it is tracked by its labels.
 	controller *metav1.OwnerReference
-	live       *unstructured.Unstructured // nil unless it is known to be up to date
+	live       *unstructured.Unstructured // the object after the write; nil if the write failed or created nothing
 	err        error
 	// guarded is true for an object that must be left as it is if it turns out to exist.
 	guarded bool

@@ -43,7 +43,7 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 	p := r.newPass(ctx, of)
 	defer func() {
 		p.closeEvaluation(ctx)
-		p.reader.keep()
+		r.Readers.Keep(p.key, p.reader.reads)
 		if p.memory != nil {
 			p.memory.Conflicts.Expire(p.started)
 			p.Parents.Keep(p.key, p.memory)

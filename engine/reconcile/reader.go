@@ -56,11 +56,6 @@ type reader struct {
 	incomplete bool
 }
 
-// keep unsubscribes the parent from everything that was not read in this reconcile.
-func (r *reader) keep() {
-	r.readers.Keep(r.key, r.reads)
-}
-
 // Lookup implements program.Reader.
 func (r *reader) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	l, ok := r.op.Lookups[q.Lookup]

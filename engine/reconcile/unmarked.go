@@ -61,8 +61,5 @@ func (r *reader) unmarkedChild(kind restmapping.Kind, rendered *unstructured.Uns
 
 // isOurs reports whether a child in view, or one that readUnmarked returned, is the parent's.
 func (r *reader) isOurs(live *unstructured.Unstructured) bool {
-	if r.revealed[identity.Of(live)] == live {
-		return true
-	}
-	return r.marks.Owns(live, r.op.ID, r.parent.GetUID())
+	return r.revealed[identity.Of(live)] == live || r.marks.Owns(live, r.op.ID, r.parent.GetUID())
 }
