@@ -114,7 +114,7 @@ func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 		if op := running.ByID[k.Rule]; !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key {
 			continue
 		} else if op.ReadsObserved.Load() || event.New == nil {
-			e.noteChange(k, event) // own writes are known; this is for those of other rules
+			e.noteChange(k, event) // not needed for other rules: isKnownChange drops the events of their own writes
 		}
 		e.queue.Add(k)
 	}
