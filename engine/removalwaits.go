@@ -24,7 +24,7 @@ const reasonRemovalWaits = "RemovalWaits"
 // have deleted one so that Kanon forgets the rule.
 const recheckPauses = 5
 
-// removals are the removals of rules that wait for something that somebody must do, by the rules' ids.
+// removals are the removals of rules that wait for something that does not happen by itself, by the rules' ids.
 type removals struct {
 	since map[string]time.Time
 	// reported has the reasons of the removals that have waited for Options.WaitLimit.
@@ -127,7 +127,7 @@ func referenceOf(o record.Origin) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: o.Namespace, Name: o.ConfigMap}
 }
 
-// removalWaits returns, by the rules' ids, what removals wait for that somebody must do.
+// removalWaits returns, by the rules' ids, what removals wait for, unless it happens by itself.
 func (p *publisher) removalWaits() map[string]string {
 	e, waits := p.engine, maps.Clone(p.planner.Doubts())
 	if waits == nil {

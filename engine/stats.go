@@ -15,7 +15,7 @@ type RuleStats struct {
 
 	// Removed is true for a removed rule that is being cleaned up. It has no other figures but Waits.
 	Removed bool
-	// Waits is true while the removal waits for something that somebody must do.
+	// Waits is true while the removal waits for something that does not happen by itself.
 	Waits bool
 	// Runs is true while the rule is reconciled, and Ready while it runs as written.
 	Runs, Ready bool
