@@ -36,7 +36,7 @@ import (
 const refillPause = 200 * time.Millisecond
 
 // Reconcile brings one target of a patch up to date with what all parents contribute to it. op is the operator of the
-// rule, or nil. ready is true once the rule's informers have synced.
+// rule, or nil. ready is true if the rule may write.
 func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.Key, ready bool) outcome.Outcome {
 	switch {
 	case k.IsSweep():
