@@ -17,7 +17,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Options are what a Catalog needs. All are required, except Limits and Recorded.
+// Options are what a Catalog needs. All are required, except Limits, Recorded and Annotations.
 type Options struct {
 	Kinds       Kinds
 	Schemas     SchemaReader

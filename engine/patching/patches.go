@@ -28,7 +28,7 @@ type Queue interface {
 	AddPatient(k queue.Key)
 }
 
-// Options are what Patches needs. All are required.
+// Options are what Patches needs.
 type Options struct {
 	Client   dynamic.Interface
 	Mapper   *restmapping.Mapper

@@ -80,8 +80,8 @@ func (p *Patches) IsRestoring(rule string) bool {
 func (p *Patches) restore(ctx context.Context, k queue.Key) outcome.Outcome {
 	retired := p.retired.patches(k)
 	if len(retired) > 0 && p.book.IsBusy(k) {
-		return outcome.Outcome{Verdict: outcome.Again} // a write that has begun is restored too
-	} // wait for writes that have begun, to restore those too
+		return outcome.Outcome{Verdict: outcome.Again} // wait for writes that have begun, to restore those too
+	}
 	var errs []error
 	for _, patch := range retired {
 		errs = append(errs, p.restoreRetired(ctx, k, patch))

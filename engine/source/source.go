@@ -23,7 +23,7 @@ type Origin struct {
 	// Definition is the UID of the CustomResourceDefinition of a Rule object: nobody removed the objects that were
 	// deleted along with it.
 	Definition types.UID
-	// Path is the path of the file as passed to NewFiles; empty for an object.
+	// Path is the path of the file, in the form that was passed to NewFiles; empty for an object.
 	Path string
 }
 

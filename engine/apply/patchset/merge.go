@@ -90,8 +90,8 @@ func (m *Merged) updatedWith(parts []*Part) (*Merged, error) {
 	if len(fresh) == 0 {
 		return &Merged{Part: m.Part, parts: parts, sum: m.sum}, nil
 	}
-	if 2*len(fresh) > len(parts) { // merging everything is no more work
-		return nil, nil // it is no more work to merge all
+	if 2*len(fresh) > len(parts) {
+		return nil, nil // merging everything is no more work
 	}
 	added, err := sumUp(fresh)
 	if err != nil || added.isContradictory() {
@@ -212,7 +212,7 @@ func (s sum) and(other sum) (sum, error) {
 	return merged, err
 }
 
-// overwrittenBy returns s with the values of other. Callers that add paths set the other fields.
+// overwrittenBy returns s with the values of other. If other has more paths, the caller updates the other fields.
 func (s sum) overwrittenBy(other sum) (sum, error) {
 	value, err := s.value.Merge(other.value)
 	if err != nil {

@@ -27,8 +27,8 @@ func (w *Writer) Lost(p Patch) []fieldset.Contested {
 		if !remembered {
 			return nil
 		}
-		held = &fieldpath.Set{} // the API server drops an entry that holds nothing
-	} // the API server drops empty entries
+		held = &fieldpath.Set{} // the API server drops empty entries
+	}
 	return fieldset.ContestedBy(p.Object, p.Content.Paths.Leaves().Difference(held), func(e fieldset.Entry) bool { return e.Manager == p.Manager })
 }
 

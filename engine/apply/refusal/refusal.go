@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PutRefused reports whether the API server refused a PUT for a reason that may not apply to other writes: it came
-// too late, it has a field that is gone from the schema, we lack the right, or the resource does not support it.
+// PutRefused reports whether the API server refused a PUT itself, and not the resulting object: it came too late, it has a
+// field that is gone from the schema, we lack the right, or the resource does not support it.
 func PutRefused(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
