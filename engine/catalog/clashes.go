@@ -33,14 +33,13 @@ func (c *clashes) update(running map[string]*syntax.Rule, places map[string]stri
 }
 
 func (c *clashes) updatePlace(place string) {
-	running := maps.Clone(c.rules)
-	maps.DeleteFunc(running, func(id string, _ *syntax.Rule) bool { return c.places[id] != place })
-	ids := slices.SortedFunc(maps.Keys(running), func(a, b string) int {
-		return cmp.Or(cmp.Compare(running[a].Name, running[b].Name), cmp.Compare(a, b))
+	ids := slices.SortedFunc(maps.Keys(c.rules), func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.rules[a].Name, c.rules[b].Name), cmp.Compare(a, b))
 	})
+	ids = slices.DeleteFunc(ids, func(id string) bool { return c.places[id] != place })
 	all := make([]*syntax.Rule, len(ids))
 	for i, id := range ids {
-		all[i] = running[id]
+		all[i] = c.rules[id]
 	}
 	for i, found := range clash.Find(all) {
 		c.found[ids[i]] = found

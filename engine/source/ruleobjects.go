@@ -86,7 +86,7 @@ func (r *RuleObjects) Run(ctx context.Context, publish func(Snapshot)) error {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
-			next, known, err := r.look(ctx, changed)
+			next, known, err := r.snapshot(ctx, changed)
 			if err != nil {
 				return err
 			}
@@ -101,9 +101,9 @@ func (r *RuleObjects) Run(ctx context.Context, publish func(Snapshot)) error {
 	}
 }
 
-// look returns the next snapshot. If the definition goes, all objects go, which must not count as the removal of all
-// rules: what was known stays, as an incomplete snapshot. known is false while the informer fills.
-func (r *RuleObjects) look(ctx context.Context, changed signal) (next Snapshot, known bool, err error) {
+// snapshot returns the next snapshot to publish. If the definition goes, all objects go, which must not count as the
+// removal of all rules: what was known stays, as an incomplete snapshot. known is false while the informer fills.
+func (r *RuleObjects) snapshot(ctx context.Context, changed signal) (next Snapshot, known bool, err error) {
 	uid := r.served()
 	if uid == "" {
 		r.unwatch()

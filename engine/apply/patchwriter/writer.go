@@ -83,38 +83,31 @@ func (w *Writer) Sync(ctx context.Context, p Patch) (live *unstructured.Unstruct
 		return nil, false, err
 	}
 	before := p.Object
-	live, err = w.syncSharedList(ctx, p)
-	if err != nil {
+	if p.Object, err = w.syncSharedList(ctx, p); err != nil {
 		return nil, false, err
 	}
-	p.Object = live
 	held, _ := patchset.PatchEntry(p.Object, p.Manager)
 	nothing := held == nil && (p.Content == nil || p.Content.Paths.Empty())
 	if held == nil {
 		held = &fieldpath.Set{}
 	}
-	if nothing {
-		// A value that was recorded for an apply that never happened must not be restored later.
-		if live, err = w.restore(ctx, p, held); err != nil {
-			return nil, false, err
-		}
+	if !nothing && w.inSync(p, held) {
+		return p.Object, p.Object != before, nil
 	}
-	if nothing || w.inSync(p, held) {
-		return live, live != before, nil
-	}
-	if live, err = w.restore(ctx, p, held); err != nil {
+	if p.Object, err = w.restore(ctx, p, held); err != nil {
 		return nil, false, err
 	}
-	p.Object = live
+	if nothing { // what was recorded for an apply that never happened is restored now, and not one day
+		return p.Object, p.Object != before, nil
+	}
 	if p.Content != nil {
-		if live, err = w.recordPrevious(ctx, p, held); err != nil {
+		if p.Object, err = w.recordPrevious(ctx, p, held); err != nil {
 			return nil, false, err
 		}
-		p.Object = live
 	}
 	version := ""
 	if p.Content != nil && !p.Content.Paths.Difference(held).Empty() {
-		version = live.GetResourceVersion() // take exactly what was recorded
+		version = p.Object.GetResourceVersion() // take exactly what was recorded
 	}
 	answer, err := w.apply(ctx, p, version)
 	if err != nil {

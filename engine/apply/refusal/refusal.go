@@ -19,12 +19,8 @@ func PutRefused(err error) bool {
 // TestFailed reports whether the API server refused a JSON patch itself: because of a test operation, or because of a
 // path that does not exist. If it had refused the resulting object, the answer would name causes.
 func TestFailed(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity {
-		return false
-	}
-	details := status.Status().Details
-	return details == nil || len(details.Causes) == 0
+	status := statusOf(err)
+	return status.Code == http.StatusUnprocessableEntity && (status.Details == nil || len(status.Details.Causes) == 0)
 }
 
 // Immutable reports whether an apply was refused because the change is not allowed, and not because the resulting
@@ -62,12 +58,8 @@ func mentionsImmutable(message string) bool {
 
 // LacksNamespace reports whether the API server answered that a namespace does not exist.
 func LacksNamespace(err error, namespace string) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
+	details := statusOf(err).Details
+	return apierrors.IsNotFound(err) && details != nil && details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
 }
 
 // Permanent reports whether the API server refused the object itself: with 400 (strict decoding), 413, 422, or one of
@@ -75,18 +67,13 @@ func LacksNamespace(err error, namespace string) bool {
 // schema, one that does not fit the kind's Go type, and an object that is too large for etcd. The last may happen to
 // the first apply of an object that was created by POST, because managedFields then contain its paths twice.
 func Permanent(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	switch status.Status().Code {
+	switch status := statusOf(err); status.Code {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return true
 	case http.StatusInternalServerError:
-		message := status.Status().Message
-		return strings.Contains(message, "failed to create typed patch object") ||
-			strings.Contains(message, "failed to convert new object") ||
-			strings.Contains(message, "etcdserver: request is too large")
+		return strings.Contains(status.Message, "failed to create typed patch object") ||
+			strings.Contains(status.Message, "failed to convert new object") ||
+			strings.Contains(status.Message, "etcdserver: request is too large")
 	default:
 		return false
 	}
@@ -104,11 +91,20 @@ func hasCause(err error, field string) bool {
 
 // causes returns the causes that a 422 names.
 func causes(err error) []metav1.StatusCause {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {
+	status := statusOf(err)
+	if status.Code != http.StatusUnprocessableEntity || status.Details == nil {
 		return nil
 	}
-	return status.Status().Details.Causes
+	return status.Details.Causes
+}
+
+// statusOf returns the API server's answer; the zero Status if err is none.
+func statusOf(err error) metav1.Status {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return metav1.Status{}
+	}
+	return answer.Status()
 }
 
 // NoNewFinalizers reports whether err is a 422 on metadata.finalizers: an object that is being deleted accepts no new
@@ -125,10 +121,6 @@ func OutOfDate(err error) bool {
 	if errors.As(err, &joined) {
 		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !OutOfDate(err) })
 	}
-	var status apierrors.APIStatus
-	if !apierrors.IsConflict(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details == nil || !slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return cause.Type == metav1.CauseTypeFieldManagerConflict })
+	details := statusOf(err).Details
+	return apierrors.IsConflict(err) && (details == nil || !slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return cause.Type == metav1.CauseTypeFieldManagerConflict }))
 }
