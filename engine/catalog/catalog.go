@@ -192,12 +192,8 @@ func (c *Catalog) Rules() []Rule {
 	return all
 }
 
-// IsComplete reports whether Rules returns all rules that exist. If a source could not be read or a text could not be
-// decoded, there may be others.
-func (c *Catalog) IsComplete() bool { return !c.partial && len(c.broken) == 0 }
-
-// IsCompleteIn is IsComplete for the rules of one namespace. Texts that belong to other namespaces cannot define
-// those.
+// IsCompleteIn reports whether Rules returns all rules of a namespace that exist. If a source could not be read or a text
+// of the namespace could not be decoded, there may be others. Texts that belong elsewhere cannot define its rules.
 func (c *Catalog) IsCompleteIn(namespace string) bool { return !c.partial && !c.broken.Has(namespace) }
 
 // Removed reports whether the rule with this id existed and no longer does. It is false for a rule without a record.

@@ -105,6 +105,7 @@ type Kind struct {
 	Unseen bool `json:"unseen,omitempty"`
 }
 
+// GVK returns the GroupVersionKind of the kind.
 func (k Kind) GVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
 }
