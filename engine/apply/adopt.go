@@ -13,13 +13,13 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// Adopt takes over an object that Sync found in the child's place and that nobody claims: live is Free of its
-// *refusal.NameConflictError. From then on it is a child like any other, and ends with its parent. With asIs its content stays as it is:
-// it is given what makes it the owner's and nothing else.
+// Adopt takes over an object that Sync found in the child's place and that nobody claims: live is Free of the
+// *refusal.NameConflictError. From then on it is a child like any other, and is deleted with its parent. With asIs,
+// only marks are added and its content stays as it is.
 //
-// It is taken over only in the version seen: who claims it in between, such as another parent that adopts it at the same time,
-// changes its resourceVersion, and the apply is refused. Before that, the caller reads the parent from the API server: an
-// object given to a parent that is being deleted would be deleted with it.
+// It is taken over only in the version seen. If somebody claims it in between, such as another parent that adopts it
+// at the same time, its resourceVersion changes and the write is refused. Before that, the caller reads the parent
+// from the API server: an object given to a parent that is being deleted would be deleted with it.
 func (w *Writer) Adopt(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, asIs bool) (Result, error) {
 	if err := child.refuseAdoption(live); err != nil {
 		return Result{}, err
@@ -38,7 +38,7 @@ func (w *Writer) Adopt(ctx context.Context, gvr schema.GroupVersionResource, chi
 	return Result{Live: answer, Action: ActionAdopted}, nil
 }
 
-// refuseAdoption says why live must not be taken over, or nil.
+// refuseAdoption returns why live must not be taken over, or nil.
 func (c *Child) refuseAdoption(live *unstructured.Unstructured) error {
 	err := c.refuse(live)
 	if conflict, ok := errors.AsType[*refusal.NameConflictError](err); ok && conflict.Free != nil {
@@ -47,9 +47,9 @@ func (c *Child) refuseAdoption(live *unstructured.Unstructured) error {
 	return err
 }
 
-// mayAdopt reports whether nobody claims an object: it has no controller, no rule has made it for anybody, and no label says
-// that one has, even though labels are copied. The parent itself is never its own child. An object in which we have applied
-// what is ignored now is left alone too: to adopt it would take that away.
+// mayAdopt reports whether nobody claims an object: it has no controller, no mark, and no label of a rule, even
+// though labels are copied. The parent is never its own child. An object in which we applied fields that are now
+// ignored is not adopted either: that would remove the fields.
 func (c *Child) mayAdopt(live *unstructured.Unstructured) bool {
 	_, claimed := c.marks.OwnerOf(live)
 	_, labelled := mark.MetadataString(live, "labels", mark.LabelRule)

@@ -16,37 +16,38 @@ import (
 	"kanon.dev/kanon/engine/apply/server"
 )
 
-// Child is one object as it should be, ready to be compared and written. It is made by Writer.Prepare and immutable.
+// Child is one object as it should be, ready to be compared and written. It is created by Writer.Prepare and
+// immutable.
 type Child struct {
-	// Desired is what is applied: normalised, labelled and annotated, without what the policy ignores.
+	// Desired is what is applied: normalised, labelled and annotated, without ignored fields.
 	fieldset.Desired
-	// Owner is for whom it is made.
+	// Owner is for whom the child is created.
 	Owner mark.Owner
 
 	claims
-	// mark is the child's own, and former is true where it has a former one.
+	// mark is the child's own; former is true if it has the former form.
 	mark   mark.Mark
 	former bool
 
 	policy fieldset.Policy
-	// source is what the child was prepared from.
+	// source identifies what the child was prepared from.
 	source fieldset.Source
-	// takesRetained is true where an orphan that was retained for the owner may be taken over.
+	// takesRetained is true if an orphan that was retained for the owner may be taken over.
 	takesRetained bool
-	// omitsReference is true where an apply leaves the ownerReference as it is.
+	// omitsReference is true if an apply leaves the ownerReference as it is.
 	omitsReference bool
 	fingerprint    mark.Fingerprint
-	// contents are the hashes that the content of the child may have been recorded with; nil where it is not recorded.
+	// contents are the hashes that count as the child's content; nil if the content is not recorded.
 	contents []string
 }
 
-// Prepare turns a rendered template into a Child: the object is normalised, labelled with rule, parent and node, given
-// AnnotationOwner and, when controller is not nil, that controller ownerReference, and fingerprinted. rendered is never
-// changed and must have apiVersion, kind, metadata.name and, for a namespaced kind, metadata.namespace. policy says what is
-// not as usual.
+// Prepare turns a rendered template into a Child: it normalises the object, adds the mark of the owner and, unless
+// controller is nil, that controller ownerReference, and computes the fingerprint. rendered is not changed and must
+// have apiVersion, kind, metadata.name and, for a namespaced kind, metadata.namespace.
 //
-// The error is an *refusal.InvalidError when the object does not fit its schema (unknown fields, wrong types, duplicate keys in a
-// list), or when its policy ignores what cannot be ignored in it; any other error (the schema could not be fetched) is worth another try.
+// The error is a *refusal.InvalidError if the object does not fit its schema (unknown fields, wrong types, duplicate
+// keys in a list), or if the policy ignores what cannot be ignored in it. Any other error is worth a retry, such as a
+// failure to fetch the schema.
 func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) (*Child, error) {
 	ref := mark.RefOf(rendered)
 	ref.UID = ""
@@ -87,8 +88,8 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 	return child, nil
 }
 
-// Outdated reports whether live was last applied as something else than the child, or not at all. Where live does not say
-// with what content it was applied, other marks or another normal form count as well.
+// Outdated reports whether live was last applied with other content than the child's, or not at all. If live does not
+// record its content, other marks or another normal form count as well.
 func (c *Child) Outdated(live *unstructured.Unstructured) bool {
 	last, ok := mark.Recorded(live)
 	if !ok || last.Content == "" || c.fingerprint.Content == "" {
@@ -97,24 +98,24 @@ func (c *Child) Outdated(live *unstructured.Unstructured) bool {
 	return !slices.Contains(c.contents, last.Content)
 }
 
-// Changed reports whether it is certain that live was last applied with another content than the child has.
+// Changed reports whether live was certainly last applied with other content than the child's.
 func (c *Child) Changed(live *unstructured.Unstructured) bool {
 	last, ok := mark.Recorded(live)
 	return ok && last.Content != "" && c.fingerprint.Content != "" &&
 		!slices.Contains(c.contents, last.Content) && last.Value != c.fingerprint.Value
 }
 
-// Content identifies what is rendered: it is the same for two children that are the same.
+// Content identifies what is rendered: two children with the same content have the same.
 func (c *Child) Content() string { return c.fingerprint.Value }
 
-// takeFingerprint computes hashes and paths of the child's object and writes AnnotationApplied into it.
+// takeFingerprint computes the hashes of the child's object and writes AnnotationApplied into it.
 func (w *Writer) takeFingerprint(c *Child) error {
 	value, err := fieldset.Digest(c.Object.Object)
 	if err != nil {
 		return fmt.Errorf("hash %s: %w", c.Ref, err)
 	}
 	annotations := mark.EnsureMap(mark.EnsureMap(c.Object.Object, "metadata"), "annotations")
-	annotations[mark.AnnotationApplied] = "" // the path belongs to the set, the text does not belong to the hash
+	annotations[mark.AnnotationApplied] = "" // its path is part of the set, but its text is not part of the hash
 	paths, err := c.TakeShape(&w.shapes)
 	if err != nil {
 		return err
@@ -127,7 +128,7 @@ func (w *Writer) takeFingerprint(c *Child) error {
 	return nil
 }
 
-// appliedText is the text of the child's AnnotationApplied.
+// appliedText returns the text of the child's AnnotationApplied.
 func (c *Child) appliedText() string {
 	if c.former {
 		return c.fingerprint.FormerText()
@@ -137,11 +138,11 @@ func (c *Child) appliedText() string {
 	return m.String()
 }
 
-// A generated field (Policy.New) has a value that nobody can make a second time. It must not replace one that somebody else, an
-// earlier leader of ours or a person, has put there meanwhile. So it is applied to exactly the version of the object that
-// lacks it, and where the object is read again before that, the field is checked again.
+// The value of a generated field (Policy.New) cannot be generated twice. It must not replace a value that somebody
+// else, such as a person or an earlier leader of ours, has set meanwhile. So it is applied to exactly the version of
+// the object that lacks it. If the object is read again before that, the field is checked again.
 
-// onlyVersion is the resourceVersion that an apply is for; empty for any.
+// onlyVersion returns the resourceVersion that an apply is limited to; empty for any.
 func (c *Child) onlyVersion(live *unstructured.Unstructured) string {
 	if len(c.policy.New) == 0 {
 		return ""
@@ -149,7 +150,8 @@ func (c *Child) onlyVersion(live *unstructured.Unstructured) string {
 	return live.GetResourceVersion()
 }
 
-// generatedConflict is the error of an object that has a value for a generated field by now. The next evaluation keeps it.
+// generatedConflict returns an error if live has a value for a generated field by now. The next evaluation keeps that
+// value.
 func (c *Child) generatedConflict(live *unstructured.Unstructured) error {
 	for _, path := range c.policy.New {
 		fields := make([]string, len(path))
@@ -164,7 +166,8 @@ func (c *Child) generatedConflict(live *unstructured.Unstructured) error {
 	return nil
 }
 
-// content is what is applied to live, as ContentFor has it. If live lacks something, the object as it is now decides.
+// content returns what is applied to live, see ContentFor. If live lacks the parent of an ignored field, the object
+// is read again.
 func (w *Writer) content(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (map[string]any, error) {
 	content, missing, err := child.ContentFor(live)
 	if err != nil || !missing {

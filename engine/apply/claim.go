@@ -13,9 +13,9 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// Ensure creates a child whose content is not to be changed where it exists. live is nil, or an object that is not the
-// parent's as it stands. One of ours that has the name all the same, because somebody took away the label by which it is
-// found, or because it was orphaned by an earlier parent, gets back what makes it ours and nothing else.
+// Ensure creates a child whose content is not changed if it exists. live is nil, or an object that does not currently
+// belong to the parent. If an existing object is ours after all, because somebody removed the label that selects it
+// or because an earlier parent orphaned it, its marks are restored and nothing else.
 //
 // The errors are those of Sync.
 func (w *Writer) Ensure(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
@@ -32,14 +32,14 @@ func (w *Writer) reclaim(ctx context.Context, gvr schema.GroupVersionResource, c
 	return w.claim(ctx, gvr, child, live)
 }
 
-// Claim gives an object of ours whose content is left as it is what makes it ours, where it lacks some of that: labels,
-// AnnotationOwner and the controller ownerReference. With a controller of nil, it loses the one to the owner's parent that it
-// may have. A complete one costs no request.
+// Claim restores the marks of an object of ours without changing its content: labels, annotations and the controller
+// ownerReference. With a nil controller, it removes the reference to the owner's parent, if there is one. If nothing
+// is missing, it sends no request.
 func (w *Writer) Claim(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference) (Result, error) {
 	return w.reclaim(ctx, gvr, w.unfinished(live, owner, controller), live)
 }
 
-// unfinished is a child of which nothing is known but what makes it the owner's.
+// unfinished returns a child with nothing but the marks of the owner.
 func (w *Writer) unfinished(live *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference) *Child {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(live.GroupVersionKind())
@@ -50,7 +50,7 @@ func (w *Writer) unfinished(live *unstructured.Unstructured, owner mark.Owner, c
 	}
 }
 
-// claim writes what live lacks of the marks of child, in exactly the version seen.
+// claim writes the marks of child that live lacks, in exactly the version seen.
 func (w *Writer) claim(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
 	missing := child.missingMarks(live)
 	if len(missing) == 0 {
@@ -68,7 +68,7 @@ func (w *Writer) claim(ctx context.Context, gvr schema.GroupVersionResource, chi
 	return Result{Live: answer, Action: ActionApplied}, nil
 }
 
-// missingMarks is what live lacks in its metadata of what makes it the owner's child.
+// missingMarks returns what the metadata of live lacks to make it the owner's child.
 func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
 	missing := map[string]any{}
 	wanted := mark.EnsureMap(c.Object.Object, "metadata")
@@ -93,8 +93,8 @@ func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
 	return missing
 }
 
-// wantedMarks are the labels and annotations that make live the owner's child, nil for those that it must not have. What was
-// written last stays in AnnotationApplied. A former mark that says the same is as good.
+// wantedMarks returns the labels and annotations that make live the owner's child; nil for those that it must not
+// have. The hashes in AnnotationApplied stay as they are. A former mark of the same owner is kept.
 func (c *Child) wantedMarks(live *unstructured.Unstructured) map[string]map[string]any {
 	if owner, ok := c.marks.OwnerOf(live); ok && c.marks.FormerCounts(live) && owner == c.Owner {
 		return map[string]map[string]any{"labels": {

@@ -15,10 +15,10 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// Delete deletes a child, with preconditions on the UID and the resourceVersion of live and with background propagation.
-// When the object has changed since, it is read once more and deleted only if it is the same object and still belongs to
-// the owner that live belongs to. The result is nil when the object is gone or replaced, is being deleted already, or is
-// no longer ours. An object whose mark proves no owner is never deleted.
+// Delete deletes a child, with preconditions on the UID and resourceVersion of live and with background propagation.
+// If the object has changed since, it is read once more, and deleted only if it is the same object and still belongs
+// to the owner of live. The error is nil if the object is gone, was replaced, is being deleted already, or is no
+// longer ours. An object whose mark proves no owner is never deleted.
 func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) error {
 	owner, ok := w.marks.OwnerOf(live)
 	if !ok || owner.Parent.UID == "" {
@@ -33,8 +33,9 @@ func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, li
 	return err
 }
 
-// exactly writes to exactly the version seen of an object. After a refusal for which again is true, the object is read again,
-// for so many attempts in all. The result is nil, without an error, where the object is gone or was replaced.
+// exactly writes to exactly the version seen of an object. After an error for which again is true, it reads the
+// object again, with so many attempts in total. The result is nil, without an error, if the object is gone or was
+// replaced.
 func (w *Writer) exactly(
 	ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, attempts int, again func(error) bool,
 	write func(live *unstructured.Unstructured) (*unstructured.Unstructured, error),
@@ -59,7 +60,7 @@ func (w *Writer) exactly(
 	}
 }
 
-// deleteExactly deletes obj in the version given. An object that is gone is no error.
+// deleteExactly deletes obj in the version given. It returns no error if the object is gone.
 func (w *Writer) deleteExactly(ctx context.Context, gvr schema.GroupVersionResource, obj *unstructured.Unstructured, propagation metav1.DeletionPropagation) error {
 	ref := mark.RefOf(obj)
 	version := obj.GetResourceVersion()

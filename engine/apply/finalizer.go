@@ -19,25 +19,26 @@ import (
 	"kanon.dev/kanon/engine/apply/server"
 )
 
-// finalizerAttempts bounds the reads and removals of a finalizer that conflict with other writers.
+// finalizerAttempts bounds the attempts to remove a finalizer that conflict with other writers.
 const finalizerAttempts = 3
 
-// Finalizer is what keeps an object until somebody has done his part.
+// Finalizer is a finalizer on an object.
 type Finalizer struct {
-	// GVR is where the object is.
+	// GVR is the resource of the object.
 	GVR schema.GroupVersionResource
 	// Object is the newest known state of the object; read-only.
 	Object *unstructured.Unstructured
 	// Name is the finalizer.
 	Name string
-	// Manager is the field manager that adds it, and nothing else.
+	// Manager is the field manager that adds the finalizer, and nothing else.
 	Manager string
 }
 
-// AddFinalizer adds a finalizer by server-side apply to exactly the object seen, and with exact only to the version seen of
-// it, and returns the object as it is then. One that exists costs no request.
+// AddFinalizer adds a finalizer by server-side apply to exactly the object seen; with exact, only to the version
+// seen. It returns the resulting object. If the finalizer exists, it sends no request.
 //
-// The error is a *refusal.ReplacedError when the object is gone, was replaced, is being deleted, or with exact has changed.
+// The error is a *refusal.ReplacedError if the object is gone, was replaced, is being deleted, or with exact has
+// changed.
 func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*unstructured.Unstructured, error) {
 	if slices.Contains(f.Object.GetFinalizers(), f.Name) {
 		return f.Object, nil
@@ -68,11 +69,12 @@ func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*un
 	}
 }
 
-// RemoveFinalizer removes a finalizer, whoever owns it, in exactly the version seen of the object, which is read again where
-// it has changed. It returns the object as it was left; nil where it is gone or was replaced, and so has no such finalizer.
+// RemoveFinalizer removes a finalizer, whoever owns it, in exactly the version seen. If the object has changed, it is
+// read again. It returns the resulting object; nil if the object is gone or was replaced, and so has no such
+// finalizer.
 func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(f.Object)
-	// A patch of an object that was replaced may not fit it at all.
+	// A patch for an object that was replaced may not fit the new one at all.
 	again := func(err error) bool { return apierrors.IsConflict(err) || refusal.Permanent(err) }
 	return w.exactly(ctx, f.GVR, f.Object, finalizerAttempts, again, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		at := slices.Index(live.GetFinalizers(), f.Name)
@@ -90,9 +92,9 @@ func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructure
 	})
 }
 
-// Annotate sets an annotation of exactly the object seen, and returns the object as it is then.
+// Annotate sets an annotation of exactly the object seen, and returns the resulting object.
 //
-// The error is a *refusal.ReplacedError when it is gone or was replaced.
+// The error is a *refusal.ReplacedError if it is gone or was replaced.
 func (w *Writer) Annotate(ctx context.Context, f Finalizer, key, value string) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(f.Object)
 	answer, err := w.Server.PatchMetadata(ctx, f.GVR, ref, f.Manager, map[string]any{"uid": ref.UID, "annotations": map[string]any{key: value}})

@@ -12,7 +12,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// asFormer is the child with a former mark, to be compared with an object that has one.
+// asFormer returns the child with a former mark, for comparison with an object that has one.
 func (w *Writer) asFormer(c *Child) (*Child, error) {
 	twin := *c
 	twin.former = true
@@ -28,9 +28,10 @@ func (w *Writer) asFormer(c *Child) (*Child, error) {
 	return &twin, w.takeFingerprint(&twin)
 }
 
-// replaceFormerMark gives a child that has a former mark, and that is about to be written to, the mark that it would have now. It is a
-// patch and not an apply, so that all that we own stays in one Update entry, and later changes cost no apply either. A child
-// that is applied to anyway is returned as it is. Where nothing but the mark is another one, the child is in sync then.
+// replaceFormerMark gives a child that has a former mark, and is about to be written to, its current mark. It does so
+// by a patch and not by an apply, so that one Update entry still has everything that we own, and later changes need
+// no apply either. A child that needs an apply anyway is returned as it is. If only the mark differed, the child is
+// in sync afterwards.
 func (w *Writer) replaceFormerMark(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !mark.IsFormer(live) || !child.UpdatedOnly(live) {
 		return live, nil

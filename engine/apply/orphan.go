@@ -14,10 +14,10 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Orphan orphans a child: it loses what makes it the owner's, ownerReference, labels and annotations, and says from then on
-// only where it came from. It is changed in exactly the version seen; one that has changed is read once more, and orphaned if it
-// is the same object and belongs to the same owner still. The result is the object as it is then; nil when it is gone, is being
-// deleted, or is ours no longer.
+// Orphan orphans a child: it removes the ownerReference, labels and annotations of the owner, and records where the
+// object came from. It writes in exactly the version seen. If the object has changed, it is read once more, and
+// orphaned if it is the same object and still belongs to the owner. The result is the object after that; nil if it is
+// gone, is being deleted, or is no longer ours.
 func (w *Writer) Orphan(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) (*unstructured.Unstructured, error) {
 	return w.exactly(ctx, gvr, live, 2, apierrors.IsConflict, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if live.GetDeletionTimestamp() != nil || !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
@@ -40,9 +40,9 @@ func (w *Writer) orphanExactly(ctx context.Context, gvr schema.GroupVersionResou
 	return answer, nil
 }
 
-// Return takes back an object that Sync found in the child's place and that was orphaned by the same rule for the same parent:
-// live is Free of its *refusal.NameConflictError, and Returns is true there. With asIs its content stays as it is. Before that, the caller
-// reads the parent from the API server, as for Adopt.
+// Return takes back an object that Sync found in the child's place and that the same rule orphaned for the same
+// parent: live is Free of the *refusal.NameConflictError, whose Returns is true. With asIs its content stays as it
+// is. Before that, the caller reads the parent from the API server, as for Adopt.
 func (w *Writer) Return(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, asIs bool) (Result, error) {
 	returning := *child
 	returning.takesRetained = true
@@ -52,7 +52,7 @@ func (w *Writer) Return(ctx context.Context, gvr schema.GroupVersionResource, ch
 	return w.update(ctx, gvr, &returning, live)
 }
 
-// isRetainedForOwner reports whether live is an orphan of the rule and the parent that want it again, and nobody has claimed it since.
+// isRetainedForOwner reports whether live is an orphan of this rule and parent, and nobody has claimed it since.
 func (c *Child) isRetainedForOwner(live *unstructured.Unstructured) bool {
 	by, ok := mark.MetadataString(live, "annotations", mark.AnnotationRetained)
 	if !ok || by != c.Owner.RetainedBy() {

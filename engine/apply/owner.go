@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// refuse says why live must not be written to, or nil.
+// refuse returns why live must not be written to, or nil.
 func (c *Child) refuse(live *unstructured.Unstructured) error {
 	ref := mark.RefOf(live)
 	if err := c.reserved.Check(live); err != nil {
@@ -45,23 +45,24 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 	}
 }
 
-// isOrphanOfParent reports whether live was this very child of an earlier object with the parent's name, and was orphaned when that was
-// deleted with orphaning: nobody will end it, and it returns to the parent that has come in its place.
+// isOrphanOfParent reports whether live was a child of the same rule for an earlier object with the parent's name,
+// and was orphaned when that was deleted. Nobody else will delete it, so it returns to the new parent.
 func (c *Child) isOrphanOfParent(live *unstructured.Unstructured) bool {
 	owner, ok := c.marks.OwnerOf(live)
 	return ok && owner.RuleID == c.Owner.RuleID && owner.IsFor(c.Owner.Parent) && len(live.GetOwnerReferences()) == 0
 }
 
-// inheritsFromGoneRule reports whether live was made for the same parent by a rule that is no more, as when a rule is renamed.
+// inheritsFromGoneRule reports whether live was created for the same parent by a deleted rule, for example one that
+// was renamed.
 func (c *Child) inheritsFromGoneRule(live *unstructured.Unstructured) bool {
 	owner, ok := c.marks.OwnerOf(live)
 	return ok && owner.Parent.UID == c.Owner.Parent.UID && c.isGone(owner)
 }
 
-// isOursUnproven reports whether live is the child although no mark proves that any more, because somebody took it away or the
-// key of its seal was lost: it is given a new one then. The rule renders it, and either it refers to the parent as its
-// controller, or the API server's record shows that our manager gave it the labels that it has. That is enough to write to
-// it, and never to delete it.
+// isOursUnproven reports whether live is the child although no mark proves it any more, because somebody removed the
+// mark or the key of its seal was lost. It then gets a new mark. This requires that it refers to the parent as its
+// controller, or that managedFields show that our manager set its labels. That is enough to write to it, but never to
+// delete it.
 func (c *Child) isOursUnproven(live *unstructured.Unstructured) bool {
 	if _, proven := c.marks.OwnerOf(live); proven {
 		return false
@@ -80,34 +81,34 @@ func (c *Child) isOursUnproven(live *unstructured.Unstructured) bool {
 	return labelled && uid == string(c.Owner.Parent.UID) && c.wrote(live, fieldpath.MakePathOrDie("metadata", "labels", mark.LabelParentUID))
 }
 
-// wrote reports whether the API server's record shows that our manager wrote a path, or may have.
+// wrote reports whether managedFields show that our manager wrote a path, or may have.
 func (c *Child) wrote(live *unstructured.Unstructured, path fieldpath.Path) bool {
 	return fieldset.Held(live, func(e fieldset.Entry) bool { return e.Ours() || e.Ancient() }).Has(path)
 }
 
-// MayMark reports whether an object is a child of the owner's parent, made by the owner's rule, or may be given a mark that says
-// so. Its node is no matter.
+// MayMark reports whether an object is a child of the owner's parent by the owner's rule, or may be given such a
+// mark. Its node does not matter.
 func (w *Writer) MayMark(live *unstructured.Unstructured, owner mark.Owner) bool {
 	return w.unfinished(live, owner, nil).refuse(live) == nil
 }
 
-// isMarked reports whether live has the child's mark, sealed by the key that seals now.
+// isMarked reports whether live has the child's mark, sealed with the current key.
 func (c *Child) isMarked(live *unstructured.Unstructured) bool {
 	if c.former {
-		return true // all of it is in the value hash
+		return true // the value hash covers all of it
 	}
 	text, _ := mark.MetadataString(live, "annotations", mark.AnnotationApplied)
 	m, ok := mark.ParseMark(text)
 	return ok && m.SameClaim(c.mark)
 }
 
-// Terminating says of an object that is being deleted what is waited for.
+// Terminating says, for messages, what happens before an object that is being deleted is gone.
 func Terminating(obj *unstructured.Unstructured) string {
 	return "is being deleted; waiting until it is deleted" + finalizersOf(obj)
 }
 
 func finalizersOf(obj *unstructured.Unstructured) string {
-	// The garbage collector's own say that what the object owns goes first.
+	// The garbage collector's own finalizers only mean that dependents come first.
 	finalizers := slices.DeleteFunc(obj.GetFinalizers(), func(name string) bool {
 		return name == metav1.FinalizerDeleteDependents || name == metav1.FinalizerOrphanDependents
 	})
@@ -117,7 +118,7 @@ func finalizersOf(obj *unstructured.Unstructured) string {
 	return ", which is blocked by its finalizers: " + strings.Join(finalizers, ", ")
 }
 
-// ownedBy tells whose an object is, as far as it shows.
+// ownedBy describes whose an object is, for messages.
 func (c *Child) ownedBy(obj *unstructured.Unstructured) string {
 	if owner, ok := c.marks.OwnerOf(obj); ok {
 		whose := "rule " + cmp.Or(owner.Rule, c.nameOf(owner.RuleID), owner.RuleID)
@@ -132,7 +133,7 @@ func (c *Child) ownedBy(obj *unstructured.Unstructured) string {
 	return UnclaimedBy(obj)
 }
 
-// UnclaimedBy tells for a message who owns an object that neither a controller nor a mark claims: whoever has written it.
+// UnclaimedBy describes, for messages, an object that neither a controller nor a mark claims, by its field managers.
 func UnclaimedBy(obj *unstructured.Unstructured) string {
 	var managers []string
 	for _, e := range fieldset.EntriesOf(obj) {

@@ -12,9 +12,10 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// applyKeepingReference is apply of a child that exists, without its ownerReference where that needs no apply, and with it in exactly
-// the version seen. One that has changed since is then read, and applied to if it has its reference still. The error is an
-// *refusal.OwnerReferenceLostError where it turns out to have none.
+// applyKeepingReference is apply for an existing child. If the ownerReference is safe without being applied, it is
+// omitted. Otherwise the apply includes it and is limited to the version seen. If the child has changed since, it is
+// read again, and applied if it still has its reference. If it turns out to have none, the error is a
+// *refusal.OwnerReferenceLostError.
 func (w *Writer) applyKeepingReference(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if metav1.GetControllerOfNoCopy(child.Object) == nil {
 		return w.apply(ctx, gvr, child, live, child.onlyVersion(live))
@@ -55,7 +56,7 @@ func (w *Writer) applyKeepingReference(ctx context.Context, gvr schema.GroupVers
 	return answer, err
 }
 
-// rereadKeepingReference reads a child again that was seen as live, to write to it.
+// rereadKeepingReference reads again, before a write, a child that was seen as live.
 func (w *Writer) rereadKeepingReference(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	newest, err := w.Server.Reread(ctx, gvr, live)
 	if err != nil {

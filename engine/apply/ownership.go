@@ -18,24 +18,25 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// conflictBackoff bounds the writes that conflict with other writers: five in half a second, which outlasts what a
-// built-in controller writes after a change. Who writes more often than that has the caller try again later.
+// conflictBackoff bounds the retries of writes that conflict with other writers: five attempts in half a second,
+// which outlasts the writes of a built-in controller after a change. After that, the caller retries later.
 func conflictBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 5, Duration: 10 * time.Millisecond, Factor: 3, Jitter: 0.2}
 }
 
-// claimFields prepares an apply that may drop fields. An apply removes a field that left the template only when the previous
-// *apply* had it and nobody else owns it. But the POST that created the child left an Update entry of ours, which owns
-// those fields too and would keep them. So when the set of paths changes, what our Update entry holds moves to our Apply
-// entry, in managedFields itself, guarded by the resourceVersion; only the ownerReference stays, see applyKeepingReference. What the policy ignores does not move, and leaves our
-// Apply entry: nobody else may have it, and the apply would remove it.
+// claimFields prepares an apply that may drop fields. An apply removes a field that left the template only if the
+// previous *apply* had it and nobody else owns it. But the POST that created the child left an Update entry of ours,
+// which owns those fields too and would keep them. So if the set of paths changes, the paths of our Update entry are
+// moved to our Apply entry, in managedFields itself, at exactly the resourceVersion. Only the ownerReference stays;
+// see applyKeepingReference. Ignored paths do not move, and are removed from our Apply entry: if nobody else owns
+// them, the apply would remove the fields.
 //
-// The API server folds the oldest Update entries into one of the manager ancient-changes when there are more than ten;
-// ours may be among them. Which of its paths were ours is not recorded. Those that our Apply entry has (so they have the
-// value that we wrote) and that are no longer rendered are taken out of it; all others stay as they are, and a field
-// that left the template may then remain.
+// The API server folds the oldest Update entries into one of the manager ancient-changes if there are more than ten.
+// Ours may be among them, and which of its paths were ours is not recorded. Paths that our Apply entry has (so they
+// have the value that we wrote) and that are no longer rendered are removed from it. All others stay as they are, so
+// a field that left the template may remain.
 //
-// The result is the newest known state of the object, to which the apply goes.
+// It returns the newest known state of the object, which is to be applied to.
 func (w *Writer) claimFields(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (newest *unstructured.Unstructured, err error) {
 	last, ok := mark.Recorded(live)
 	if entries, err := child.EntriesToClaim(live, ok && last.Paths == child.fingerprint.Paths); err != nil || entries == nil {
@@ -51,7 +52,8 @@ func (w *Writer) claimFields(ctx context.Context, gvr schema.GroupVersionResourc
 	return newest, err
 }
 
-// moveOwnership rewrites managedFields of the object as it is now, once, and returns it. A conflict is returned as it is.
+// moveOwnership rewrites managedFields of the object once, as it is now, and returns it. A conflict is returned as it
+// is.
 func (w *Writer) moveOwnership(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	fresh, err := w.Server.Reread(ctx, gvr, live)
 	if err != nil {

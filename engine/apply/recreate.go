@@ -16,13 +16,14 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// A child is recreated in steps, each of which is taken when the one before is seen to have worked: a dry run shows that
-// the new object would be accepted (WouldCreate), the old one is deleted in the foreground (DeleteInForeground), the name
-// is free again (until then Sync returns a *refusal.TerminatingError), and Sync creates the new one.
+// A child is recreated in steps, each taken once the previous one has succeeded: a dry run shows that the new object
+// would be accepted (WouldCreate), the old one is deleted in the foreground (DeleteInForeground), the name becomes
+// free (until then Sync returns a *refusal.TerminatingError), and Sync creates the new one.
 
-// WouldCreate asks the API server whether it would accept the child if live were not there; nil means yes. Nothing is
-// changed. It is a dry run of the POST under the child's own name: that the name is taken is found last, after defaults,
-// validation and admission, so this refusal says that there is no other. A quota counts live as well.
+// WouldCreate asks the API server whether it would accept the child if live did not exist; nil means yes. It changes
+// nothing: it is a dry run of the POST under the child's own name. The API server checks last whether the name is
+// taken, after defaults, validation and admission, so that refusal means that there is no other. A quota counts live
+// as well.
 func (w *Writer) WouldCreate(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) error {
 	object := WithoutAllocated(child.ForCreation(), live)
 	_, err := w.Server.Resource(gvr, child.Ref.Namespace).Create(ctx, object, metav1.CreateOptions{
@@ -36,8 +37,8 @@ func (w *Writer) WouldCreate(ctx context.Context, gvr schema.GroupVersionResourc
 	return refusal.OfObject("try to create", child.Object, err)
 }
 
-// WithoutAllocated is a copy of an object that is to take the place of live: of a Service, without what live holds of the cluster's
-// addresses and ports, which nobody else can be given as long as live is there.
+// WithoutAllocated returns a copy of an object that is to replace live. For a Service, the cluster's addresses and
+// ports that live has are removed, because they cannot be allocated again while live exists.
 func WithoutAllocated(object, live *unstructured.Unstructured) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	if gvk := object.GroupVersionKind(); gvk.Group != "" || gvk.Kind != "Service" {
@@ -66,10 +67,11 @@ func WithoutAllocated(object, live *unstructured.Unstructured) *unstructured.Uns
 	return object
 }
 
-// DeleteInForeground deletes a child that is to be recreated, in exactly the version seen: what it owns goes first, so
-// that nothing of the old one is left when the new one comes. Only what ruleID made for parentUID is deleted.
+// DeleteInForeground deletes a child that is to be recreated, in exactly the version seen. Its dependents are deleted
+// first, so that nothing of the old child is left when the new one is created. Only a child of the owner's rule and
+// parent is deleted.
 //
-// A *refusal.ReplacedError says that the object is gone or not as it was seen; the caller reads it again.
+// A *refusal.ReplacedError means that the object is gone or has changed; the caller reads it again.
 func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) error {
 	if !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 		return fmt.Errorf("delete %s: it is not proven to be a child", mark.RefOf(live))
@@ -84,8 +86,8 @@ func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersion
 	return err
 }
 
-// TerminatingNow is the error for a child that has just been deleted to be recreated: it is the one that Sync gives while the old
-// object is on its way out.
+// TerminatingNow returns the error for a child that was just deleted to be recreated: the one that Sync returns until
+// the old object is gone.
 func TerminatingNow(live *unstructured.Unstructured) *refusal.TerminatingError {
 	return &refusal.TerminatingError{Ref: mark.RefOf(live), Reason: Terminating(live)}
 }

@@ -14,21 +14,22 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Most reconciles of a child find that nothing has changed: its own creation comes back as an event, or its status moves. So
-// the writer remembers what a child was made from, and sees by comparing hashes that it would be prepared as it was.
+// Most reconciles of a child find that nothing has changed: its own creation comes back as an event, or its status
+// changes. So the writer remembers what a child was made from, and detects by comparing hashes that Prepare would
+// return the same child.
 
-// inSyncState is what the writer remembers of a child that was in sync. Nothing is remembered of one that is being deleted.
+// inSyncState is what the writer remembers of a child that was in sync. It remembers none that is being deleted.
 type inSyncState struct {
-	// version is the newest resourceVersion in which the child was seen to be in sync.
+	// version is the newest resourceVersion in which the child was seen in sync.
 	version string
-	// state is a hash of our managedFields entries and of the value hash that they belong to.
+	// state is a hash of our managedFields entries and the value hash.
 	state uint64
 	// source identifies what the child was prepared from.
 	source fieldset.Source
 }
 
-// sourceOf hashes with a seed of the process's own, so hashes of 64 bits are enough: nobody can search for two
-// objects with one hash.
+// sourceOf identifies what a child is prepared from. It hashes with a seed of this process, so hashes of 64 bits
+// suffice: nobody can search for two objects with the same hash.
 func (w *Writer) sourceOf(k fieldset.Kind, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) fieldset.Source {
 	h := fieldset.Hasher{Seed: w.seed}
 	sum := h.Value(rendered.Object)
@@ -44,14 +45,14 @@ func (w *Writer) sourceOf(k fieldset.Kind, rendered *unstructured.Unstructured, 
 	return fieldset.Source{Hash: sum, Converter: k.Converter}
 }
 
-// UnchangedIn reports what Unchanged does of the object in one version, as long as that is the newest in which it was seen to be in
-// sync. Nobody has to read the object for that.
+// UnchangedIn is Unchanged for the object in one version, provided that this is the newest in which it was seen in
+// sync. It does not need the object.
 func (w *Writer) UnchangedIn(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy, uid types.UID, version string) bool {
 	known, ok := w.lastInSync(uid)
 	return ok && known.version == version && w.isMadeFrom(ctx, known, rendered, owner, controller, policy)
 }
 
-// lastInSync is how the object with that UID was when it was in sync.
+// lastInSync returns the last state in which the object with this UID was in sync.
 func (w *Writer) lastInSync(uid types.UID) (known inSyncState, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,7 +60,7 @@ func (w *Writer) lastInSync(uid types.UID) (known inSyncState, ok bool) {
 	return known, ok
 }
 
-// isMadeFrom reports whether a child that was in sync was prepared from this.
+// isMadeFrom reports whether a child that was in sync was prepared from these inputs.
 func (w *Writer) isMadeFrom(ctx context.Context, known inSyncState, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) bool {
 	if known.source == (fieldset.Source{}) {
 		return false
@@ -68,9 +69,9 @@ func (w *Writer) isMadeFrom(ctx context.Context, known inSyncState, rendered *un
 	return err == nil && known.source == w.sourceOf(kind, rendered, owner, controller, policy)
 }
 
-// Unchanged reports whether live is the child that Sync left, or found, in sync when it was last given this very object,
-// owner, controller and policy, and is so still. It sends no request and changes nothing; false means only that Prepare
-// and Sync have to look.
+// Unchanged reports whether live was in sync after the last Sync with exactly this object, owner, controller and
+// policy, and still is. It sends no request and changes nothing. If it returns false, Prepare and Sync have to
+// decide.
 func (w *Writer) Unchanged(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy, live *unstructured.Unstructured) bool {
 	if live == nil || live.GetDeletionTimestamp() != nil {
 		return false
@@ -95,23 +96,23 @@ func (w *Writer) Unchanged(ctx context.Context, rendered *unstructured.Unstructu
 	return true
 }
 
-// stateOf hashes our entries of live and a value hash.
+// stateOf hashes our entries in live and a value hash.
 func (w *Writer) stateOf(live *unstructured.Unstructured, value string) (uint64, error) {
 	h := fieldset.Hasher{Seed: w.seed}
 	entries, err := h.Entries(fieldset.OwnEntries(live))
 	return h.Join(entries, maphash.String(h.Seed, value)), err
 }
 
-// Knows reports whether version is exactly the resourceVersion of the object with uid that a write of its child made, or in which
-// the child was found to be in sync last.
+// Knows reports whether version is exactly the resourceVersion that the last write of the child resulted in, or in
+// which it was last found in sync.
 func (w *Writer) Knows(uid types.UID, version string) bool {
 	known, ok := w.lastInSync(uid)
 	return ok && known.version == version
 }
 
-// SameButContent reports whether two states of one object differ in nothing that Sync and Delete go by: in none of the metadata
-// but the versions, and in none of our entries of managedFields, of which there are some. What others changed in the content is
-// no matter.
+// SameButContent reports whether two states of one object are the same for Sync and Delete: they have the same
+// metadata except for versions, and the same entries of ours in managedFields, at least one. What others changed in
+// the content does not matter.
 func SameButContent(before, after *unstructured.Unstructured) bool {
 	own := fieldset.OwnEntries(after)
 	return len(own) > 0 && fieldset.SameEntries(fieldset.OwnEntries(before), own) && reflect.DeepEqual(withoutVersions(before), withoutVersions(after))

@@ -19,11 +19,12 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// create makes a new child. An object that has the name is read once, live, and given to exists.
+// create creates a new child. If the name is taken, the object is read once from the API server and passed to exists.
 //
-// A POST does not make us owner of what Go's types cannot tell from nothing: a false, zero or empty text that is left out
-// when it is stored, and an empty struct that exists anyway (NetworkPolicy's podSelector: {}). Others could change it
-// unseen. Where the answer shows such a path, one apply follows, which does record it.
+// A POST does not make us the owner of values that Go's types do not distinguish from a missing field: a false, a
+// zero or an empty string that is dropped when stored, and an empty struct that exists anyway (NetworkPolicy's
+// podSelector: {}). Others could change these unnoticed. If the answer shows such a path, one apply follows, which
+// does record it.
 func (w *Writer) create(
 	ctx context.Context, gvr schema.GroupVersionResource, child *Child,
 	exists func(context.Context, schema.GroupVersionResource, *Child, *unstructured.Unstructured) (Result, error),
@@ -34,7 +35,7 @@ func (w *Writer) create(
 	}
 	live, getErr := w.Server.Resource(gvr, child.Ref.Namespace).Get(ctx, child.Ref.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(getErr) {
-		return Result{}, &refusal.ReplacedError{Ref: child.Ref, Err: getErr} // it went in between; the next try makes it
+		return Result{}, &refusal.ReplacedError{Ref: child.Ref, Err: getErr} // it was deleted in between; the retry creates the child
 	}
 	if getErr != nil {
 		return Result{}, fmt.Errorf("read %s, which exists already: %w", child.Ref, getErr)
@@ -45,7 +46,7 @@ func (w *Writer) create(
 	return exists(ctx, gvr, child, live)
 }
 
-// post makes a new child; the error says AlreadyExists where the name exists.
+// post creates a new child; the error is an AlreadyExists if the name is taken.
 func (w *Writer) post(ctx context.Context, gvr schema.GroupVersionResource, child *Child) (Result, error) {
 	answer, err := w.Server.Resource(gvr, child.Ref.Namespace).Create(ctx, child.ForCreation(), metav1.CreateOptions{
 		FieldManager:    fieldset.Manager,
@@ -84,7 +85,7 @@ func (w *Writer) update(ctx context.Context, gvr schema.GroupVersionResource, ch
 	return result, nil
 }
 
-// change writes what is not as it should be: values alone as amend does, anything else by an apply.
+// change writes what differs: by amend if only values differ, else by an apply.
 func (w *Writer) change(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	marked, err := w.replaceFormerMark(ctx, gvr, child, live)
 	if err != nil {
@@ -112,7 +113,8 @@ func (w *Writer) change(ctx context.Context, gvr schema.GroupVersionResource, ch
 	return w.applyKeepingReference(ctx, gvr, child, newest)
 }
 
-// apply is one forced server-side apply to exactly the object seen, and with version only to that resourceVersion of it.
+// apply sends one forced server-side apply to exactly the object seen. With a version, it applies only to that
+// resourceVersion.
 func (w *Writer) apply(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	answer, err := w.applyOnce(ctx, gvr, child, live, version)
 	if err != nil {
@@ -139,8 +141,8 @@ func (w *Writer) applyOnce(ctx context.Context, gvr schema.GroupVersionResource,
 	return answer, nil
 }
 
-// applyBody is a child's content with the UID of the object that is meant: without it an apply would create an object that is
-// gone, or merge over another one of the same name.
+// applyBody returns a child's content with the UID of the intended object. Without it, an apply would create an
+// object that is gone, or merge over another one of the same name.
 func applyBody(child *Child, content map[string]any, uid types.UID, version string) ([]byte, error) {
 	content = maps.Clone(content)
 	metadata := maps.Clone(mark.EnsureMap(content, "metadata"))
@@ -159,9 +161,9 @@ func applyBody(child *Child, content map[string]any, uid types.UID, version stri
 	return body, nil
 }
 
-// applyError finds out what an apply's refusal means. A UID that does not match is answered with 422 on metadata.uid
-// when another object has the name, and with 409 when there is none; but 409 and 404 have other reasons too, so these
-// are followed by one read.
+// applyError interprets the refusal of an apply. To a UID that does not match, the API server answers with a 422 on
+// metadata.uid if another object has the name, and with a 409 if there is none. Because 409 and 404 have other causes
+// too, one read follows them.
 func (w *Writer) applyError(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, err error) error {
 	if refusal.WrongUID(err) {
 		return &refusal.ReplacedError{Ref: mark.RefOf(live), Err: err}

@@ -16,22 +16,22 @@ import (
 	"kanon.dev/kanon/engine/apply/server"
 )
 
-// Options configure a Writer.
+// Options configures a Writer.
 type Options struct {
 	// Server sends all requests. Required.
 	Server *server.API
-	// Marks proves whose an object is. Required.
+	// Marks proves whose child an object is. Required.
 	Marks *mark.Marks
 	// Reserved are objects that are never written.
 	Reserved reserved.Objects
-	// NameOf is the namespace/name of a rule, for messages; empty where it is not known. nil: none is.
+	// NameOf returns the namespace/name of a rule, for messages; empty if unknown. nil: always unknown.
 	NameOf func(ruleID string) string
-	// IsGone reports whether the rule that an owner names is known to be deleted. What it made for a parent is then taken
-	// over by another rule that renders it for the same parent. nil: none is.
+	// IsGone reports whether the rule in an owner is known to be deleted. Another rule that renders the child for the
+	// same parent then takes it over. nil: never.
 	IsGone func(mark.Owner) bool
 }
 
-// claims is by what a Writer and its children tell whose an object is. The fields are as in Options.
+// claims is what a Writer and its children need to decide whose child an object is. The fields are as in Options.
 type claims struct {
 	marks    *mark.Marks
 	reserved reserved.Objects
@@ -46,19 +46,19 @@ type Writer struct {
 	Server *server.API
 	shapes fieldset.Shapes
 
-	// seed is what sources and shapes are hashed with.
+	// seed is the seed for hashing sources and shapes.
 	seed maphash.Seed
 
-	// noPut has the resources that took a patch from us after they had denied us a PUT.
+	// noPut has the resources that accepted a patch after they had refused a PUT.
 	noPut sync.Map
 
 	mu sync.Mutex
-	// known maps the UID of a child to what it was after the last write or the last successful cover check. Guarded
-	// by mu.
+	// known has, by the UID of a child, its state after the last write or the last successful cover check. Guarded by
+	// mu.
 	known map[types.UID]inSyncState
 }
 
-// New returns a Writer, or an error when a required option is missing.
+// New returns a Writer, or an error if a required option is missing.
 func New(o Options) (*Writer, error) {
 	if o.Server == nil || o.Marks == nil {
 		return nil, errors.New("apply: Options.Server and Marks are required")
@@ -96,15 +96,16 @@ type Result struct {
 	Live *unstructured.Unstructured
 	// Action is what was done.
 	Action Action
-	// Lost are the rendered paths that an apply took back, see Child.Lost; none where what is rendered changed too.
+	// Lost are the rendered paths that an apply took back, see Child.Lost; none if the rendered content changed too.
 	Lost []fieldset.Contested
 }
 
-// Sync brings one child up to date. live is the newest known state of the whole object, nil where there is none; it is not
-// changed. A child that is in sync costs no request; one that must change costs one, or one more where live is not how it is any
-// more, or three when the set of its paths changes for the first time after its creation; a new one costs one.
+// Sync brings one child up to date. live is the newest known state of the whole object, or nil; it is not changed. A
+// child that is in sync takes no request. A change takes one, or one more if live is outdated, or three if the set of
+// paths changes for the first time since the creation. A creation takes one.
 //
-// The error is *refusal.NameConflictError, *refusal.TerminatingError, *refusal.ReplacedError, *refusal.OwnerReferenceLostError or *refusal.InvalidError; any other error is worth another try.
+// The error is a *refusal.NameConflictError, *refusal.TerminatingError, *refusal.ReplacedError,
+// *refusal.OwnerReferenceLostError or *refusal.InvalidError. Any other error is worth a retry.
 func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (Result, error) {
 	if live == nil {
 		return w.create(ctx, gvr, child, w.update)
@@ -112,8 +113,8 @@ func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, chil
 	return w.update(ctx, gvr, child, live)
 }
 
-// InSync reports whether live is as child wants it: its mark says the same, the recorded value hash is equal, and our entries in
-// managedFields still hold every rendered path. It sends no request.
+// InSync reports whether live is as child wants it: it has the child's mark and value hash, and our entries in
+// managedFields have every rendered path. It sends no request.
 func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unstructured) bool {
 	if w.marks.FormerCounts(live) {
 		former, err := w.asFormer(child)
@@ -137,23 +138,23 @@ func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unst
 	return true
 }
 
-// Needless reports whether Sync would find nothing to do. It asks for no more of live than its metadata, and sends no request.
+// Needless reports whether Sync would have nothing to do. It reads only the metadata of live and sends no request.
 func (w *Writer) Needless(ctx context.Context, child *Child, live *unstructured.Unstructured) bool {
 	return child.refuse(live) == nil && w.InSync(ctx, child, live)
 }
 
-// Forget drops what is kept in memory of the object with that UID. It is called when the object is gone.
+// Forget drops the state of the object with this UID. Call it when the object is gone.
 func (w *Writer) Forget(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.known, uid)
 }
 
-// remember keeps our entries in the answer of a write of child.
+// remember records the state of a child from the answer of a write.
 func (w *Writer) remember(child *Child, answer *unstructured.Unstructured) {
 	state, err := w.stateOf(answer, child.fingerprint.Value)
 	if err != nil {
-		w.Forget(answer.GetUID()) // the cover check decides then
+		w.Forget(answer.GetUID()) // then the cover check decides
 		return
 	}
 	w.rememberState(answer, inSyncState{version: answer.GetResourceVersion(), state: state, source: child.source})

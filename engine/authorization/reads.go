@@ -17,35 +17,35 @@ import (
 	"kanon.dev/kanon/engine/impersonation"
 )
 
-// Lifetime is how long an answer is kept. A right that is taken away, or given, counts after that at the latest.
+// Lifetime is how long an answer is cached. A right that is granted or revoked takes effect after that at the latest.
 const Lifetime = 10 * time.Second
 
-// reviewTimeout is how long one question may take.
+// reviewTimeout bounds one SubjectAccessReview.
 const reviewTimeout = 10 * time.Second
 
-// maxAnswers bounds what is kept of the ServiceAccounts of one namespace: beyond it, all of these answers are asked for again. So a
-// tenant with many questions does not have those of others asked again.
+// maxAnswers bounds the answers cached for the ServiceAccounts of one namespace. Beyond it, all answers of that
+// namespace are dropped. So a tenant with many questions does not evict the answers of others.
 const maxAnswers = 10_000
 
-// Reviewer asks the API server whether somebody may do something. The SubjectAccessReviews of client-go are one.
+// Reviewer creates SubjectAccessReviews. Client-go's SubjectAccessReviewInterface implements it.
 type Reviewer interface {
 	Create(context.Context, *authorizationv1.SubjectAccessReview, metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// Read is what is read.
+// Read is one read to check.
 type Read struct {
 	Resource schema.GroupVersionResource
-	// Namespace is empty for cluster-scoped objects, and for those of all namespaces.
+	// Namespace is empty for cluster-scoped objects, and for all namespaces.
 	Namespace string
-	// Name is that of the object, if it is only one.
+	// Name is the name of the object, if only one is read.
 	Name string
 }
 
-// DeniedError says that a ServiceAccount may not read something.
+// DeniedError reports that a ServiceAccount may not read something.
 type DeniedError struct {
 	Identity impersonation.Identity
 	Read     Read
-	// Verbs are those that it lacks.
+	// Verbs are the verbs that it lacks. Without any, the identity is confined to another namespace.
 	Verbs []string
 }
 
@@ -61,7 +61,7 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("ServiceAccount %s may not %s %s %s", e.Identity.ServiceAccount, strings.Join(e.Verbs, ", "), resource, where)
 }
 
-// Reason is that of a condition, and true: nothing changes until somebody changes something.
+// Reason returns the reason for a condition. stalled is true: retrying does not help.
 func (e *DeniedError) Reason() (reason string, stalled bool) { return "Forbidden", true }
 
 // Reads decides what may be read. It is safe for concurrent use.
@@ -71,7 +71,8 @@ type Reads struct {
 	flights  singleflight.Group
 
 	mu sync.Mutex
-	// answers is what was asked, by the namespace of the ServiceAccount, and swept when old answers were dropped last. Guarded by mu.
+	// answers has the cached answers by the namespace of the ServiceAccount; swept is when old ones were last
+	// dropped. Guarded by mu.
 	answers map[string]map[question]answer
 	swept   time.Time
 }
@@ -86,13 +87,13 @@ type answer struct {
 	at      time.Time
 }
 
-// New makes Reads that know nothing yet.
+// New returns Reads with an empty cache.
 func New(reviewer Reviewer, now func() time.Time) *Reads {
 	return &Reads{reviewer: reviewer, now: now, answers: make(map[string]map[question]answer)}
 }
 
-// Check tells whether somebody may read something: nil, a *DeniedError, or an error of a request. Who may get one object by its name
-// may read that one.
+// Check returns nil if somebody may read something, a *DeniedError if not, or the error of a request. Who may only
+// get one object by its name may read that one.
 func (r *Reads) Check(ctx context.Context, who impersonation.Identity, read Read) error {
 	if who.IsZero() {
 		return nil
@@ -119,8 +120,8 @@ func (r *Reads) Check(ctx context.Context, who impersonation.Identity, read Read
 	return &DeniedError{Identity: who, Read: read, Verbs: lacks}
 }
 
-// CheckEvents tells whether somebody may create Events in a namespace, as Check does. Events are sent by Kanon, many together, and so
-// with its own rights.
+// CheckEvents is Check for creating Events in a namespace. Kanon sends Events in batches and with its own rights, so
+// it checks first.
 func (r *Reads) CheckEvents(ctx context.Context, who impersonation.Identity, namespace string) error {
 	if who.IsZero() {
 		return nil
@@ -136,7 +137,7 @@ func (r *Reads) CheckEvents(ctx context.Context, who impersonation.Identity, nam
 	return &DeniedError{Identity: who, Read: read, Verbs: []string{"create"}}
 }
 
-// lacks lists the verbs of an informer that somebody may not use.
+// lacks returns the verbs of an informer that somebody may not use.
 func (r *Reads) lacks(ctx context.Context, who impersonation.Identity, read Read) (verbs []string, err error) {
 	for _, verb := range []string{"get", "list", "watch"} {
 		allowed, err := r.allowed(ctx, who, verb, read)
@@ -150,7 +151,7 @@ func (r *Reads) lacks(ctx context.Context, who impersonation.Identity, read Read
 	return verbs, nil
 }
 
-// allowed asks one question, unless the answer is known.
+// allowed returns one answer, from the cache or from the API server.
 func (r *Reads) allowed(ctx context.Context, who impersonation.Identity, verb string, read Read) (bool, error) {
 	q := question{user: who.User(), verb: verb, read: read}
 	if known, ok := r.known(who, q); ok {
@@ -161,7 +162,7 @@ func (r *Reads) allowed(ctx context.Context, who impersonation.Identity, verb st
 		if known, ok := r.known(who, q); ok {
 			return known, nil
 		}
-		at := r.now() // a right that changes while it is asked for counts after Lifetime, too
+		at := r.now() // before the request: a right that changes meanwhile also takes effect after Lifetime
 		own, cancel := context.WithTimeout(impersonation.NewContext(context.WithoutCancel(ctx), impersonation.Identity{}), reviewTimeout)
 		defer cancel()
 		review, err := r.reviewer.Create(own, review(who, verb, read), metav1.CreateOptions{})
@@ -194,7 +195,7 @@ func (r *Reads) remember(who impersonation.Identity, q question, a answer) {
 	of[q] = a
 }
 
-// sweepLocked drops, now and then, what is too old to count.
+// sweepLocked drops expired answers, once per Lifetime.
 func (r *Reads) sweepLocked() {
 	now := r.now()
 	if now.Sub(r.swept) < Lifetime {
@@ -209,7 +210,7 @@ func (r *Reads) sweepLocked() {
 	}
 }
 
-// review is the question as the API server takes it.
+// review returns a question as a SubjectAccessReview.
 func review(who impersonation.Identity, verb string, read Read) *authorizationv1.SubjectAccessReview {
 	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: who.User(), Groups: who.Groups(),

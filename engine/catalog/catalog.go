@@ -17,28 +17,29 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Options are what a Catalog needs. All are required, except Limits and Recorded.
+// Options are what a Catalog needs. All are required, except Limits, Recorded and Annotations.
 type Options struct {
 	Kinds       Kinds
 	Schemas     SchemaReader
 	Definitions DefinitionWriter
-	// Namespace is Kanon's own: that of a rule whose text names none.
+	// Namespace is Kanon's own namespace. A rule whose text names no namespace belongs there.
 	Namespace string
-	// Limits bound what an evaluation takes. Default: those of package rules.
+	// Limits bound an evaluation. Default: those of package rules.
 	Limits template.Limits
-	// RuleID is the id of the rule of that namespace and name.
+	// RuleID returns the id of a rule.
 	RuleID func(kanonNamespace, namespace, name string) string
-	// Recorded has the names of the rules of which a record exists, by their ids: those that run, or ran, and those that are being
-	// removed. It is false until the records are known. Default: it stays so.
+	// Recorded returns the names of the rules that have a record, by id: rules that run or ran, and rules that are
+	// being removed. known is false until the records have been read. Default: never known.
 	Recorded func() (rules map[string]types.NamespacedName, known bool)
-	// Annotations are those of the record of a rule in a file, by the rule's id: people can annotate no file. Default: none.
+	// Annotations returns the annotations of the record of a rule in a file, by the rule's id. Files cannot be
+	// annotated, so people annotate the record. Default: none.
 	Annotations func(id string) source.Annotations
 }
 
-// Catalog has the texts of all sources, and the revisions of the rules in them.
+// Catalog holds the texts of all sources and the revisions of the rules in them.
 type Catalog struct {
 	ruleID func(kanonNamespace, namespace, name string) string
-	// compiling are the options that rules are compiled with.
+	// compiling holds the options for compiling rules.
 	compiling   rules.Options
 	schemas     *schemas
 	definitions *definitions
@@ -47,21 +48,21 @@ type Catalog struct {
 	clashes     clashes
 	grace       *grace
 
-	// origins has everything that the sources have, also what holds no text, with what its
-	// annotations confirm.
+	// origins has every origin of the sources, including those without texts, with its annotations.
 	origins map[source.Origin]source.Annotations
 	texts   map[string]*text
 	byName  map[types.NamespacedName]*revisions
-	// partial is true if a source was not read whole, and broken has the namespaces with a text that could not be decoded: a rule
-	// that is not in byName may exist there. Rules of Kanon's own namespace are in files, too.
+	// partial is true if some source could not be read completely. broken has the namespaces with a text that could
+	// not be decoded. In both cases rules may exist that byName lacks. Texts in files count towards Kanon's own
+	// namespace.
 	partial bool
 	broken  sets.Set[string]
-	// removed has the ids of rules that were in byName and have a record, and refused those of rules in texts that are passed over,
-	// because their tenant has too many.
+	// removed has the ids of rules that left byName and still have a record. refused has the ids of rules that are
+	// not admitted because their tenant has too many.
 	removed, refused sets.Set[string]
 }
 
-// New makes a catalog without texts. now is when the process started.
+// New returns a catalog without texts. now is the start of the process.
 func New(options Options, now time.Time) *Catalog {
 	c := &Catalog{
 		ruleID:      options.RuleID,
@@ -86,8 +87,8 @@ func New(options Options, now time.Time) *Catalog {
 	return c
 }
 
-// Update takes in what changed, and what was read and applied since the last call. It
-// compiles what is new or uses a kind that changed, unless that has to wait.
+// Update takes in the changes, and the schemas and definitions that were read and applied since the last call. It
+// compiles rules that are new or use a kind that changed, unless they have to wait.
 func (c *Catalog) Update(changes Changes, now time.Time) {
 	newText := c.readTexts(changes.Snapshots)
 	used, changed := c.kindsInUse(), changes.Kinds.Clone()
@@ -108,8 +109,7 @@ func (c *Catalog) Update(changes Changes, now time.Time) {
 	c.updateRevisions(withSchemas)
 }
 
-// kindsInUse are the kinds that rules name, in the newest texts and in the last good
-// revisions.
+// kindsInUse returns the kinds that rules name, in the newest texts and in the last good revisions.
 func (c *Catalog) kindsInUse() KindSet {
 	used := make(KindSet)
 	for _, t := range c.texts {
@@ -117,7 +117,7 @@ func (c *Catalog) kindsInUse() KindSet {
 			used.Insert(rule.Kinds()...)
 		}
 		for _, rule := range t.docs.Partial {
-			if rule.Parent.Definition != nil { // what it lacks may be the type of a field of such a kind
+			if rule.Parent.Definition != nil { // a missing type may be that of a field of such a kind
 				used.Insert(rule.Kinds()...)
 			}
 		}
@@ -128,8 +128,7 @@ func (c *Catalog) kindsInUse() KindSet {
 	return used
 }
 
-// updateRevisions compiles the rules of the texts as far as they are new, or changed has a
-// kind that they use.
+// updateRevisions compiles the rules that are new or use a kind in changed.
 func (c *Catalog) updateRevisions(changed KindSet) {
 	recorded, known := c.recorded()
 	claims := c.claims()
@@ -141,19 +140,19 @@ func (c *Catalog) updateRevisions(changed KindSet) {
 		switch {
 		case claims[name] != nil:
 		case c.texts[r.text] != nil && c.texts[r.text].findings.HasErrors():
-			// The text that had the rule cannot be decoded whole, and may have it still.
+			// The text that had the rule cannot be decoded completely, and may still have it.
 			c.recompile(r, changed)
 		default:
 			delete(c.byName, name)
 			c.removed.Insert(r.id)
 		}
 	}
-	// Of a rule without a record nothing is left. Without the records, a rule whose text is gone is in doubt.
+	// A rule without a record left nothing behind. Until the records are known, no rule counts as removed.
 	maps.DeleteFunc(c.removed, func(id string, _ sets.Empty) bool { _, ok := recorded[id]; return !known || !ok })
 }
 
-// waitsFor is what a revision with these kinds has to wait for; empty: nothing. newest is the newest revision in the text, whose
-// definitions come before it; nil for the last good revision.
+// waitsFor describes what a revision with these kinds waits for; empty if nothing. newest is the text's newest
+// revision, which also waits for the definitions of the text; nil for the last good revision.
 func (c *Catalog) waitsFor(text string, newest *syntax.Rule, kinds []schema.GroupVersionKind) string {
 	if newest != nil {
 		if awaits := newest.Parent.Awaits; len(awaits) > 0 {
@@ -183,7 +182,7 @@ func (c *Catalog) waitsFor(text string, newest *syntax.Rule, kinds []schema.Grou
 	return ""
 }
 
-// Rules lists the rules in the order of their ids.
+// Rules returns all rules, sorted by id.
 func (c *Catalog) Rules() []Rule {
 	all := make([]Rule, 0, len(c.byName))
 	for _, r := range c.byName {
@@ -193,27 +192,24 @@ func (c *Catalog) Rules() []Rule {
 	return all
 }
 
-// IsComplete tells whether Rules lists all rules that exist. Otherwise a source that could
-// not be read, or a text that could not be decoded, may have others.
-func (c *Catalog) IsComplete() bool { return !c.partial && len(c.broken) == 0 }
-
-// IsCompleteIn is IsComplete for the rules of a namespace: nobody's text elsewhere can have
-// one of those.
+// IsCompleteIn reports whether Rules returns all rules of a namespace that exist. If a source could not be read or a text
+// of the namespace could not be decoded, there may be others. Texts that belong elsewhere cannot define its rules.
 func (c *Catalog) IsCompleteIn(namespace string) bool { return !c.partial && !c.broken.Has(namespace) }
 
-// Removed tells whether a rule of that id existed, and exists no more. It is false for one that has no record.
+// Removed reports whether the rule with this id existed and no longer does. It is false for a rule without a record.
 func (c *Catalog) Removed(id string) bool { return c.removed.Has(id) }
 
-// Refused tells whether a text has a rule of that id which is passed over, because its tenant has too many. It is not removed.
+// Refused reports whether a text defines the rule with this id, but it is not admitted because its tenant has too
+// many. Such a rule does not count as removed.
 func (c *Catalog) Refused(id string) bool { return c.refused.Has(id) }
 
-// HasOrigin tells whether a source has an origin.
+// HasOrigin reports whether some source has this origin.
 func (c *Catalog) HasOrigin(origin source.Origin) bool {
 	_, ok := c.origins[origin]
 	return ok
 }
 
-// allDefinitions lists the CustomResourceDefinitions of all texts.
+// allDefinitions returns the CustomResourceDefinitions of all texts.
 func (c *Catalog) allDefinitions() []Definition {
 	var all []Definition
 	for _, name := range slices.Sorted(maps.Keys(c.texts)) {
@@ -234,7 +230,8 @@ func (c *Catalog) allDefinitions() []Definition {
 	return all
 }
 
-// brokenTexts are those that cannot be decoded whole: they may have what they had before.
+// brokenTexts returns the texts that cannot be decoded completely. They may still have the definitions that they had
+// before.
 func (c *Catalog) brokenTexts() sets.Set[string] {
 	broken := make(sets.Set[string])
 	for name, t := range c.texts {

@@ -11,17 +11,17 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// clashes are the conflicts between rules that run: conditions of the same types on the same
-// parents, and children that are the same object. The zero value is of no rules.
+// clashes finds conflicts between running rules: conditions of the same types on the same parents, and children that
+// are the same object. The zero value has no rules.
 type clashes struct {
-	// rules are those that ran at the last update, by id. They are immutable. places has the namespaces that they belong to.
+	// rules are those that ran at the last update, by id; they are immutable. places has the namespace of each.
 	rules  map[string]*syntax.Rule
 	places map[string]string
 	found  map[string][]clash.Clash
 }
 
-// update finds the clashes between the rules that run, unless these are the same as before. places has the namespace that each
-// belongs to: only rules of one namespace are compared, so that no tenant reads what another one has.
+// update finds the clashes between the running rules, unless they are the same as before. places has the namespace of
+// each rule: only rules of one namespace are compared, so that tenants learn nothing about each other.
 func (c *clashes) update(running map[string]*syntax.Rule, places map[string]string) {
 	if maps.Equal(running, c.rules) {
 		return
@@ -33,22 +33,21 @@ func (c *clashes) update(running map[string]*syntax.Rule, places map[string]stri
 }
 
 func (c *clashes) updatePlace(place string) {
-	running := maps.Clone(c.rules)
-	maps.DeleteFunc(running, func(id string, _ *syntax.Rule) bool { return c.places[id] != place })
-	ids := slices.SortedFunc(maps.Keys(running), func(a, b string) int {
-		return cmp.Or(cmp.Compare(running[a].Name, running[b].Name), cmp.Compare(a, b))
+	ids := slices.SortedFunc(maps.Keys(c.rules), func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.rules[a].Name, c.rules[b].Name), cmp.Compare(a, b))
 	})
+	ids = slices.DeleteFunc(ids, func(id string) bool { return c.places[id] != place })
 	all := make([]*syntax.Rule, len(ids))
 	for i, id := range ids {
-		all[i] = running[id]
+		all[i] = c.rules[id]
 	}
 	for i, found := range clash.Find(all) {
 		c.found[ids[i]] = found
 	}
 }
 
-// lines are the lines about a rule's clashes for its report. Clashes of conditions count
-// only for kinds that have conditions.
+// lines returns the report lines about a rule's clashes. Clashes of conditions count only for kinds that have
+// conditions.
 func (c *clashes) lines(id string, schemas rules.Schemas) []string {
 	var lines []string
 	for _, found := range c.found[id] {
@@ -59,8 +58,7 @@ func (c *clashes) lines(id string, schemas rules.Schemas) []string {
 	return lines
 }
 
-// mayHaveConditions tells whether objects of a schema may have status.conditions; nil is an
-// unknown schema.
+// mayHaveConditions reports whether objects of a schema may have status.conditions. A nil schema is unknown.
 func mayHaveConditions(s *openapi.Schema) bool {
 	if s == nil || s.Type != openapi.Object || s.Open {
 		return true

@@ -21,45 +21,45 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// DefinitionWriter applies CustomResourceDefinitions for somebody who does not wait. It
-// tries again if one is refused.
+// DefinitionWriter applies CustomResourceDefinitions in the background, and retries.
 type DefinitionWriter interface {
-	// Apply asks for a definition to be as it is in a text.
+	// Apply asks for a definition to be applied as its text has it.
 	Apply(d Definition)
 	// Drop forgets a definition.
 	Drop(name string)
-	// Take returns what was applied since the last call, by the names of the definitions.
+	// Take returns the results since the last call, by the names of the definitions.
 	Take() map[string]AppliedDefinition
 }
 
-// Definition is a CustomResourceDefinition as a text has it.
+// Definition is a CustomResourceDefinition in a text.
 type Definition struct {
 	// Text names the text.
 	Text   string
 	Object *unstructured.Unstructured
-	// Hash is that of the object.
+	// Hash is the hash of the object.
 	Hash string
-	// Rule is the rule whose schema the definition is made of; zero for one that is beside rules.
+	// Rule is the rule from whose schema the definition is generated; zero for a definition that stands beside rules.
 	Rule types.NamespacedName
-	// Adopt lets the rule take over a definition that Kanon did not make.
+	// Adopt lets the rule take over a definition that Kanon did not create.
 	Adopt bool
-	// Confirmed names the changes that may be made although objects lose something.
+	// Confirmed names the changes that may be made although existing objects lose something by them.
 	Confirmed []string
 
-	// rule is as Rule; nil for a definition beside rules.
+	// rule is the rule that Rule names; nil for a definition beside rules.
 	rule *syntax.Rule
-	// created is when the origin of the text was created.
+	// created is when the text's origin was created.
 	created time.Time
-	// kinds are those that it serves.
+	// kinds are the kinds that the definition serves.
 	kinds []schema.GroupVersionKind
 }
 
-// AppliedDefinition is what came of applying a definition.
+// AppliedDefinition is the result of applying a definition.
 type AppliedDefinition struct {
-	// Hash is that of the definition.
+	// Hash is that of the applied Definition.
 	Hash string
 	Err  error
-	// Refused is why it is not applied until somebody acts; nil if it is, or another attempt may succeed. Err is set then, too.
+	// Refused says why the definition stays unapplied until somebody acts. It is nil on success, and if a retry may
+	// succeed. If it is set, so is Err.
 	Refused *Failure
 	At      time.Time
 	// UID and Generation are those of the object in the cluster.
@@ -67,30 +67,28 @@ type AppliedDefinition struct {
 	Generation int64
 }
 
-// definitionSettles is how long rules wait for the kinds of a definition that was applied.
-// Some are never served, for example if another definition has their names.
+// definitionSettles is how long rules wait for the API server to serve the kinds of an applied definition. Some are
+// never served, for example because another definition has their names.
 const definitionSettles = 5 * time.Second
 
-// definitions decides which CustomResourceDefinitions of the texts are to be applied, and
-// which rules have to wait for them. If several texts have a definition, it belongs to the
-// one that had it first, else to the oldest, and then to the first by name. None is ever
-// deleted: that would delete every object of its kind.
+// definitions decides which CustomResourceDefinitions of the texts are applied, and which rules wait for them. If
+// several texts have the same definition, it belongs to the text that had it first, else to the oldest, else to the
+// first by name. Definitions are never deleted: that would delete every object of their kinds.
 type definitions struct {
 	kinds  kindLookup
 	writer DefinitionWriter
 	// now is the time of the last update.
 	now time.Time
-	// owned has the definitions as those texts have them to which they belong, by name.
+	// owned has each definition as its owning text has it, by name.
 	owned map[string]Definition
-	// applied has what came of applying them last, by name.
+	// applied has the result of applying each definition last, by name.
 	applied map[string]AppliedDefinition
-	// asked has the names of those that are being applied or checked.
+	// asked has the names of the definitions that the writer is applying or checking.
 	asked sets.Set[string]
-	// conflicts has, by the name of a text, the definitions that belong to another text
-	// and differ there.
+	// conflicts has, by text, errors about definitions that belong to another text and differ there.
 	conflicts map[string]error
-	// refused has the rules whose definition is not even tried, and why. Each update finds
-	// them anew, as clashes, which has the lines about rules with a schema for one kind.
+	// refused has the rules whose definition is not even tried, and why. clashes has the report lines about several
+	// rules with a schema for one kind. Each update recomputes both.
 	refused map[*syntax.Rule]*Failure
 	clashes map[*syntax.Rule][]string
 }
@@ -104,9 +102,9 @@ func newDefinitions(kinds kindLookup, writer DefinitionWriter) *definitions {
 	}
 }
 
-// update takes in what was applied, and asks for what is new in the texts. Definitions of
-// groups with kinds that changed are checked again: one may have been deleted. The texts in
-// broken may still have the definitions that they had.
+// update takes in what was applied, and asks for what is new in the texts. It has a definition checked again when
+// kinds of its group changed, because it may have been deleted. The texts in broken may still have the definitions
+// that they had.
 func (d *definitions) update(all []Definition, broken sets.Set[string], changed KindSet, now time.Time) {
 	d.now = now
 	for name, applied := range d.writer.Take() {
@@ -143,7 +141,7 @@ func (d *definitions) update(all []Definition, broken sets.Set[string], changed 
 	}
 }
 
-// ask has a definition applied if it is new, or is to be checked again.
+// ask has a definition applied if it is new or has to be checked again.
 func (d *definitions) ask(name string, owned, before Definition, changed KindSet) {
 	d.owned[name] = owned
 	if refused := d.renamed(name, owned); refused != nil {
@@ -165,7 +163,7 @@ func (d *definitions) ask(name string, owned, before Definition, changed KindSet
 	d.writer.Apply(owned)
 }
 
-// clash notes that a definition of a text belongs to another one.
+// clash records that a definition of one text belongs to another text.
 func (d *definitions) clash(name string, loser, owner Definition) {
 	differs := loser.Hash != owner.Hash
 	if loser.rule == nil {
@@ -187,10 +185,11 @@ func (d *definitions) clash(name string, loser, owner Definition) {
 	}
 }
 
-// reasonTaken is the reason that package keeper gives if somebody else has a definition.
+// reasonTaken is keeper.ReasonTaken: the definition belongs to somebody else.
 const reasonTaken = "DefinitionTaken"
 
-// renamed refuses the definition of a kind that the cluster has under another name: the API server would not serve it.
+// renamed refuses a definition of a kind that the cluster already serves under another plural: the API server would
+// not serve it.
 func (d *definitions) renamed(name string, owned Definition) *Failure {
 	if owned.rule == nil {
 		return nil
@@ -212,8 +211,8 @@ func (d *definitions) forget(name string) {
 	d.writer.Drop(name)
 }
 
-// failure is why the cluster does not have the definition that a rule's schema makes; nil if it has, or is about to, or the rule has
-// no schema.
+// failure returns why the cluster lacks the definition generated from a rule's schema. It is nil if the cluster has
+// the definition or is about to, and if the rule has no schema.
 func (d *definitions) failure(rule *syntax.Rule) *Failure {
 	if rule.Parent.Definition == nil {
 		return nil
@@ -232,7 +231,7 @@ func (d *definitions) failure(rule *syntax.Rule) *Failure {
 	return &Failure{Message: fmt.Sprintf("waiting for CustomResourceDefinition %s: %v", name, applied.Err)}
 }
 
-// hasGroupOf tells whether some of the kinds are of the group of a definition.
+// hasGroupOf reports whether one of the kinds has the group of a definition.
 func hasGroupOf(kinds KindSet, definition string) bool {
 	for gvk := range kinds {
 		if strings.HasSuffix(definition, "."+gvk.Group) {
@@ -242,7 +241,7 @@ func hasGroupOf(kinds KindSet, definition string) bool {
 	return false
 }
 
-// errs has what is wrong with definitions beside rules, by the name of the text.
+// errs returns what is wrong with definitions beside rules, by the name of the text.
 func (d *definitions) errs() map[string]error {
 	errs := maps.Clone(d.conflicts)
 	for _, name := range slices.Sorted(maps.Keys(d.applied)) {
@@ -258,9 +257,8 @@ func (d *definitions) errs() map[string]error {
 	return errs
 }
 
-// waitsFor names the first definition of a text that the rules of the text have to wait
-// for: it is being applied for the first time, or the API server is about to serve its
-// kinds. Empty: there is none.
+// waitsFor describes the first definition of a text that the rules of the text wait for: one that is being applied
+// for the first time, or whose kinds the API server does not serve yet. Empty if there is none.
 func (d *definitions) waitsFor(text string) string {
 	for _, name := range d.ownedBy(text) {
 		applied, ok := d.applied[name]
@@ -275,13 +273,12 @@ func (d *definitions) waitsFor(text string) string {
 	return ""
 }
 
-// isPending tells whether a definition of a text is being applied or checked, or its kinds
-// are about to be served.
+// isPending reports whether a definition of a text is being applied or checked, or its kinds are not served yet.
 func (d *definitions) isPending(text string) bool {
 	return d.waitsFor(text) != "" || d.asked.HasAny(d.ownedBy(text)...)
 }
 
-// ownedBy lists the definitions that belong to a text.
+// ownedBy returns the names of the definitions that belong to a text.
 func (d *definitions) ownedBy(text string) []string {
 	var names []string
 	for name, owned := range d.owned {
@@ -293,12 +290,12 @@ func (d *definitions) ownedBy(text string) []string {
 	return names
 }
 
-// isServed tells whether the API server has the kinds of a definition as it was applied.
+// isServed reports whether the API server serves the kinds of a definition as it was last applied.
 func (d *definitions) isServed(name string) bool {
 	applied := d.applied[name]
 	for _, gvk := range d.owned[name].kinds {
 		kind, ok := d.kinds.Lookup(gvk)
-		of := kind.Definition // zero if definitions may not be watched
+		of := kind.Definition // zero if Kanon may not watch definitions
 		if !ok || of.UID != "" && (of.UID != applied.UID || of.Generation < applied.Generation) {
 			return false
 		}
@@ -306,7 +303,8 @@ func (d *definitions) isServed(name string) bool {
 	return true
 }
 
-// definitionsOf are the CustomResourceDefinitions of a text. The one of a rule that cannot be decoded whole is not among them.
+// definitionsOf returns the CustomResourceDefinitions of a text, without those of rules that cannot be decoded
+// completely.
 func definitionsOf(text string, docs *syntax.Documents) ([]Definition, error) {
 	var found []Definition
 	var errs []error
@@ -328,7 +326,7 @@ func definitionsOf(text string, docs *syntax.Documents) ([]Definition, error) {
 	return found, errors.Join(errs...)
 }
 
-// servedKinds lists the kinds that a definition serves.
+// servedKinds returns the kinds that a definition serves.
 func servedKinds(definition *unstructured.Unstructured) []schema.GroupVersionKind {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
@@ -345,7 +343,8 @@ func servedKinds(definition *unstructured.Unstructured) []schema.GroupVersionKin
 	return kinds
 }
 
-// definitionsByName has the definitions by their names, each with those of the oldest text first: those of files, which have no time.
+// definitionsByName groups definitions by name, oldest text first. Files have no creation time, so they come first of
+// all.
 func definitionsByName(all []Definition) map[string][]Definition {
 	found := make(map[string][]Definition)
 	for _, d := range slices.SortedStableFunc(slices.Values(all), func(a, b Definition) int {

@@ -8,18 +8,17 @@ import (
 )
 
 const (
-	// GracePeriod is how long nothing is reported of an origin while something that it
-	// needs is on its way: a definition, a schema, or an informer that fills. If it
-	// fails, a later report says so.
+	// GracePeriod is how long an origin is not reported on while something that it needs is pending: a definition, a
+	// schema, or the sync of an informer. If that fails, a later report says so.
 	GracePeriod = 5 * time.Second
-	// startGracePeriod is that period after the start of the process, when everything is
-	// on its way at once: a restart changes no report.
+	// startGracePeriod replaces it right after the start of the process, when everything is pending at once, so that
+	// a restart changes no report.
 	startGracePeriod = 10 * time.Second
 )
 
-// grace keeps the grace period of each origin.
+// grace tracks the grace period of each origin.
 type grace struct {
-	// start is the end of the first grace period of every origin, at the least.
+	// start is the earliest end of an origin's first grace period.
 	start time.Time
 	ends  map[source.Origin]time.Time
 }
@@ -28,9 +27,9 @@ func newGrace(now time.Time) *grace {
 	return &grace{start: now.Add(startGracePeriod), ends: make(map[source.Origin]time.Time)}
 }
 
-// isOver tells whether the grace period of an origin is over, and when to ask again. The
-// first call begins a period. One that is over begins again, so that reports on an origin
-// that waits for long are not too many.
+// isOver reports whether the grace period of an origin is over, and after how long to ask again. The first call
+// begins a period. After one ends, another begins, which limits how often an origin that waits for long is reported
+// on.
 func (g *grace) isOver(origin source.Origin, now time.Time) (over bool, again time.Duration) {
 	end, begun := g.ends[origin]
 	over = begun && !now.Before(end)
@@ -44,7 +43,7 @@ func (g *grace) isOver(origin source.Origin, now time.Time) (over bool, again ti
 	return over, end.Sub(now)
 }
 
-// keep ends the grace periods of all origins except these.
+// keep ends the grace periods of all origins that do not wait.
 func (g *grace) keep(waiting map[source.Origin]bool) {
 	maps.DeleteFunc(g.ends, func(origin source.Origin, _ time.Time) bool { return !waiting[origin] })
 }

@@ -15,27 +15,26 @@ import (
 // KindSet is a set of kinds.
 type KindSet = sets.Set[schema.GroupVersionKind]
 
-// Changes are what happened to rules and kinds since the last update.
+// Changes are the changes of rules and kinds since the last update.
 type Changes struct {
-	// Snapshots are the newest of all sources.
+	// Snapshots has the newest snapshot of each source.
 	Snapshots []source.Snapshot
-	// Kinds were added, removed or changed.
+	// Kinds has the kinds that were added, removed or changed.
 	Kinds KindSet
-	// Groups have begun to fail in discovery, or fail no more.
+	// Groups has the API groups whose discovery began to fail, or recovered.
 	Groups sets.Set[string]
 }
 
-// Inbox collects changes, so that a burst of them is one update. It may be used by several
-// goroutines.
+// Inbox collects changes, so that a burst of them becomes one update. It is safe for concurrent use.
 type Inbox struct {
 	bell *activity.Bell
 
 	mu sync.Mutex
-	// changes are those that nobody has taken. Guarded by mu.
+	// changes are those since the last Take. Guarded by mu.
 	changes Changes
 }
 
-// NewInbox makes the inbox of a catalog with so many sources. An update that is due counts as work.
+// NewInbox returns the inbox of a catalog with that many sources. The counter counts a pending update as work.
 func NewInbox(counter *activity.Counter, sources int) *Inbox {
 	return &Inbox{
 		bell:    activity.NewBell(counter),
@@ -43,10 +42,10 @@ func NewInbox(counter *activity.Counter, sources int) *Inbox {
 	}
 }
 
-// Bell is rung while an update is due.
+// Bell returns the bell that rings while an update is due.
 func (i *Inbox) Bell() *activity.Bell { return i.bell }
 
-// PutSnapshot records what a source has now.
+// PutSnapshot records the current snapshot of a source.
 func (i *Inbox) PutSnapshot(of int, s source.Snapshot) {
 	i.mu.Lock()
 	i.changes.Snapshots[of] = s
@@ -63,8 +62,8 @@ func (i *Inbox) PutKinds(c restmapping.Change) {
 	i.Notify()
 }
 
-// Notify asks for an update because of something that is not in the inbox: an answer that
-// arrived, or a rule whose report may change.
+// Notify asks for an update because of something outside the inbox: an answer arrived, or the report on a rule may
+// change.
 func (i *Inbox) Notify() { i.bell.Ring() }
 
 // Take returns the newest snapshots, and all other changes since the last call.

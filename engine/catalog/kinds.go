@@ -9,15 +9,15 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// Kinds tells from memory which kinds the cluster has. *restmapping.Mapper implements it.
+// Kinds answers from memory which kinds the cluster has. *restmapping.Mapper implements it.
 type Kinds interface {
 	Lookup(gvk schema.GroupVersionKind) (restmapping.Kind, bool)
 	Kinds() []restmapping.Kind
-	// Missing is why Lookup does not find a kind.
+	// Missing returns why Lookup does not find a kind.
 	Missing(gvk schema.GroupVersionKind) error
 }
 
-// CompilerKinds is what the compiler of rules needs to know of kinds.
+// CompilerKinds adapts Kinds to what the compiler of rules needs.
 func CompilerKinds(kinds Kinds) rules.Kinds { return compilerKinds{kinds} }
 
 type compilerKinds struct{ of Kinds }
@@ -27,7 +27,7 @@ func (k compilerKinds) Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool) {
 	kind, ok := k.of.Lookup(gvk)
 	verbs := kind.Verbs
 	if kind.Definition.UID != "" {
-		verbs = nil // a custom kind has all of them, except while its definition is being deleted
+		verbs = nil // custom kinds have all verbs, except while their definition is being deleted
 	}
 	return rules.Kind{Namespaced: kind.Namespaced, HasStatus: kind.HasStatus, Verbs: verbs}, ok
 }
@@ -41,8 +41,7 @@ func (k compilerKinds) Known() []schema.GroupVersionKind {
 	return known
 }
 
-// Complete implements rules.KindLister: a kind that is not known exists nowhere, unless
-// discovery of its group fails.
+// Complete implements rules.KindLister: an unknown kind does not exist, unless discovery of its group fails.
 func (k compilerKinds) Complete(kind schema.GroupKind) bool {
 	return !errors.Is(k.of.Missing(kind.WithVersion("")), restmapping.ErrUnavailable)
 }

@@ -10,15 +10,14 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// claim is a text that defines a rule.
+// claim is a rule as one text defines it.
 type claim struct {
 	text string
 	rule *syntax.Rule
 }
 
-// claims lists, by the name of a rule, the texts that define it: files first, then the
-// others by age, so that after a restart the name still belongs to the oldest, and then by
-// the names of the texts.
+// claims returns, by rule name, the texts that define the rule: files first, then by age, then by name. So after a
+// restart the name still belongs to the oldest text.
 func (c *Catalog) claims() map[types.NamespacedName][]claim {
 	claims := make(map[types.NamespacedName][]claim)
 	for _, text := range slices.SortedFunc(maps.Keys(c.texts), c.byAge) {
@@ -30,13 +29,13 @@ func (c *Catalog) claims() map[types.NamespacedName][]claim {
 	return claims
 }
 
-// byAge compares the names of texts: the oldest comes first.
+// byAge compares the names of texts, oldest text first.
 func (c *Catalog) byAge(a, b string) int {
 	return cmp.Or(c.texts[a].created.Compare(c.texts[b].created), cmp.Compare(a, b))
 }
 
-// assign gives a name to the text that had it before if that still claims it, and else to
-// the first one. The others get a finding.
+// assign gives a name to the text that had it before, if that still claims it, else to the first claim. The other
+// claims get a finding.
 func (c *Catalog) assign(name types.NamespacedName, claims []claim) *revisions {
 	r := c.byName[name]
 	if r == nil {

@@ -62,8 +62,8 @@ func TestCompleteness(t *testing.T) {
 	check := func(step string, complete, removed bool, rules int) {
 		t.Helper()
 		c.update()
-		if c.IsComplete() != complete || c.Removed("kanon/note") != removed || len(c.Rules()) != rules {
-			t.Errorf("%s: complete is %t, removed %t, and there are %d rules", step, c.IsComplete(), c.Removed("kanon/note"), len(c.Rules()))
+		if c.IsCompleteIn("kanon") != complete || c.Removed("kanon/note") != removed || len(c.Rules()) != rules {
+			t.Errorf("%s: complete is %t, removed %t, and there are %d rules", step, c.IsCompleteIn("kanon"), c.Removed("kanon/note"), len(c.Rules()))
 		}
 	}
 	c.put("one", 1, noteRule)

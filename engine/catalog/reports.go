@@ -14,24 +14,24 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// maxReport bounds the text of one rule's report, in bytes: all annotations of an object
-// together may hold 256 KiB, and the first findings matter most.
+// maxReport bounds the text of one rule's report, in bytes. All annotations of an object together may have 256 KiB,
+// and the first findings matter most.
 const maxReport = 8 << 10
 
-// maxReports bounds the text of all rules of one origin together.
+// maxReports bounds the text of all rules of one origin together, in bytes.
 const maxReports = 128 << 10
 
-// Failure is why a rule that compiled does not run as written.
+// Failure says why a rule that compiled does not run as written.
 type Failure struct {
-	// Reason is one word for it; may be empty.
+	// Reason is a word such as DefinitionTaken; may be empty.
 	Reason  string
 	Message string
 }
 
-// Reports are the reports on all origins that are due now. None is due during the grace
-// period of an origin that waits for something, such as a definition that is being installed. again is after what time to ask again even
-// if nothing changes; zero: never. starting has the ids of the rules that are starting, and
-// failing, by id, why a rule does not run.
+// Reports returns the reports that are due now. An origin that waits for something, such as a definition that is
+// being installed, has none during its grace period. again is after how long to call Reports again even if nothing
+// changes; zero: never. starting has the ids of the rules that are starting, and failing says, by id, why a rule does
+// not run.
 func (c *Catalog) Reports(starting map[string]bool, failing map[string]Failure, now time.Time) (due map[source.Origin]source.Report, again time.Duration) {
 	reports := c.allReports(failing)
 	waiting := c.waiting(starting)
@@ -53,7 +53,7 @@ func (c *Catalog) Reports(starting map[string]bool, failing map[string]Failure, 
 	return reports, again
 }
 
-// waiting has the origins of which something is on its way.
+// waiting returns the origins with something pending.
 func (c *Catalog) waiting(starting map[string]bool) map[source.Origin]bool {
 	waiting := make(map[source.Origin]bool)
 	for name, t := range c.texts {
@@ -91,7 +91,7 @@ func (c *Catalog) allReports(failing map[string]Failure) map[source.Origin]sourc
 	return reports
 }
 
-// problems has what is wrong with origins and belongs to no single rule.
+// problems returns what is wrong with origins and belongs to no single rule.
 func (c *Catalog) problems() map[source.Origin][]string {
 	problems := make(map[source.Origin][]string)
 	for origin := range c.origins {
@@ -113,7 +113,6 @@ func (c *Catalog) problems() map[source.Origin][]string {
 	return problems
 }
 
-// reportRule is the report on one rule.
 func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.RuleReport {
 	report := source.RuleReport{Name: r.name.Name, ID: r.id, Waiting: r.lacksKinds()}
 	lines := slices.Concat(c.clashes.lines(r.id, c.schemas), c.definitions.clashes[r.newest])
@@ -151,7 +150,7 @@ func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.Rule
 	return report
 }
 
-// keepsRunning says that an earlier revision runs, if one does, or that people have suspended all revisions.
+// keepsRunning adds to a report that an earlier revision runs, or that people have suspended the rule.
 func (c *Catalog) keepsRunning(r *revisions) string {
 	switch {
 	case c.annotationsOf(r).Suspended:
@@ -163,7 +162,6 @@ func (c *Catalog) keepsRunning(r *revisions) string {
 	}
 }
 
-// reportOrigin is the report on an origin.
 func reportOrigin(ruleReports []source.RuleReport, problems []string) source.Report {
 	slices.SortFunc(ruleReports, func(a, b source.RuleReport) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
@@ -199,7 +197,7 @@ func linesOf(findings diagnostic.Findings) []string {
 	return lines
 }
 
-// clip shortens a text to limit bytes, at the end of a line if it has one.
+// clip shortens a text to limit bytes, at the end of a line if possible.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text

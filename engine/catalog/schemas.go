@@ -10,46 +10,43 @@ import (
 	"kanon.dev/kanon/kinds/restmapping"
 )
 
-// SchemaReader reads the schemas of kinds for somebody who does not wait. It tries again
-// until it succeeds.
+// SchemaReader reads the schemas of kinds in the background, and retries until it succeeds.
 type SchemaReader interface {
-	// Read asks for the schema of a kind. before is what was known of it.
+	// Read asks for the schema of a kind. before is the schema known so far.
 	Read(gvk schema.GroupVersionKind, before *openapi.Schema)
-	// Take returns what was read since the last call, for those of the kinds that are in
-	// use, and forgets what was asked for of all others.
+	// Take returns what was read since the last call for the kinds in use, and drops the requests for all other
+	// kinds.
 	Take(used KindSet) map[schema.GroupVersionKind]ReadSchema
 }
 
-// ReadSchema is what was read of a kind.
+// ReadSchema is the result of reading the schema of a kind.
 type ReadSchema struct {
-	// Schema is nil if the kind is known to have none.
+	// Schema is nil if the kind has none.
 	Schema *openapi.Schema
-	// Definition is the one that the schema is of; zero for a kind without.
+	// Definition is the definition that the schema belongs to; zero for a kind without one.
 	Definition restmapping.Definition
 	At         time.Time
-	// Err is why it could not be read.
+	// Err says why the schema could not be read.
 	Err error
 }
 
-// schemaMaxAge is how old the schema of a kind without a definition may be when a new text
-// is compiled with it: no event tells that an upgraded API server has new fields.
+// schemaMaxAge is how old the schema of a kind without a definition may be when a new text is compiled with it: no
+// event announces the new fields of an upgraded API server.
 const schemaMaxAge = time.Minute
 
-// kindLookup is a part of Kinds.
+// kindLookup is the part of Kinds that schemas and definitions need.
 type kindLookup interface {
 	Lookup(gvk schema.GroupVersionKind) (restmapping.Kind, bool)
 }
 
-// schemas has the schemas of the kinds that rules use, for the compiler. The type of an
-// expression depends on them, so a rule is not compiled while one of them is being read.
-// Custom kinds have the schema of their definition, whose change is an event; other kinds
-// have what the API server publishes.
+// schemas has the schemas of the kinds in use, for the compiler. The types of expressions depend on them, so a rule
+// is not compiled while one of them is being read. The schema of a custom kind comes from its definition, whose
+// changes are events; other schemas come from what the API server publishes.
 type schemas struct {
 	kinds  kindLookup
 	reader SchemaReader
 	known  map[schema.GroupVersionKind]ReadSchema
-	// awaited has the kinds whose schema is being read, with the error of the last try;
-	// nil if there was none.
+	// awaited has the kinds whose schema is being read, with the error of the last attempt, if any.
 	awaited map[schema.GroupVersionKind]error
 }
 
@@ -64,21 +61,20 @@ func newSchemas(kinds kindLookup, reader SchemaReader) *schemas {
 // Schema implements rules.Schemas.
 func (s *schemas) Schema(gvk schema.GroupVersionKind) *openapi.Schema { return s.known[gvk].Schema }
 
-// mayCome tells whether the schema of a kind is not known yet: the kind is not served, or its schema is being read.
+// mayCome reports whether the schema of a kind is not known yet: the kind is not served, or its schema is being read.
 func (s *schemas) mayCome(gvk schema.GroupVersionKind) bool {
 	_, known := s.known[gvk]
 	return !known
 }
 
-// isAwaited tells whether the schema of a kind is being read, and why the last try failed.
+// isAwaited reports whether the schema of a kind is being read, and why the last attempt failed.
 func (s *schemas) isAwaited(gvk schema.GroupVersionKind) (awaited bool, err error) {
 	err, awaited = s.awaited[gvk]
 	return awaited, err
 }
 
-// update takes in what was read, and asks for the schemas that are unknown or outdated
-// among the kinds in use. It forgets all others. It returns the kinds whose schema differs
-// from the one before. newText tells that a text is new.
+// update takes in what was read, asks for the unknown and outdated schemas among the kinds in use, and forgets all
+// other schemas. It returns the kinds whose schema changed. newText is true if some text is new.
 func (s *schemas) update(used, changed KindSet, newText bool, now time.Time) KindSet {
 	differ := make(KindSet)
 	for gvk, read := range s.reader.Take(used) {
@@ -113,7 +109,7 @@ func (s *schemas) update(used, changed KindSet, newText bool, now time.Time) Kin
 	return differ
 }
 
-// isOutdated tells whether a schema must be read again.
+// isOutdated reports whether a schema must be read again.
 func isOutdated(kind restmapping.Kind, known ReadSchema, changed, newText bool, now time.Time) bool {
 	if kind.Definition.UID != "" {
 		return kind.Definition.UID != known.Definition.UID || kind.Definition.Generation > known.Definition.Generation
@@ -121,7 +117,7 @@ func isOutdated(kind restmapping.Kind, known ReadSchema, changed, newText bool, 
 	return changed || newText && now.Sub(known.At) >= schemaMaxAge
 }
 
-// isSameSchema compares schemas by their names, which have a hash of the content.
+// isSameSchema compares schemas by their names, which contain a hash of the content.
 func isSameSchema(a, b *openapi.Schema) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -9,17 +9,17 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Summary is what is known of a rule's revisions.
+// Summary describes a rule's revisions in figures.
 type Summary struct {
 	ID   string
 	Name types.NamespacedName
-	// Revision is the hash of the last good revision; empty: there is none.
+	// Revision is the hash of the last good revision; empty if there is none.
 	Revision string
-	// Errors and Warnings are how many findings the newest revision has.
+	// Errors and Warnings count the findings of the newest revision.
 	Errors, Warnings int
 }
 
-// Summaries are those of all rules, in the order of their ids.
+// Summaries returns a summary of each rule, sorted by id.
 func (c *Catalog) Summaries() []Summary {
 	all := make([]Summary, 0, len(c.byName))
 	for _, r := range c.byName {

@@ -12,13 +12,14 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Rules in Kanon's own namespace, and in files, act wherever Kanon has rights. What is in another namespace is a tenant's: it is
-// confined to that namespace. A rule's namespace tells which of the two it is, so no text may name another one than its own.
+// Rules in Kanon's own namespace and in files act wherever Kanon has rights. Rules in any other namespace belong to a
+// tenant and are confined to that namespace. A rule's namespace decides which of the two it is, so no text may name a
+// namespace but its own.
 
-// place says where the rules of a text belong.
+// place is where the rules of a text belong.
 type place struct {
 	Namespace string
-	// Confined is true if they must not reach beyond Namespace.
+	// Confined is true if the rules must not reach beyond Namespace.
 	Confined bool
 }
 
@@ -28,7 +29,8 @@ func (c *Catalog) placeOf(t *text) place {
 	return place{Namespace: namespace, Confined: namespace != own}
 }
 
-// nameOf is the name of a rule in a text. That of a tenant is in the tenant's namespace, whatever it says; the compiler reports it.
+// nameOf returns the name of a rule in a text. A tenant's rule is always in the tenant's namespace; if its text names
+// another one, the compiler reports that.
 func (c *Catalog) nameOf(t *text, rule *syntax.Rule) types.NamespacedName {
 	in := c.placeOf(t)
 	if in.Confined {
@@ -37,7 +39,7 @@ func (c *Catalog) nameOf(t *text, rule *syntax.Rule) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(rule.Namespace, in.Namespace), Name: rule.Name}
 }
 
-// optionsFor are those that a rule is compiled with.
+// optionsFor returns the options for compiling a rule.
 func (c *Catalog) optionsFor(r *revisions) rules.Options {
 	options := c.compiling
 	if t := c.texts[r.text]; t != nil {
@@ -49,23 +51,16 @@ func (c *Catalog) optionsFor(r *revisions) rules.Options {
 	return options
 }
 
-// errTenantDefinition is why a definition in a tenant's text is not applied.
+// errTenantDefinition says why a definition in a tenant's text is not applied.
 var errTenantDefinition = errors.New("a CustomResourceDefinition is cluster-wide, and is applied from Kanon's own namespace and from files only")
 
-// confine takes out of a tenant's text what is cluster-wide.
-func (t *text) confine() {
-	if len(t.definitions) > 0 {
-		t.definitions, t.err = nil, errTenantDefinition
-	}
-}
-
-// maxTenantRules is how many rules a tenant may have in a namespace: each takes memory, an informer or two, and a turn. Those that are
-// being removed take the same, so they count until nothing is left of them.
+// maxTenantRules is how many rules a tenant may have in a namespace: each costs memory, an informer or two, and a
+// turn in the queue. Rules that are being removed cost the same, so they count until nothing is left of them.
 const maxTenantRules = 100
 
-// admit takes the rules out of the claims that tenants have too many. Whoever has a record counts first: it runs, ran, or is being
-// removed. Then come the rules that were admitted before, so that none makes room for a text that is older and came later; then the
-// others by the age of their texts.
+// admit removes the claims of rules that exceed maxTenantRules. Rules with a record count first: they run, ran, or
+// are being removed. Next come rules that were admitted before, so that they do not make room for an older text that
+// appeared later; then the others by the age of their texts.
 func (c *Catalog) admit(claims map[types.NamespacedName][]claim, recorded map[string]types.NamespacedName) {
 	c.refused = make(sets.Set[string])
 	count := make(map[string]int)
@@ -94,7 +89,7 @@ func (c *Catalog) admit(claims map[types.NamespacedName][]claim, recorded map[st
 	}
 }
 
-// isNil is 1 for no revisions, so that these sort last.
+// isNil is 1 for nil, so that rules without revisions sort last.
 func isNil(r *revisions) int {
 	if r == nil {
 		return 1
@@ -102,7 +97,7 @@ func isNil(r *revisions) int {
 	return 0
 }
 
-// idOf is the id of the rule of that name.
+// idOf returns the id of the rule with this name.
 func (c *Catalog) idOf(name types.NamespacedName) string {
 	return c.ruleID(c.compiling.Namespace, name.Namespace, name.Name)
 }

@@ -14,7 +14,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// text is one text of a source, decoded.
+// text is one decoded text of a source.
 type text struct {
 	origin source.Origin
 	// created is when the origin was created; zero for a file.
@@ -23,17 +23,16 @@ type text struct {
 	from     source.Text
 	docs     syntax.Documents
 	findings diagnostic.Findings
-	// definitions are the CustomResourceDefinitions in it; err says why some cannot be
-	// applied.
+	// definitions are the text's CustomResourceDefinitions; err says why some cannot be applied.
 	definitions []Definition
 	err         error
-	// conflicts are about rules whose name belongs to another text. Each update finds
-	// them anew.
+	// conflicts are findings about rules of the text that do not count: another text has the name, or the tenant has
+	// too many. Each update recomputes them.
 	conflicts diagnostic.Findings
 }
 
-// readTexts decodes the texts that are new or changed and drops those that exist no more.
-// It tells whether there was a new one.
+// readTexts decodes new and changed texts and drops those that no longer exist. It reports whether there was a new or
+// changed one.
 func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 	before := c.texts
 	c.texts, c.origins = make(map[string]*text), make(map[source.Origin]source.Annotations)
@@ -57,18 +56,17 @@ func (c *Catalog) readTexts(snapshots []source.Snapshot) (newText bool) {
 	return newText
 }
 
-// read decodes the text.
 func (t *text) read(c *Catalog) {
 	in := c.placeOf(t)
 	t.docs, t.findings = c.decode(t.from, in)
 	t.definitions, t.err = definitionsOf(t.from.Name, &t.docs)
-	if in.Confined {
-		t.confine()
+	if in.Confined && len(t.definitions) > 0 {
+		t.definitions, t.err = nil, errTenantDefinition
 	}
 }
 
-// inferAgain decodes the texts again in which a status takes its types from kinds that changed, and takes in what comes out
-// differently.
+// inferAgain decodes again the texts in which a status takes its types from changed kinds. It replaces a text only if
+// the result differs.
 func (c *Catalog) inferAgain(changed KindSet) {
 	for name, before := range c.texts {
 		if !before.takesTypes(changed) {
@@ -81,7 +79,7 @@ func (c *Catalog) inferAgain(changed KindSet) {
 	}
 }
 
-// takesTypes tells whether a rule of the text has a status whose types may come from one of the kinds.
+// takesTypes reports whether a status in the text may take its types from one of the kinds.
 func (t *text) takesTypes(kinds KindSet) bool {
 	if len(kinds) == 0 {
 		return false
@@ -93,16 +91,16 @@ func (t *text) takesTypes(kinds KindSet) bool {
 	})
 }
 
-// isSame tells whether the text was read with the same definitions and findings.
+// isSame reports whether the text was read with the same definitions, findings and awaited kinds.
 func (t *text) isSame(before *text) bool {
 	same := func(a, b Definition) bool { return a.Hash == b.Hash }
 	return slices.EqualFunc(t.definitions, before.definitions, same) && slices.Equal(linesOf(t.findings), linesOf(before.findings)) &&
 		slices.EqualFunc(t.docs.Rules, before.docs.Rules, func(a, b *syntax.Rule) bool { return slices.Equal(a.Parent.Awaits, b.Parent.Awaits) })
 }
 
-// decode decodes a text. A rule that cannot be decoded whole is compiled as far as it goes,
-// so that one report has all findings. That is done without kinds, because it is not done
-// again when they change; but for a rule whose status takes its types from them (inferAgain).
+// decode decodes a text. A rule that cannot be decoded completely is compiled as far as possible, so that one report
+// has all findings. That compilation uses no kinds, because it is not repeated when kinds change. Only a status that
+// takes its types from kinds is decoded again (inferAgain).
 func (c *Catalog) decode(from source.Text, in place) (syntax.Documents, diagnostic.Findings) {
 	decode := syntax.Decode
 	switch {
@@ -112,7 +110,8 @@ func (c *Catalog) decode(from source.Text, in place) (syntax.Documents, diagnost
 		decode = syntax.DecodeFile
 	}
 	docs, findings := decode(from.Name, from.Data)
-	// Kubernetes' own kinds as this program knows them: so a definition is the same on a desk and in every cluster.
+	// Kubernetes' own kinds come from the schemas built into this program, so that a generated definition is the same
+	// offline and in every cluster.
 	inference := rules.Inference{Schemas: rules.Layers{builtin.Schemas{}, c.schemas}, Awaits: c.schemas.mayCome}
 	findings = append(findings, inference.Infer(&docs)...)
 	for _, partial := range docs.Partial {

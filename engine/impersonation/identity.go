@@ -7,34 +7,35 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 )
 
-// Identity is for whom requests are sent. The zero value is the one that runs the process.
+// Identity is whose rights requests are sent with. The zero value is the identity of the process.
 type Identity struct {
-	// ServiceAccount has the rights.
+	// ServiceAccount is whose rights apply.
 	ServiceAccount types.NamespacedName
-	// Confined is true if nothing outside the ServiceAccount's namespace is asked for, whatever its rights are.
+	// Confined is true if requests about anything outside the ServiceAccount's namespace are not sent, whatever its
+	// rights are.
 	Confined bool
 }
 
-// IsZero tells whether it is the identity that runs the process.
+// IsZero reports whether this is the identity of the process.
 func (i Identity) IsZero() bool { return i == Identity{} }
 
-// User is the name of the ServiceAccount as the API server knows it: system:serviceaccount:NAMESPACE:NAME.
+// User returns the user name of the ServiceAccount: system:serviceaccount:NAMESPACE:NAME.
 func (i Identity) User() string {
 	return serviceaccount.MakeUsername(i.ServiceAccount.Namespace, i.ServiceAccount.Name)
 }
 
-// Groups are those that the API server gives the ServiceAccount.
+// Groups returns the groups that the API server gives the ServiceAccount.
 func (i Identity) Groups() []string {
 	return append(serviceaccount.MakeGroupNames(i.ServiceAccount.Namespace), "system:authenticated")
 }
 
-// Permits tells whether objects in a namespace may be asked for at all; no namespace is that of cluster-scoped objects, and of
-// those of all namespaces.
+// Permits reports whether requests about a namespace may be sent. The empty namespace stands for cluster-scoped
+// objects and for all namespaces.
 func (i Identity) Permits(namespace string) bool {
 	return !i.Confined || namespace == i.ServiceAccount.Namespace
 }
 
-// Home is the namespace to which an identity is confined; empty if it is not.
+// Home returns the namespace to which the identity is confined; empty if it is not.
 func (i Identity) Home() string {
 	if i.Confined {
 		return i.ServiceAccount.Namespace
@@ -44,12 +45,12 @@ func (i Identity) Home() string {
 
 type contextKey struct{}
 
-// NewContext has the requests of a context sent for an identity; the zero one takes back what was said before.
+// NewContext returns a context whose requests are sent for an identity. The zero identity undoes an earlier one.
 func NewContext(ctx context.Context, identity Identity) context.Context {
 	return context.WithValue(ctx, contextKey{}, identity)
 }
 
-// FromContext is for whom the requests of a context are sent.
+// FromContext returns the identity for which the requests of a context are sent.
 func FromContext(ctx context.Context) Identity {
 	identity, _ := ctx.Value(contextKey{}).(Identity)
 	return identity

@@ -16,16 +16,18 @@ import (
 )
 
 const (
-	// keySize is how many bytes a key has: as many as the digest, beyond which HMAC gains nothing (RFC 2104, section 3).
+	// keySize is the size of a key in bytes: that of the digest, beyond which HMAC gains nothing (RFC 2104, section
+	// 3).
 	keySize = sha256.Size
-	// idSize is how many characters the id of a key has. It only selects a key, so that two keys of one ring may not share it.
+	// idSize is the number of characters in the id of a key. An id only selects a key; two keys of one ring must not
+	// share it.
 	idSize = 4
-	// digestSize is how many bytes of the HMAC a seal has: 96 bits, as in RFC 2404. Nobody can try seals without a write to
-	// the cluster each.
+	// digestSize is how many bytes of the HMAC a seal has: 96 bits, as in RFC 2404. Guessing seals takes a write to
+	// the cluster for each attempt.
 	digestSize = 12
 )
 
-// SealSize is how many characters a seal has: the key's id, and the digest as base64.
+// SealSize is the number of characters in a seal: the key's id, and the digest as base64.
 const SealSize = idSize + digestSize*4/3
 
 // Verdict says what a seal proves.
@@ -33,17 +35,17 @@ type Verdict int
 
 // The verdicts of Check.
 const (
-	// Forged: the ring has the key that the seal names, and the seal is not of this statement.
+	// Forged: the ring has the key that the seal names, but the seal does not belong to the statement.
 	Forged Verdict = iota
 	// Unknown: the ring lacks the key that the seal names. The key may have been lost.
 	Unknown
-	// Outdated: the seal is of this statement, by a key that seals nothing new.
+	// Outdated: the seal belongs to the statement, under a key that no longer seals.
 	Outdated
-	// Current: the seal is of this statement, by the key of the ring that seals now.
+	// Current: the seal belongs to the statement, under the key that currently seals.
 	Current
 )
 
-// Proves tells whether the seal is of the statement.
+// Proves reports whether the seal belongs to the statement.
 func (v Verdict) Proves() bool { return v == Outdated || v == Current }
 
 // Keyring is a set of keys, one of which seals. It is immutable and safe for concurrent use.
@@ -53,7 +55,7 @@ type Keyring struct {
 	since   time.Time
 }
 
-// key is one key, with hashes that are ready to be used with it.
+// key is one key, with a pool of hashes keyed with it.
 type key struct {
 	secret []byte
 	macs   sync.Pool
@@ -65,10 +67,10 @@ func newKey(secret []byte) *key {
 	return k
 }
 
-// New returns a ring of secrets, of which the one with the id current seals. since is the time at which the first of them
-// was made.
+// New returns a ring of secrets. The secret with the id current seals. since is when the first of them was created.
 //
-// The error says which secret has not the length of a key, which id is not that of its secret, or that current is none.
+// The error names a secret of the wrong length, an id that does not match its secret, or a current id without a
+// secret.
 func New(since time.Time, current string, secrets map[string][]byte) (*Keyring, error) {
 	ring := &Keyring{current: current, keys: make(map[string]*key, len(secrets)), since: since}
 	for _, id := range slices.Sorted(maps.Keys(secrets)) {
@@ -86,7 +88,7 @@ func New(since time.Time, current string, secrets map[string][]byte) (*Keyring, 
 	return ring, nil
 }
 
-// Generate returns a ring of one new key, made at the time since.
+// Generate returns a ring of one new key, created at the time since.
 func Generate(since time.Time) (*Keyring, error) {
 	_, secret, err := newSecret(nil)
 	if err != nil {
@@ -95,7 +97,7 @@ func Generate(since time.Time) (*Keyring, error) {
 	return Of(since, secret)
 }
 
-// Of returns a ring of one key, which was made at the time since. The error says that the secret has not the length of a key.
+// Of returns a ring of one key, created at the time since. It fails if the secret has the wrong length.
 func Of(since time.Time, secret []byte) (*Keyring, error) {
 	id := idOf(secret)
 	return New(since, id, map[string][]byte{id: secret})
@@ -120,13 +122,13 @@ func (r *Keyring) secrets() map[string][]byte {
 	return secrets
 }
 
-// idOf is the id of a key. It tells nothing about the key that its seals do not.
+// idOf returns the id of a key. It reveals nothing about the key that seals do not reveal.
 func idOf(secret []byte) string {
 	sum := sha256.Sum256(append([]byte("id of "), secret...))
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:idSize]
 }
 
-// newSecret makes a key that no ring of these ids has.
+// newSecret returns a new key whose id is not taken.
 func newSecret(taken map[string][]byte) (id string, secret []byte, err error) {
 	for range 8 {
 		secret = make([]byte, keySize)
@@ -140,18 +142,19 @@ func newSecret(taken map[string][]byte) (id string, secret []byte, err error) {
 	return "", nil, errors.New("make a key: too many keys in one ring")
 }
 
-// CurrentID is the id of the key that seals.
+// CurrentID returns the id of the key that seals.
 func (r *Keyring) CurrentID() string { return r.current }
 
-// Since is when the first key of the ring was made: nothing that is older can have a seal.
+// Since returns when the first key of the ring was created: nothing older can have a seal.
 func (r *Keyring) Since() time.Time { return r.since }
 
-// Seal returns the seal of a statement, of SealSize characters that are valid in annotations: the id of the key and a digest.
+// Seal returns the seal of a statement: the id of the key and a digest, SealSize characters that are valid in
+// annotations.
 func (r *Keyring) Seal(statement string) string {
 	return r.current + r.keys[r.current].digest(statement)
 }
 
-// Check says what a seal proves of a statement.
+// Check returns what a seal proves about a statement.
 func (r *Keyring) Check(statement, seal string) Verdict {
 	if len(seal) != SealSize {
 		return Forged

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// SecretName is the name of the Secret that holds the keys.
+	// SecretName is the name of the Secret with the keys.
 	SecretName = "kanon-keys"
-	// AnnotationRotate is the annotation that asks, with any value, for a new key. It is taken away once there is one.
+	// AnnotationRotate asks, with any value, for a new key. It is removed once there is one.
 	AnnotationRotate = "kanon.dev/rotate"
 
-	// currentEntry of the Secret's data is the id of the key that seals, and sinceEntry when the first key was made, where
-	// that is not when the Secret was. All other entries are keys, by their ids.
+	// currentEntry in the Secret's data is the id of the key that seals. sinceEntry is when the first key was
+	// created, if that was before the Secret was. All other entries are keys, by id.
 	currentEntry = "current"
 	sinceEntry   = "since"
-	// formatEntry is for a later version that keeps keys in another way. None so far writes it.
+	// formatEntry is reserved for a later version that stores keys differently. No version writes it yet.
 	formatEntry = "format"
-	// maxKeys bounds what a ring reads.
+	// maxKeys bounds the number of keys in a ring.
 	maxKeys = 32
 )
 
@@ -61,7 +61,7 @@ func fromSecret(secret *unstructured.Unstructured) (*Keyring, error) {
 	return New(since, current, keys)
 }
 
-// Secrets are the entries of a Secret's data that are secret.
+// Secrets returns the entries of a Secret's data that are confidential.
 func Secrets(data map[string]any) map[string]any {
 	secret := maps.Clone(data)
 	for _, entry := range []string{currentEntry, sinceEntry, formatEntry} {
@@ -70,7 +70,7 @@ func Secrets(data map[string]any) map[string]any {
 	return secret
 }
 
-// data is what the Secret of a ring holds.
+// data returns the data of the ring's Secret.
 func (r *Keyring) data() map[string]any {
 	data := map[string]any{currentEntry: encode([]byte(r.current))}
 	for id, secret := range r.secrets() {
@@ -84,7 +84,7 @@ func (r *Keyring) data() map[string]any {
 
 func encode(value []byte) string { return base64.StdEncoding.EncodeToString(value) }
 
-// newSecretObject is a Secret of a ring that is not there yet.
+// newSecretObject returns a new Secret with the ring.
 func (r *Keyring) newSecretObject(namespace string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
@@ -93,7 +93,7 @@ func (r *Keyring) newSecretObject(namespace string) *unstructured.Unstructured {
 	}}
 }
 
-// rotated is a Secret with one key more, which seals, and without the wish for one.
+// rotated returns a copy of a Secret with one more key, which seals, and without AnnotationRotate.
 func (r *Keyring) rotated(secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	next, err := r.Rotate()
 	if err != nil {

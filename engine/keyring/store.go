@@ -25,18 +25,18 @@ import (
 // writeTimeout bounds one write.
 const writeTimeout = 30 * time.Second
 
-// Options configure a Store. All but MayWrite are required.
+// Options configures a Store. All but MayWrite are required.
 type Options struct {
 	Client dynamic.Interface
-	// Namespace is Kanon's own.
+	// Namespace is Kanon's own namespace.
 	Namespace string
-	// MakeNamespace creates it; it is called where it is missing.
+	// MakeNamespace creates that namespace. It is called if it does not exist.
 	MakeNamespace func(ctx context.Context) error
-	// Restored is called, from Run, when the Secret that was known was gone and has been created again.
+	// Restored is called from Run when the Secret had been deleted and was recreated.
 	Restored func()
-	// MayWrite tells whether another one may have to make the Secret; Retry says that it no longer has to. nil: this one makes it.
+	// MayWrite reports whether this store may write the Secret; call Retry when that changes. nil: it always may.
 	MayWrite func() bool
-	// Changed is called, from Run, when the keys or the failure are other ones. Keyring returns the same pointer as long as
+	// Changed is called from Run when the keys or the failure changed. Keyring returns the same pointer as long as
 	// the keys are the same.
 	Changed func()
 }
@@ -44,14 +44,14 @@ type Options struct {
 // Store keeps a ring in a Secret. Only Run sends requests.
 type Store struct {
 	options Options
-	// bell is rung while there is something to do.
+	// bell rings while there is something to do.
 	bell *activity.Bell
 
 	mu sync.Mutex
-	// ring is the newest one that could be read, and failure why there is none newer. Guarded by mu.
+	// ring is the newest ring that could be read, and failure says why there is none newer. Guarded by mu.
 	ring    *Keyring
 	failure error
-	// first is true where this store made the first key. Guarded by mu.
+	// first is true if this store created the first key. Guarded by mu.
 	first bool
 }
 
@@ -60,32 +60,32 @@ func NewStore(options Options) *Store {
 	return &Store{options: options, bell: activity.NewBell(nil)}
 }
 
-// Keyring is the newest ring; nil while none was read.
+// Keyring returns the newest ring; nil until one was read.
 func (s *Store) Keyring() *Keyring {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ring
 }
 
-// Retry has Run look at the Secret again, as when it may write now.
+// Retry has Run reconcile the Secret, for example because it may write now.
 func (s *Store) Retry() { s.bell.Ring() }
 
-// IsFirst tells whether this store made the first key there is: nothing that was written before can have a seal.
+// IsFirst reports whether this store created the first key ever: nothing written before can have a seal.
 func (s *Store) IsFirst() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.first
 }
 
-// Failure is why the Secret could not be read or written last; nil where that succeeded.
+// Failure returns why the Secret could not be read or written last; nil if that succeeded.
 func (s *Store) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failure
 }
 
-// Run reads the Secret, makes it where there is none, and follows it until ctx ends. A Secret that is deleted is made again
-// with the keys that it had. One that cannot be understood changes nothing.
+// Run reads the Secret, creates it if it does not exist, and watches it until ctx ends. If the Secret is deleted, Run
+// recreates it with the same keys. A Secret that cannot be decoded leaves the keys unchanged.
 func (s *Store) Run(ctx context.Context) {
 	informer := dynamicinformer.NewFilteredDynamicInformer(s.options.Client, secretsResource(), s.options.Namespace, 0, cache.Indexers{},
 		func(o *metav1.ListOptions) {
@@ -98,7 +98,7 @@ func (s *Store) Run(ctx context.Context) {
 		informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { s.fail(ctx, err) }),
 		errorOf(informer.AddEventHandler(handler)),
 	); err != nil {
-		s.fail(ctx, err) // only for one that runs already
+		s.fail(ctx, err) // only if the informer already runs
 		return
 	}
 	var running sync.WaitGroup
@@ -117,7 +117,8 @@ func (s *Store) Run(ctx context.Context) {
 	})
 }
 
-// reconcile takes in the Secret as it is known, and writes it where it is missing or is to be rotated.
+// reconcile takes in the Secret in the informer's store. It creates the Secret if missing, and adds a key if that was
+// asked for.
 func (s *Store) reconcile(ctx context.Context, known cache.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -155,7 +156,8 @@ func (s *Store) reconcile(ctx context.Context, known cache.Store) error {
 // manager is the field manager of the Secret.
 const manager = "kanon-keys"
 
-// make creates the Secret, with the keys that are known or with a new one. One that somebody else has made first is as good.
+// make creates the Secret, with the known keys or with a new one. If somebody else created it meanwhile, that one is
+// used.
 func (s *Store) make(ctx context.Context) error {
 	ring, lost := s.Keyring(), true
 	if ring == nil {
@@ -175,7 +177,7 @@ func (s *Store) make(ctx context.Context) error {
 		}
 	}
 	if apierrors.IsAlreadyExists(err) {
-		return nil // its event comes
+		return nil // its event follows
 	}
 	if err != nil {
 		return fmt.Errorf("create Secret %s/%s: %w", s.options.Namespace, SecretName, err)
@@ -194,7 +196,7 @@ func (s *Store) make(ctx context.Context) error {
 	return nil
 }
 
-// take has a ring be the newest one.
+// take makes a ring the newest one.
 func (s *Store) take(ctx context.Context, ring *Keyring) {
 	s.mu.Lock()
 	same := s.ring != nil && s.ring.equal(ring)
@@ -217,14 +219,14 @@ func (r *Keyring) equal(other *Keyring) bool {
 		return false
 	}
 	for id := range r.keys {
-		if other.keys[id] == nil { // the id is that of the content
+		if other.keys[id] == nil { // equal ids mean equal keys
 			return false
 		}
 	}
 	return true
 }
 
-// fail notes why there is no newer ring, and logs each reason once.
+// fail records why there is no newer ring. It logs each reason once.
 func (s *Store) fail(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return

@@ -15,7 +15,7 @@ import (
 // Verb is what a request does to an object.
 type Verb string
 
-// The verbs of requests that change objects, and of those that only ask what would happen.
+// The verbs of requests that change objects. DryRun stands for all verbs of requests that only ask what would happen.
 const (
 	Create Verb = "create"
 	Update Verb = "update"
@@ -28,7 +28,7 @@ const (
 // Success is the Result of a write that succeeded.
 const Success = "Success"
 
-// NewClient is a client that counts its writes. Reads and watches it leaves to the one that it is made of.
+// NewClient returns a client that counts its writes. Reads and watches pass through.
 func NewClient(client dynamic.Interface, counts Counts) dynamic.Interface {
 	if counts == nil {
 		return client
@@ -46,7 +46,7 @@ func (c counting) Resource(gvr schema.GroupVersionResource) dynamic.Namespaceabl
 	return resource{ResourceInterface: all, all: all, counts: c.counts, gvr: gvr}
 }
 
-// resource is a resource, in all namespaces or in one.
+// resource is a resource in all namespaces or in one.
 type resource struct {
 	dynamic.ResourceInterface
 	all    dynamic.NamespaceableResourceInterface
@@ -59,7 +59,7 @@ func (r resource) Namespace(namespace string) dynamic.ResourceInterface {
 	return r
 }
 
-// count counts a request, and for a Work what was written.
+// count counts a request; writes that are no dry run also count for the context's Work.
 func (r resource) count(ctx context.Context, verb Verb, dryRun []string, err error) {
 	rule, work := "", FromContext(ctx)
 	if work != nil {
@@ -73,7 +73,7 @@ func (r resource) count(ctx context.Context, verb Verb, dryRun []string, err err
 	r.counts.Wrote(rule, Write{Resource: r.gvr.GroupResource().String(), Verb: verb, Result: resultOf(err)})
 }
 
-// resultOf is one word for how a request ended.
+// resultOf returns one word for the result of a request.
 func resultOf(err error) string {
 	if err == nil {
 		return Success

@@ -1,4 +1,4 @@
-// Package meter counts what the engine does, for whoever measures it. It knows nothing of where the figures go.
+// Package meter counts what the engine does. It does not know where the figures go.
 //
 //	client := meter.NewClient(client, counts) // counts its writes
 //

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Counts takes what is counted. Its methods are called by many goroutines at once, and must not block. A rule is named as
+// Counts receives the figures. Its methods are called concurrently and must not block. Rules are named
 // namespace/name.
 type Counts interface {
 	// Reconciled counts a reconcile of a rule.
 	Reconciled(rule string, r Reconcile)
 	// Wrote counts a request that changes an object; rule is empty for Kanon's own.
 	Wrote(rule string, w Write)
-	// Watched counts a list or a watch that an informer began; resource is RESOURCE.GROUP.
+	// Watched counts a list or watch that an informer began; resource is RESOURCE.GROUP.
 	Watched(resource, verb string)
 }
 
-// Reconcile is what one reconcile took.
+// Reconcile has the figures of one reconcile.
 type Reconcile struct {
 	Verdict string
 	Took    time.Duration
-	// Writes is how many requests were sent that change objects.
+	// Writes counts the requests that change objects.
 	Writes int
-	// Cost is what its expressions cost, in CEL's units.
+	// Cost is the cost of its expressions, in CEL's units.
 	Cost uint64
-	// Exceeded is the option whose limit the evaluation exceeded last, such as max-reconcile-cost; empty: none.
+	// Exceeded is the option whose limit the evaluation exceeded last, such as max-reconcile-cost; empty if none.
 	Exceeded string
 }
 
@@ -34,17 +34,17 @@ type Write struct {
 	// Resource is RESOURCE.GROUP.
 	Resource string
 	Verb     Verb
-	// Result is what the API server's refusal is called, such as Conflict, or Success.
+	// Result is the API server's reason for refusing the request, such as Conflict, or Success.
 	Result string
 }
 
-// Work is one reconcile that is being counted. Methods of nil count nothing.
+// Work counts one reconcile. The methods of a nil Work do nothing.
 type Work struct {
 	counts Counts
 	rule   string
 	began  time.Time
 	writes atomic.Int64
-	// cost and exceeded are those of the evaluations. One goroutine evaluates.
+	// cost and exceeded are those of the evaluations; only one goroutine evaluates.
 	cost     uint64
 	exceeded string
 }
@@ -57,7 +57,7 @@ func Begin(rule string, counts Counts) *Work {
 	return &Work{counts: counts, rule: rule, began: time.Now()}
 }
 
-// Evaluated adds an evaluation; see Reconcile. The reconcile calls it, and none of what it has running beside it.
+// Evaluated adds an evaluation; see Reconcile. Only the goroutine of the reconcile itself may call it.
 func (w *Work) Evaluated(cost uint64, exceeded string) {
 	if w == nil {
 		return
@@ -68,7 +68,7 @@ func (w *Work) Evaluated(cost uint64, exceeded string) {
 	}
 }
 
-// End counts the reconcile.
+// End passes the figures of the reconcile to Counts.
 func (w *Work) End(verdict string) {
 	if w == nil {
 		return
@@ -80,7 +80,7 @@ func (w *Work) End(verdict string) {
 
 type workKey struct{}
 
-// NewContext is a context of which all counts for a Work.
+// NewContext returns a context whose writes count for a Work.
 func NewContext(ctx context.Context, w *Work) context.Context {
 	if w == nil {
 		return ctx
@@ -88,7 +88,7 @@ func NewContext(ctx context.Context, w *Work) context.Context {
 	return context.WithValue(ctx, workKey{}, w)
 }
 
-// FromContext is the Work of a context; nil: none.
+// FromContext returns the Work of a context, or nil.
 func FromContext(ctx context.Context) *Work {
 	w, _ := ctx.Value(workKey{}).(*Work)
 	return w

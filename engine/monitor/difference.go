@@ -1,12 +1,11 @@
 package monitor
 
-// difference says how a set of informers becomes the wanted one.
+// difference says which informers to add and remove.
 type difference struct {
 	add, remove []Key
 }
 
-// differenceFrom compares the informers that exist with what all owners want together.
-// No key occurs twice in it.
+// differenceFrom compares the existing informers with what all owners want. No key occurs twice in the result.
 func differenceFrom(have map[Key]*monitor, wanted map[string][]Key) difference {
 	var d difference
 	seen := make(map[Key]bool, len(have))

@@ -1,12 +1,12 @@
-// Package monitor keeps informers for the objects that rules need: one for each
-// (resource, namespace, label selector), shared by the owners that want it,
-// started when the first one asks and stopped when the last one lets go.
+// Package monitor runs the informers for the objects that rules need: one informer for each (resource, namespace,
+// label selector), shared by all owners that want it. It starts when the first owner asks for it and stops when the
+// last one releases it.
 //
-// An owner, such as a rule, says again and again which keys it wants, and the
-// difference is what starts and stops:
+// An owner, such as a rule, declares which keys it wants; the difference from before decides which informers start
+// and stop:
 //
 //	monitors, err := monitor.New(monitor.Options{
-//		Client:   dynamicClient,
+//		Client:   client,
 //		Handle:   func(e monitor.Event) { queue.Add(keyOf(e)) },
 //		Synced:   func(k monitor.Key) { startWaitingFor(k) },
 //		Indexers: cache.Indexers{"parent": parentsOf},
@@ -22,36 +22,34 @@
 //		// read-only
 //	}
 //
-//	// A write's answer is known at once, before its watch event arrives.
-//	live, err := client.Resource(deployments).Namespace(ns).Create(ctx, obj, options)
+//	// The answer of a write counts at once, before its watch event arrives.
+//	live, err := dynamicClient.Resource(deployments).Namespace(ns).Create(ctx, obj, options)
 //	monitors.Observe(children, live)
 //
 //	monitors.Watch("rule kanon-system/webapp") // releases both
 //
 // # What readers see
 //
-// Get and a View answer from memory. They show the informer's store, and over it
-// what Observe was told, for as long as the store is older than that. The API server's resource versions decide which of two states
-// is newer, so a state is never hidden by an older one. Objects are shared and
-// must not be changed.
+// Get and a View answer from memory: from the informer's store, overlaid with what was passed to Observe as long as
+// the store is older. The API server's resource versions decide which of two states is newer, so an older state never
+// hides a newer one. Objects are shared and must not be changed.
 //
-// Of objects whose content nobody asks for, a Key with Heads keeps no more than the
-// metadata where they are large. They are read by Known, Heads and UnreadByIndex.
+// For a Key with Heads nobody reads the content of the objects. Of large objects only the metadata is kept. Such keys
+// are read by Known, Heads and UnreadByIndex.
 //
-// A label selects, and proves nothing. Options.Tag tells which of the selected objects
-// are what they seem. The others are not in view: no event tells of them, and nothing of
-// them is kept in memory but their identity.
+// A label selects, but proves nothing. Options.Tag decides which of the selected objects are what they claim to be.
+// The others are not in view: they cause no events, and only their identity is kept in memory.
 //
 // # Lifetimes
 //
-// Run owns every goroutine. A key that is released and wanted again gets a new
-// informer, whose view starts empty; HasSynced tells when it is full. A resource
-// that the API server does not have is tried again with client-go's back-off (up
-// to a minute) and logged once; whoever knows that it came back calls Restart.
+// Run owns every goroutine. A key that is released and wanted again gets a new informer, whose view starts empty;
+// HasSynced reports whether it has filled. If the API server does not serve a resource, the informer retries with
+// client-go's backoff (up to a minute) and logs once; call Restart when the resource is back.
 //
 // # Files
 //
-// monitors.go has who wants which informer, and difference.go what starts and stops because of that. monitor.go is one informer: what it
-// keeps of an object, and which events it gives. overlay.go keeps the answers of own writes until the watch has caught up, merge.go
-// lists both together, and read.go is how others read.
+// monitors.go has the owners and their keys, and difference.go which informers start and stop. monitor.go is one
+// informer: what it keeps of an object, and which events it sends. overlay.go keeps the answers of our own writes
+// until the watch has caught up, merge.go lists store and overlay together, and read.go has the functions for
+// readers.
 package monitor

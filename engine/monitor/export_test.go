@@ -1,6 +1,10 @@
 package monitor
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/wire"
+)
 
 // Overlaid is how many objects of the key's view have an entry in the overlay.
 func (m *Monitors) Overlaid(key Key) int {
@@ -12,14 +16,16 @@ func (m *Monitors) Overlaid(key Key) int {
 }
 
 // List reads every object in the key's view, also before that has filled.
-func (m *Monitors) List(key Key) []*unstructured.Unstructured { return treesOf(m.Unread(key)) }
+func (m *Monitors) List(key Key) []*unstructured.Unstructured {
+	return readBy((*wire.Object).Shared, m.Unread(key))
+}
 
 // ByIndex is List of the objects that have a value in an index.
 func (m *Monitors) ByIndex(key Key, index, value string) []*unstructured.Unstructured {
-	return treesOf(m.UnreadByIndex(key, index, value))
+	return readBy((*wire.Object).Shared, m.UnreadByIndex(key, index, value))
 }
 
 // HeadsByIndex is to ByIndex what Heads is to List.
 func (m *Monitors) HeadsByIndex(key Key, index, value string) []*unstructured.Unstructured {
-	return headsOf(m.UnreadByIndex(key, index, value))
+	return readBy((*wire.Object).Head, m.UnreadByIndex(key, index, value))
 }

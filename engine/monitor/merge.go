@@ -10,13 +10,11 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// list returns what stored lists, each object in its newest known state, and the
-// objects of the entries that overlaid names besides, sorted by namespace and
-// name. An object whose state the store's own list does not settle is left out
-// unless include, if there is one, accepts it.
+// list returns the objects that stored lists and the entries that overlaid names, each in its newest known state,
+// sorted by namespace and name. Objects with an entry are only included if include, unless nil, accepts them.
 func (o *overlay) list(stored func() []any, overlaid func() []string, include func(*wire.Object) bool) []*wire.Object {
-	// The entries are named before the store is asked: an entry that is dropped
-	// between the two is in the store by then. The other order could miss it.
+	// The entries are named before the store is read: an entry that is dropped in between is in the store by then.
+	// The other order could miss it.
 	drops := o.drops.Load()
 	names := sets.New(overlaid()...)
 	items := stored()
@@ -39,9 +37,8 @@ func (o *overlay) list(stored func() []any, overlaid func() []string, include fu
 	return list
 }
 
-// unsettled moves the objects that have an entry from list to names. If an entry
-// was dropped since drops was read, list may be older than that entry was, so all
-// of its objects have to be looked at again.
+// unsettled moves the objects with an entry from list to names. If an entry was dropped since drops was read, list
+// may be older than that entry was, so all its objects must be resolved again.
 func (o *overlay) unsettled(list []*wire.Object, names sets.Set[string], drops int64) []*wire.Object {
 	kept := slices.DeleteFunc(list, func(obj *wire.Object) bool {
 		name := nameOf(obj)

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,7 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// monitor is one informer and what is known beyond it. It is used for one start
-// and one stop.
+// monitor is one informer with its overlay and health. It starts once and stops once.
 type monitor struct {
 	key      Key
 	informer cache.SharedIndexInformer
@@ -30,17 +30,18 @@ type monitor struct {
 	overlay  *overlay
 	health   health
 
-	// handlerSynced is closed when every event of the first list was handled.
+	// handlerSynced is closed once Handle has returned for the first list.
 	handlerSynced chan struct{}
-	// announced is true when Options.Synced was called after that, and delivering is how many events are being handled.
+	// announced is true once Options.Synced has returned after that. delivering counts the events that are being
+	// handled.
 	announced  atomic.Bool
 	delivering atomic.Int32
 
 	mu sync.Mutex
-	// state moves from fresh to running to stopped, or from fresh to stopped.
-	// Guarded by mu for writing; events read it without.
+	// state changes from fresh to running to stopped, or from fresh to stopped. It is written under mu; events read
+	// it without.
 	state atomic.Int32
-	// cancel ends the informer; nil until it runs. Guarded by mu.
+	// cancel stops the informer; nil until it runs. Guarded by mu.
 	cancel context.CancelFunc
 }
 
@@ -68,7 +69,7 @@ func newMonitor(key Key, o Options) *monitor {
 		},
 	}
 	informer := cache.NewSharedIndexInformerWithOptions(source, &wire.Object{}, cache.SharedIndexInformerOptions{
-		Indexers:          maps.Clone(o.Indexers), // which the informer keeps as its own
+		Indexers:          maps.Clone(o.Indexers), // the informer takes ownership of the map
 		ObjectDescription: key.GVR.String(),
 	})
 	return &monitor{
@@ -80,11 +81,11 @@ func newMonitor(key Key, o Options) *monitor {
 	}
 }
 
-// isNew tells whether the monitor has yet to be started.
+// isNew reports whether the monitor has yet to be started.
 func (m *monitor) isNew() bool { return m.state.Load() == fresh }
 
-// stop ends the informer without waiting for it: no event is begun afterwards,
-// and group, which start was given, says when its goroutines are done.
+// stop stops the informer without waiting for it. No event begins afterwards; the group passed to start waits for the
+// goroutines.
 func (m *monitor) stop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,8 +95,8 @@ func (m *monitor) stop() {
 	}
 }
 
-// start runs the informer in group until ctx ends or stop is called. It does
-// nothing when the monitor was stopped in the meantime.
+// start runs the informer in group until ctx ends or stop is called. If the monitor was stopped meanwhile, it does
+// nothing.
 func (m *monitor) start(ctx context.Context, group *sync.WaitGroup) error {
 	log := logr.FromContextOrDiscard(ctx).WithValues("resource", m.key.GVR.GroupResource().String(),
 		"version", m.key.GVR.Version, "namespace", m.key.Namespace, "selector", m.key.Selector)
@@ -127,8 +128,7 @@ func (m *monitor) start(ctx context.Context, group *sync.WaitGroup) error {
 	return nil
 }
 
-// configure gives the informer its handlers. It fails only if the informer runs
-// already.
+// configure adds the handlers to the informer. It fails only if the informer already runs.
 func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistration, error) {
 	if err := m.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		if m.health.failed(err, time.Now()) {
@@ -150,19 +150,19 @@ func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistra
 	}, cache.HandlerOptions{Logger: &log})
 }
 
-// transform makes of an object that came what is kept of it.
+// transform returns what the informer keeps of an object.
 func (m *monitor) transform(obj any) (any, error) {
 	o, ok := obj.(*wire.Object)
 	if !ok {
 		return obj, nil
 	}
-	if tag, known := m.overlay.tagOf(o); known { // which the answer of the write was asked for
+	if tag, known := m.overlay.tagOf(o); known { // computed when the write was observed
 		return m.packer.Pack(tagged(m.key.kept(o), tag)), nil
 	}
 	return m.packer.Pack(m.options.keep(m.key, o)), nil
 }
 
-// deliver hands one event over, unless the monitor was stopped.
+// deliver calls Handle for one event, unless the monitor was stopped.
 func (m *monitor) deliver(log logr.Logger, before, after *wire.Object) {
 	if m.state.Load() != running || (before == nil && after == nil) {
 		return
@@ -172,11 +172,7 @@ func (m *monitor) deliver(log logr.Logger, before, after *wire.Object) {
 	if m.health.recovered() {
 		log.Info("Watching again")
 	}
-	seen := after
-	if seen == nil {
-		seen = before
-	}
-	answered := m.overlay.settle(seen)
+	answered := m.overlay.settle(cmp.Or(after, before))
 	before, after = inView(before), inView(after)
 	if before == nil && after == nil {
 		return
@@ -184,7 +180,7 @@ func (m *monitor) deliver(log logr.Logger, before, after *wire.Object) {
 	m.options.Handle(Event{Key: m.key, Old: before, New: after, Answered: answered && after != nil})
 }
 
-// inView is the object, or nil where a stub stands for one that is not in view.
+// inView returns the object, or nil for a stub of an object that is not in view.
 func inView(obj *wire.Object) *wire.Object {
 	if obj.IsStub() {
 		return nil
@@ -192,7 +188,7 @@ func inView(obj *wire.Object) *wire.Object {
 	return obj
 }
 
-// hasSynced tells whether every event of the first list was handled.
+// hasSynced reports whether Handle has returned for every object of the first list.
 func (m *monitor) hasSynced() bool {
 	select {
 	case <-m.handlerSynced:
@@ -202,14 +198,13 @@ func (m *monitor) hasSynced() bool {
 	}
 }
 
-// isIdle tells whether the informer has filled and shown all that was written. One that fails has nothing to do before its
-// next try.
+// isIdle reports whether the informer has filled and its watch has shown every observed write. A failing informer
+// counts as idle: it has nothing to do before its next retry.
 func (m *monitor) isIdle() bool {
 	return m.health.failing.Load() || m.announced.Load() && !m.overlay.awaitsEvent() && m.delivering.Load() == 0
 }
 
-// asObject unwraps what an informer hands to its handlers. It returns nil for
-// an object whose last state is not known.
+// asObject unwraps the argument of an event handler. It returns nil if the last state of a deleted object is unknown.
 func asObject(obj any) *wire.Object {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
@@ -218,25 +213,24 @@ func asObject(obj any) *wire.Object {
 	return o
 }
 
-// healthyAfter is how long a watch must have run without an error to count as
-// recovered when no event shows it: longer than the longest pause between two
-// tries of client-go's reflector (30 s, and up to as much again as jitter).
+// healthyAfter is how long a watch must run without an error to count as recovered if no event shows it. It is longer
+// than the longest pause between two attempts of client-go's reflector: 30 s plus up to as much jitter.
 const healthyAfter = 2 * time.Minute
 
-// health remembers whether a watch works, so that an outage is logged when it
-// begins and when its reason changes, and not at each retry.
+// health tracks whether a watch works, so that an outage is logged when it begins and when its reason changes, and
+// not at each retry.
 type health struct {
 	failing atomic.Bool // lets recovered answer without the lock
 
 	mu sync.Mutex
-	// reason is the outage's, as last logged. Guarded by mu.
+	// reason is the last logged reason of the outage. Guarded by mu.
 	reason string
-	// last is the time of the newest error, and err that error. Guarded by mu.
+	// err is the newest error, and last its time. Guarded by mu.
 	last time.Time
 	err  error
 }
 
-// failed records an error and tells whether it is worth a log line.
+// failed records an error and reports whether to log it.
 func (h *health) failed(err error, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -246,7 +240,7 @@ func (h *health) failed(err error, now time.Time) bool {
 	return begins
 }
 
-// failure is the newest error of an outage; nil when there is none.
+// failure returns the newest error of an outage; nil if there is none.
 func (h *health) failure() error {
 	if !h.failing.Load() {
 		return nil
@@ -256,13 +250,12 @@ func (h *health) failure() error {
 	return h.err
 }
 
-// recovered ends an outage and tells whether there was one.
+// recovered ends an outage and reports whether there was one.
 func (h *health) recovered() bool {
 	return h.failing.Load() && h.failing.Swap(false)
 }
 
-// reasonOf groups errors: by the API server's reason where it gave one,
-// otherwise all that keeps us from an answer is one reason.
+// reasonOf groups errors by the API server's reason. All errors without an answer from it share one reason.
 func reasonOf(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -271,7 +264,7 @@ func reasonOf(err error) string {
 	return "unreachable"
 }
 
-// get is the newest known state of an object. A monitor that does not exist shows none.
+// get returns the newest known state of an object. A nil monitor has no objects.
 func (m *monitor) get(namespace, name string) (*wire.Object, bool) {
 	if m == nil {
 		return nil, false
@@ -279,7 +272,7 @@ func (m *monitor) get(namespace, name string) (*wire.Object, bool) {
 	return m.overlay.resolve(cache.NewObjectName(namespace, name).String())
 }
 
-// list is the newest known state of all objects.
+// list returns the newest known state of all objects.
 func (m *monitor) list() []*wire.Object {
 	if m == nil {
 		return nil
@@ -287,13 +280,13 @@ func (m *monitor) list() []*wire.Object {
 	return m.overlay.list(m.informer.GetIndexer().List, m.overlay.names, nil)
 }
 
-// byIndex is list of the objects that have a value in an index.
+// byIndex returns the newest known state of the objects with a value in an index.
 func (m *monitor) byIndex(index, value string) []*wire.Object {
 	if m == nil || m.options.Indexers[index] == nil {
 		return nil
 	}
 	stored := func() []any {
-		items, _ := m.informer.GetIndexer().ByIndex(index, value) // fails for an unknown index only
+		items, _ := m.informer.GetIndexer().ByIndex(index, value) // fails only for an unknown index
 		return items
 	}
 	overlaid := func() []string { return m.overlay.namesByIndex(index, value) }

@@ -1,8 +1,10 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,34 +14,31 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// Key names one informer.
+// Key identifies one informer.
 type Key struct {
 	GVR schema.GroupVersionResource
 
-	// Namespace limits the informer to one namespace; "" means all, and is the
-	// only choice for a cluster-scoped resource.
+	// Namespace limits the informer to one namespace. "" means all, and is required for a cluster-scoped resource.
 	Namespace string
 
-	// Selector is a label selector in string form; "" selects every object.
-	// Two spellings of one selector are two keys, so build it with
-	// labels.Selector.String, which sorts.
+	// Selector is a label selector in string form; "" selects every object. Two spellings of one selector are two
+	// keys, so build it with labels.Selector.String, which sorts.
 	Selector string
 
-	// Heads says that nobody asks for the content of these objects: of one that is
-	// large nothing is kept but apiVersion, kind and metadata.
+	// Heads is true if nobody reads the content of these objects: of large ones only apiVersion, kind and metadata
+	// are kept.
 	Heads bool
 
-	// Metadata says that the API server sends no more of these objects than apiVersion, kind and
-	// metadata.
+	// Metadata is true if the API server is to send only apiVersion, kind and metadata of these objects.
 	Metadata bool
 }
 
-// large is from how many bytes on an object is cut whose content nobody asks for. A
-// head has one or two KiB, and whoever writes to an object that was cut has to read it
-// first: that is worth it where the content is several times the head.
+// large is the size in bytes from which an object is cut if nobody reads its content. Its metadata has one or two
+// KiB. Before writing to a cut object, it must be read; that is worth it if the content is several times the
+// metadata.
 const large = 16 << 10
 
-// kept is what is kept of an object.
+// kept returns what is kept of an object.
 func (k Key) kept(obj *wire.Object) *wire.Object {
 	if k.Heads && obj.Exceeds(large) {
 		return obj.Cut()
@@ -47,20 +46,18 @@ func (k Key) kept(obj *wire.Object) *wire.Object {
 	return obj
 }
 
-// Event is one change of an object in an informer's view. Old is nil when the
-// object came into view and New is nil when it left. They are read when somebody asks,
-// and may have no more than apiVersion, kind and metadata; Whole has the rest.
+// Event is one change in an informer's view. Old is nil if the object came into view, and New is nil if it left.
+// Objects are decoded only when read, and may have nothing but apiVersion, kind and metadata; Whole returns the rest.
 type Event struct {
 	Key Key
 	Old *wire.Object
 	New *wire.Object
-	// Answered is true where New is what was observed just before, as the answer of a write.
-	// It may be false for such a one too, so nothing but an order may depend on it.
+	// Answered is true if New is the answer of our own write that was observed just before. It may be false for such
+	// an answer, so only ordering may depend on it.
 	Answered bool
 }
 
-// Whole is the object as it was and as it is, with its content; false where that is not
-// kept of both.
+// Whole returns the object before and after, with its content. ok is false if the content is not kept of both.
 func (e Event) Whole() (before, after *unstructured.Unstructured, ok bool) {
 	if !e.Old.IsWhole() || !e.New.IsWhole() {
 		return nil, nil, false
@@ -68,12 +65,9 @@ func (e Event) Whole() (before, after *unstructured.Unstructured, ok bool) {
 	return e.Old.Tree(), e.New.Tree(), true
 }
 
-// Newest is the object as it is or, where it left, as it was.
+// Newest returns the object as it is or, if it left the view, as it was.
 func (e Event) Newest() *wire.Object {
-	if e.New != nil {
-		return e.New
-	}
-	return e.Old
+	return cmp.Or(e.New, e.Old)
 }
 
 // Client lists and watches. *wire.Client implements it.
@@ -81,37 +75,33 @@ type Client interface {
 	Objects(gvr schema.GroupVersionResource, namespace string) wire.Resource
 }
 
-// Options tells Monitors how to watch and whom to tell. Client and Handle are
-// required.
+// Options configures Monitors. Client and Handle are required.
 type Options struct {
 	// Client lists and watches.
 	Client Client
 
-	// Handle is called for each event, outside locks; events of one key come in
-	// order and one at a time, events of different keys at the same time. It
-	// must not block: usually it adds a key to a work queue. An event that was
-	// being handed over while Watch released its key may still arrive.
+	// Handle is called for each event, without locks held. Events of one key come in order and one at a time; events
+	// of different keys come concurrently. It must not block: usually it adds a key to a work queue. An event that
+	// was being delivered while Watch released its key may still arrive.
 	Handle func(Event)
 
-	// Synced, if set, is called once for each informer that was started, after
-	// Handle has returned for every object of its first list.
+	// Synced, if set, is called once for each informer that was started, after Handle has returned for its whole
+	// first list.
 	Synced func(Key)
 
-	// Failed, if set, is called when an informer cannot list or watch, once for
-	// each reason in a row; Failure then says why. It must not block.
+	// Failed, if set, is called when an informer cannot list or watch, once for each reason in a row; Failure returns
+	// the error. It must not block.
 	Failed func(Key)
 
 	// Requested, if set, is called for each list and watch that an informer begins. It must not block.
 	Requested func(resource schema.GroupResource, verb string)
 
-	// Tag, if set, says of an object, when it comes, what its Tag is from then on. An
-	// object that is not in view is treated as though it did not exist, and nothing of
-	// it is kept but its identity.
+	// Tag, if set, is called when an object arrives and returns its tag. An object that is not in view is treated as
+	// though it did not exist: only its identity is kept.
 	Tag func(Key, *wire.Object) (tag string, inView bool)
 
-	// Indexers, if set, are kept by every informer and are asked by ByIndex. They
-	// are given each object as a *wire.Object, several times in its life: its Tag is
-	// what costs nothing.
+	// Indexers, if set, are maintained by every informer and used by ByIndex. They get a *wire.Object, several times
+	// in its life, so they should use its Tag, which costs nothing to read.
 	Indexers cache.Indexers
 }
 
@@ -121,7 +111,7 @@ func (o *Options) requested(key Key, verb string) {
 	}
 }
 
-// keep makes of an object that came what is kept of it.
+// keep returns what is kept of an object that arrived: a stub if it is not in view.
 func (o *Options) keep(key Key, obj *wire.Object) *wire.Object {
 	if obj == nil || o.Tag == nil || obj.IsStub() {
 		return key.kept(obj)
@@ -133,7 +123,7 @@ func (o *Options) keep(key Key, obj *wire.Object) *wire.Object {
 	return tagged(key.kept(obj), tag)
 }
 
-// tagged gives an object its tag, perhaps not for the first time.
+// tagged returns the object with that tag.
 func tagged(obj *wire.Object, tag string) *wire.Object {
 	if tag == obj.Tag() {
 		return obj
@@ -141,24 +131,22 @@ func tagged(obj *wire.Object, tag string) *wire.Object {
 	return obj.Tagged(tag)
 }
 
-// Monitors is a set of informers, each shared by the owners that want it. All
-// methods are safe for concurrent use.
+// Monitors is a set of informers, each shared by the owners that want it. It is safe for concurrent use.
 type Monitors struct {
 	options Options
 
-	// changed wakes Run; it holds at most one signal.
+	// changed wakes Run; it buffers at most one signal.
 	changed chan struct{}
 
 	mu sync.RWMutex
-	// wanted holds the keys of each owner. An owner without keys is not in it.
-	// Guarded by mu.
+	// wanted has the keys of each owner that has any. Guarded by mu.
 	wanted map[string][]Key
-	// monitors holds exactly the keys that occur in wanted. Guarded by mu.
+	// monitors has exactly the keys that occur in wanted. Guarded by mu.
 	monitors map[Key]*monitor
 }
 
-// New returns a set that watches nothing yet. Informers start when Run runs and
-// an owner wants them. The error tells which required option is missing.
+// New returns a set that watches nothing yet. Informers start once Run runs and an owner wants them. The error names
+// missing options.
 func New(o Options) (*Monitors, error) {
 	if o.Client == nil || o.Handle == nil {
 		return nil, errors.New("monitor: Options.Client and Handle are required")
@@ -172,7 +160,7 @@ func New(o Options) (*Monitors, error) {
 	}, nil
 }
 
-// indexersOfView are indexers that find nothing in what is not in view.
+// indexersOfView wraps indexers so that they skip objects that are not in view.
 func indexersOfView(indexers cache.Indexers) cache.Indexers {
 	wrapped := make(cache.Indexers, len(indexers))
 	for name, index := range indexers {
@@ -186,10 +174,8 @@ func indexersOfView(indexers cache.Indexers) cache.Indexers {
 	return wrapped
 }
 
-// Run starts and stops informers as Watch asks for them, until ctx ends. When
-// it returns, every informer has stopped and none of their goroutines is left.
-// It may be called once. The error is nil unless an informer could not be set
-// up.
+// Run starts and stops informers as Watch requires, until ctx ends. When it returns, all informers and their
+// goroutines have ended. Call it once. It returns an error only if an informer could not be set up.
 func (m *Monitors) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -210,17 +196,16 @@ func (m *Monitors) Run(ctx context.Context) error {
 	}
 }
 
-// Watch replaces the set of keys that owner wants; without keys it releases the
-// owner. What is new starts soon after, what nobody wants any more is stopped:
-// its objects are out of view at once, and its watch ends soon after. Watch does
-// not wait for either.
+// Watch replaces the set of keys that an owner wants; without keys it releases the owner. It does not wait: new
+// informers start soon after. Informers that nobody wants any more stop: their objects are out of view at once, and
+// their watches end soon after.
 func (m *Monitors) Watch(owner string, keys ...Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(keys) == 0 {
 		delete(m.wanted, owner)
 	} else {
-		m.wanted[owner] = append([]Key(nil), keys...)
+		m.wanted[owner] = slices.Clone(keys)
 	}
 
 	d := differenceFrom(m.monitors, m.wanted)
@@ -236,17 +221,15 @@ func (m *Monitors) Watch(owner string, keys ...Key) {
 	}
 }
 
-// Restart replaces the informers of a resource, whoever wants them, by new ones
-// that list again, and returns how many there were. It is for a resource that
-// went away and came back as another one under the same name: without it an
-// informer would find out when its back-off next lets it retry, which can take
-// a minute. No events are emitted for what the old informers held.
+// Restart replaces all informers of a resource by new ones that list again, and returns how many there were. Call it
+// when a resource went away and came back under the same name: otherwise the informer notices only when its backoff
+// allows the next retry, up to a minute later. No delete events are sent for the objects of the old informers.
 func (m *Monitors) Restart(gvr schema.GroupVersionResource) int {
 	return m.restart(func(key Key) bool { return key.GVR == gvr })
 }
 
-// Relist replaces the informers with a selector by new ones that list again, and returns
-// how many there were. It is for when Options.Tag has other objects in view than before.
+// Relist replaces the informers with a selector by new ones that list again, and returns how many there were. Call it
+// when Options.Tag would decide otherwise than before.
 func (m *Monitors) Relist(selector string) int {
 	return m.restart(func(key Key) bool { return key.Selector == selector })
 }
@@ -269,7 +252,7 @@ func (m *Monitors) restart(isMeant func(Key) bool) int {
 	return restarted
 }
 
-// wake makes Run look for informers to start.
+// wake makes Run start the informers that have not started.
 func (m *Monitors) wake() {
 	select {
 	case m.changed <- struct{}{}:
@@ -277,7 +260,7 @@ func (m *Monitors) wake() {
 	}
 }
 
-// unstarted lists the wanted informers that do not run yet.
+// unstarted returns the wanted informers that have not started.
 func (m *Monitors) unstarted() []*monitor {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

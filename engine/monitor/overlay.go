@@ -13,57 +13,53 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// overlay holds what is known of objects beyond what an informer's store shows:
-// the answers of writes and live reads that its watch has not caught up with.
+// overlay has the answers of writes and live reads that an informer's watch has not caught up with.
 //
-// It rests on one property of client-go's store: all changes of the resource up
-// to LastStoreSyncResourceVersion, and none after it, are in the store. So an
-// entry counts exactly while the store's version is lower than its own, whether
-// the object still matches the selector or not and whether the watch delivered
-// every change or listed anew. Where versions cannot be compared (an aggregated
-// API server with versions of its own, or client-go's AtomicFIFO switched off)
-// nothing is recorded: late knowledge is harmless, a state hidden for ever is not.
+// It relies on one property of client-go's store: the store has all changes of the resource up to
+// LastStoreSyncResourceVersion, and none after. So an entry counts exactly while the store's version is lower than
+// its own, whether or not the object still matches the selector, and whether the watch delivered every change or
+// listed again. Where versions cannot be compared (an aggregated API server with its own versions, or client-go's
+// AtomicFIFO disabled) nothing is recorded: a late state is harmless, a state that stays hidden for ever is not.
 type overlay struct {
 	namespace string          // "" for all
-	selector  labels.Selector // nil when it does not parse: nothing is recorded
+	selector  labels.Selector // nil if it does not parse: then nothing is recorded
 	store     cache.Indexer
-	synced    func() bool // whether the store holds its first list
+	synced    func() bool // whether the store has its first list
 
-	// size is the number of entries, to be read without the lock: at rest it is
-	// zero, and reads cost nothing more than the store's.
+	// size is the number of entries, readable without the lock. At rest it is zero, and reads cost no more than those
+	// of the store.
 	size atomic.Int64
 
-	// drops counts the entries ever dropped, so that a reader of the store can
-	// tell whether the store caught up with one while it read.
+	// drops counts all entries ever dropped, so that a reader of the store can detect that the store caught up with
+	// one while it read.
 	drops atomic.Int64
 
-	// mu guards what follows, and makes a check of the store's version and the
-	// change of an entry that depends on it one step.
+	// mu guards what follows. It also makes checking the store's version and changing the entry that depends on it
+	// one step.
 	mu sync.Mutex
-	// entries holds at most one entry per object name, as type entry, with the
-	// same indexes as the store. Guarded by mu for writing.
+	// entries has at most one value of type entry per object name, with the store's indexes. Guarded by mu for
+	// writing.
 	entries cache.ThreadSafeStore
-	// sweepAt is the number of entries at which those that the store has caught
-	// up with are looked for. Guarded by mu.
+	// sweepAt is the number of entries that triggers a sweep. Guarded by mu.
 	sweepAt int64
 }
 
-// entry is the newest knowledge of the object of one name.
+// entry is the newest known state of an object.
 type entry struct {
 	version string // well-formed
-	// object is the object as it is, or nil when it is not in view.
+	// object is nil if the object is not in view.
 	object *wire.Object
-	// since is when the first of the entries in a row was recorded that the store has not caught up with.
+	// since is when the first of the current row of entries was recorded that the store has not caught up with.
 	since time.Time
 }
 
-// minSweep keeps small overlays from being swept all the time.
+// minSweep keeps small overlays from being swept constantly.
 const minSweep = 64
 
 func newOverlay(key Key, informer cache.SharedIndexInformer, indexers cache.Indexers) *overlay {
 	selector, err := labels.Parse(key.Selector)
 	if err != nil {
-		selector = nil // the API server refuses it too, and the watch's errors say so
+		selector = nil // the API server refuses it too, as the watch reports
 	}
 	return &overlay{
 		namespace: key.Namespace,
@@ -75,7 +71,7 @@ func newOverlay(key Key, informer cache.SharedIndexInformer, indexers cache.Inde
 	}
 }
 
-// indexersOfEntries makes indexers of objects work on the entries that hold them.
+// indexersOfEntries adapts indexers of objects to entries.
 func indexersOfEntries(indexers cache.Indexers) cache.Indexers {
 	wrapped := make(cache.Indexers, len(indexers))
 	for name, index := range indexers {
@@ -90,8 +86,7 @@ func indexersOfEntries(indexers cache.Indexers) cache.Indexers {
 	return wrapped
 }
 
-// observe records the object as the newest knowledge, unless the store or the
-// overlay knows as much.
+// observe records the object, unless the store or the overlay knows this state or a newer one.
 func (o *overlay) observe(obj *wire.Object) {
 	outside := o.namespace != "" && o.namespace != obj.Namespace()
 	if o.selector == nil || outside || !wellFormed(obj.ResourceVersion()) {
@@ -121,8 +116,7 @@ func (o *overlay) observe(obj *wire.Object) {
 	}
 }
 
-// resolve returns the newest knowledge of the object of that name: what the
-// store has, or what the overlay has when that is newer.
+// resolve returns the newest known state of an object: that of the overlay, if it is newer, or that of the store.
 func (o *overlay) resolve(name string) (*wire.Object, bool) {
 	if e, ok := o.current(name); ok {
 		return e.object, e.object != nil
@@ -130,8 +124,7 @@ func (o *overlay) resolve(name string) (*wire.Object, bool) {
 	return o.stored(name)
 }
 
-// current returns the entry of that name if the store has not caught up with it,
-// and drops it otherwise.
+// current returns the entry of an object. If the store has caught up with the entry, current drops it instead.
 func (o *overlay) current(name string) (entry, bool) {
 	if o.size.Load() == 0 {
 		return entry{}, false
@@ -146,7 +139,7 @@ func (o *overlay) current(name string) (entry, bool) {
 	return e, ok
 }
 
-// names lists the names that have an entry.
+// names returns the names of all entries.
 func (o *overlay) names() []string {
 	if o.size.Load() == 0 {
 		return nil
@@ -154,18 +147,17 @@ func (o *overlay) names() []string {
 	return o.entries.ListKeys()
 }
 
-// namesByIndex lists the names of the entries whose object has that value in
-// that index.
+// namesByIndex returns the names of the entries whose object has a value in an index.
 func (o *overlay) namesByIndex(index, value string) []string {
 	if o.size.Load() == 0 {
 		return nil
 	}
-	names, _ := o.entries.IndexKeys(index, value) // fails for an unknown index only
+	names, _ := o.entries.IndexKeys(index, value) // fails only for an unknown index
 	return names
 }
 
-// settle drops the entry of that name if the store has caught up with it, and tells whether there
-// was one of just this state. It is called for each event.
+// settle drops the entry of an object if the store has caught up with it, and reports whether the entry had exactly
+// this state. It is called for each event.
 func (o *overlay) settle(obj *wire.Object) (same bool) {
 	if o.size.Load() == 0 {
 		return false
@@ -180,7 +172,7 @@ func (o *overlay) settle(obj *wire.Object) (same bool) {
 	return ok && e.version == obj.ResourceVersion()
 }
 
-// tagOf is the tag of an object in view of which just this state was recorded.
+// tagOf returns the tag of an object in view if exactly this state was recorded.
 func (o *overlay) tagOf(obj *wire.Object) (tag string, known bool) {
 	if o.size.Load() == 0 {
 		return "", false
@@ -194,8 +186,8 @@ func (o *overlay) tagOf(obj *wire.Object) (tag string, known bool) {
 	return e.object.Tag(), true
 }
 
-// awaitsEvent tells whether there is an object in view of which the store has an older state. One that is not in view may have
-// no event.
+// awaitsEvent reports whether the store has an older state of some recorded object in view. An object out of view may
+// never have an event.
 func (o *overlay) awaitsEvent() bool {
 	if o.size.Load() == 0 {
 		return false
@@ -208,9 +200,8 @@ func (o *overlay) awaitsEvent() bool {
 	})
 }
 
-// sweepLocked drops all entries that the store has caught up with. The next
-// sweep is due when as many again have come, so that the cost of sweeping is a
-// constant for each entry recorded.
+// sweepLocked drops all entries that the store has caught up with. The next sweep is due when the number of entries
+// has doubled, so that sweeping costs a constant per recorded entry.
 func (o *overlay) sweepLocked() {
 	for _, name := range o.entries.ListKeys() {
 		if e, ok := o.entryLocked(name); ok && o.caughtUpLocked(e) {
@@ -220,12 +211,10 @@ func (o *overlay) sweepLocked() {
 	o.sweepAt = max(minSweep, 2*o.size.Load())
 }
 
-// caughtUpLocked tells whether the store shows what the entry knows, or
-// something newer. Once the store holds its first list, a store without a version
-// that can be compared counts as caught up: nothing could ever end the entry.
+// caughtUpLocked reports whether the store has the state of the entry or a newer one. A store that has its first list
+// but no comparable version counts as caught up: otherwise nothing would ever end the entry.
 func (o *overlay) caughtUpLocked(e entry) bool {
-	// Asked first, because a store that syncs between the two questions must
-	// not be taken for one without versions.
+	// synced is read first: a store that syncs between the two reads must not be mistaken for one without versions.
 	synced := o.synced()
 	version := o.store.LastStoreSyncResourceVersion()
 	if !wellFormed(version) {
@@ -268,19 +257,19 @@ func (o *overlay) stored(name string) (*wire.Object, bool) {
 	return obj, true
 }
 
-// wellFormed tells whether a resource version can be compared with others.
+// wellFormed reports whether a resource version can be compared with others.
 func wellFormed(version string) bool {
 	_, err := resourceversion.CompareResourceVersion(version, version)
 	return err == nil
 }
 
-// older tells whether a is less than b; both must be well-formed.
+// older reports whether a is less than b; both must be well-formed.
 func older(a, b string) bool {
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && c < 0
 }
 
-// nameOf is the store's key of an object: namespace/name, or name alone.
+// nameOf returns the store's key of an object: namespace/name, or the name alone.
 func nameOf(obj *wire.Object) string {
 	return cache.NewObjectName(obj.Namespace(), obj.Name()).String()
 }

@@ -8,19 +8,19 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// Stats are figures of one informer.
+// Stats has figures about one informer.
 type Stats struct {
 	Resource schema.GroupResource
-	// Synced is true once it has filled, and Failing while it cannot watch.
+	// Synced is true once the informer has filled, and Failing while it cannot watch.
 	Synced, Failing bool
-	// Objects is how many objects it keeps, and Bytes about how much memory they take.
+	// Objects is the number of objects in memory, and Bytes about how much memory they take.
 	Objects int
 	Bytes   int64
-	// Lag is how long ago the oldest write was of which its watch has not shown the outcome; 0: it has shown all.
+	// Lag is the age of the oldest write that the watch has not shown yet; 0 if there is none.
 	Lag time.Duration
 }
 
-// Stats are those of all informers.
+// Stats returns figures about all informers.
 func (m *Monitors) Stats() []Stats {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -41,7 +41,7 @@ func (m *Monitors) Stats() []Stats {
 	return all
 }
 
-// lag is how long the oldest entry in view has waited for the store.
+// lag returns the age of the oldest entry in view that the store has not caught up with.
 func (o *overlay) lag(now time.Time) time.Duration {
 	if o.size.Load() == 0 {
 		return 0

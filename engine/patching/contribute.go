@@ -21,7 +21,7 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// contributorOf is what tells the parents of a patch apart.
+// contributorOf returns what distinguishes the parents of a patch.
 func contributorOf(parent *unstructured.Unstructured) contributions.Parent {
 	return contributions.Parent{UID: parent.GetUID(), Created: parent.GetCreationTimestamp().Time}
 }
@@ -31,14 +31,15 @@ type Contributor struct {
 	Op     *operator.Operator
 	Key    queue.Key
 	Parent *unstructured.Unstructured
-	// Provenance is what led to the reconcile, as far as it was rules.
+	// Provenance is the chain of rules that led to the reconcile.
 	Provenance *feedback.Provenance
-	// Select lists the objects that a query selects, and has the parent reconciled when one enters or leaves the selection.
+	// Select returns the objects that a query selects, and has the parent reconciled when an object enters or leaves
+	// the selection.
 	Select func(plan.Lookup, program.Query) ([]*unstructured.Unstructured, error)
 }
 
-// Contribute takes in what a parent contributes by patches, and returns how that fares. awaited is true if something is about to
-// be applied for the first time: the parent is enqueued when it is known how that went.
+// Contribute takes in what a parent contributes by patches, and returns the problems with it. awaited is true if some
+// target has yet to be reconciled with it; the parent is enqueued when all have been.
 func (p *Patches) Contribute(ctx context.Context, from Contributor, patches []program.PatchOutcome) (problems []conditions.Problem, awaited bool) {
 	for _, rendered := range patches {
 		planned, ok := from.Op.Patches[rendered.ID]
@@ -59,14 +60,14 @@ func (p *Patches) Contribute(ctx context.Context, from Contributor, patches []pr
 	return problems, awaited
 }
 
-// ContributeUnknown takes in that it is not known now what a parent contributes: what it did before stays.
+// ContributeUnknown records that a parent's contributions are currently unknown. Its former contributions stay.
 func (p *Patches) ContributeUnknown(from Contributor) {
 	for id := range from.Op.Patches {
 		p.set(from, id, &contributions.Contribution{Parent: contributorOf(from.Parent), Open: true})
 	}
 }
 
-// set enqueues the targets for which a parent contributes something else now.
+// set enqueues the targets to which a parent's contribution changed.
 func (p *Patches) set(from Contributor, patch string, now *contributions.Contribution) {
 	for _, k := range p.book.Set(from.Op.Plan, from.Key.Parent, patch, now) {
 		p.Feedback.HandOver(from.Key, from.Provenance, k)
@@ -74,7 +75,7 @@ func (p *Patches) set(from Contributor, patch string, now *contributions.Contrib
 	}
 }
 
-// contribution makes of what was rendered what is set in each target.
+// contribution maps the rendered items of a patch to what is set in each target.
 func (p *Patches) contribution(
 	ctx context.Context, from Contributor, planned plan.Patch, rendered program.PatchOutcome,
 ) (now *contributions.Contribution, problems []conditions.Problem) {
@@ -105,7 +106,7 @@ func (p *Patches) contribution(
 				err = &privilege.Error{Object: planned.GVK.Kind + " " + shortName(target), Because: "it would hold rules"}
 			}
 			if err != nil {
-				// What others contribute to the target is not refused because of it.
+				// What others contribute to the target stays valid.
 				report(conditions.OfWrite("", err))
 			} else if err = addPart(now, target, part); err != nil {
 				report(conditions.Problem{Reason: conditions.ReasonContradiction, Stalled: true, Elsewhere: true, Err: err})
@@ -115,7 +116,7 @@ func (p *Patches) contribution(
 	return now, problems
 }
 
-// problemOfSelection is why it is not known which objects are selected.
+// problemOfSelection says why the selected objects are unknown.
 func problemOfSelection(err error) conditions.Problem {
 	if of := conditions.OfWrite("", err); of.Reason == conditions.ReasonForbidden {
 		return of
@@ -123,18 +124,18 @@ func problemOfSelection(err error) conditions.Problem {
 	return conditions.Problem{Reason: conditions.ReasonWaiting, Err: err}
 }
 
-// problemOfPart is why what is set is not known although it was rendered.
+// problemOfPart says why a rendered item could not be turned into a part.
 func problemOfPart(err error) conditions.Problem {
 	of := conditions.OfWrite("", err)
 	if invalid, ok := errors.AsType[*refusal.InvalidError](err); ok {
-		// Another schema would be another start of the rule.
+		// Retrying is no use: if the schema changes, the rule starts again.
 		of.Err, of.Elsewhere = fmt.Errorf("what it sets is not valid: %w", invalid.Err), true
 	}
 	return of
 }
 
-// addPart adds what one item of a patch sets in a target. A second item for the same target is put together with the first; the
-// error says that the two contradict each other.
+// addPart adds what one item of a patch sets in a target. If there is another item for the same target, the two are
+// merged; the error says that they contradict each other.
 func addPart(now *contributions.Contribution, target types.NamespacedName, part *patchset.Part) error {
 	before := now.Parts[target]
 	if part == nil || now.Doubtful[target] {
@@ -158,7 +159,8 @@ func addPart(now *contributions.Contribution, target types.NamespacedName, part 
 	return nil
 }
 
-// targets lists the objects that an item of a patch is for: the one that it names, or those that its selector selects now.
+// targets returns the objects that an item of a patch is for: the named one, or those that its selector currently
+// selects.
 func targets(from Contributor, planned plan.Patch, target program.Target) ([]types.NamespacedName, error) {
 	if target.Name != "" {
 		return []types.NamespacedName{{Namespace: target.Namespace, Name: target.Name}}, nil
@@ -174,7 +176,7 @@ func targets(from Contributor, planned plan.Patch, target program.Target) ([]typ
 	return names, nil
 }
 
-// isInPlace tells whether a target has what the parent sets there.
+// isInPlace reports whether a target already has what the parent sets there.
 func (p *Patches) isInPlace(planned plan.Patch, target types.NamespacedName, part *patchset.Part) bool {
 	live, ok := p.Monitors.Get(planned.InformerFor(target.Namespace), target.Namespace, target.Name)
 	return ok && patchset.HoldsPatch(live, planned.Manager, part)

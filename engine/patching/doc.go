@@ -1,8 +1,9 @@
-// Package patching brings what rules set by patches to their targets. Many parents can contribute to one target, and none may undo
-// what another one does there, so no parent writes a target itself.
+// Package patching applies what rules set by patches to their targets. Many parents can contribute to one target, and
+// none may undo the contribution of another, so no parent writes a target itself.
 //
-// A reconcile of a parent says what the parent contributes, and learns how that fares. Each target has a key of its own: its
-// reconcile puts together what all parents contribute, and applies that by one field manager:
+// The reconcile of a parent reports what the parent contributes, and learns whether it is in place. Each target has a
+// key of its own. The reconcile of a target merges the contributions of all parents and applies them with one field
+// manager:
 //
 //	patches.Expect(op) // when a rule starts
 //	patches.Begin(op, remembered)
@@ -14,6 +15,6 @@
 //	// The key of a target:
 //	out := patches.Reconcile(ctx, op, key, ready)
 //
-// Package contributions is the account of what is contributed, without input or output. What a patch set that a rule has no more
-// is restored when the rule starts; see restore.go.
+// Package contributions keeps account of all contributions, without input or output. What a patch set that the rule
+// no longer has is restored when the rule starts; see restore.go.
 package patching

@@ -28,28 +28,28 @@ type Queue interface {
 	AddPatient(k queue.Key)
 }
 
-// Options are what patches need of others.
+// Options are what Patches needs.
 type Options struct {
 	Client   dynamic.Interface
 	Mapper   *restmapping.Mapper
 	Monitors *monitor.Monitors
 	Writer   *patchwriter.Writer
 	Running  *operator.Running
-	// Reads says what rules may read that have a ServiceAccount.
+	// Reads decides what rules with a ServiceAccount may read.
 	Reads    *authorization.Reads
 	Queue    Queue
 	Parents  *parents.Store
 	Readers  *readers.Index
 	Feedback *feedback.Tracker
 	Records  *record.Store
-	// Restored is called for a rule that is being removed, when a kind of targets of its patches was restored.
+	// Restored is called for a rule that is being removed, after targets of its patches were restored.
 	Restored func(op *operator.Operator)
 	Now      func() time.Time
-	// RetryMax bounds the pauses while fields of a target are in conflict.
+	// RetryMax bounds the backoff while fields of a target are in conflict.
 	RetryMax time.Duration
 }
 
-// Patches brings what all parents set by patches to their targets. It is safe for concurrent use.
+// Patches applies what all parents set by patches to their targets. It is safe for concurrent use.
 type Patches struct {
 	Options
 
@@ -57,16 +57,17 @@ type Patches struct {
 	retired retired
 }
 
-// New makes Patches of rules that are yet to start.
+// New returns Patches without rules.
 func New(options Options) *Patches {
 	return &Patches{Options: options, book: contributions.New(), retired: retired{of: make(map[string][]record.Patch)}}
 }
 
-// Expect makes an operator the one of its rule that counts: what comes on behalf of an earlier one has no effect from now on.
+// Expect makes op the current operator of its rule. Calls on behalf of an earlier one have no effect from now on.
 func (p *Patches) Expect(op *operator.Operator) { p.book.Expect(op.Plan) }
 
-// Begin begins the start of a rule: its targets are left alone until each parent was reconciled. What the rule patched before, as
-// the managedFields of the targets show, is reconciled then. remembered are the keys of the rule of which something is known.
+// Begin begins the start of a rule. No target is written until each parent was reconciled. After that, the targets
+// that the rule patched before, as their managedFields show, are reconciled too. remembered are the keys of the rule
+// that have some state.
 func (p *Patches) Begin(op *operator.Operator, remembered queue.Keys) {
 	if p.book.HasBegun(op.Plan) {
 		return
@@ -75,7 +76,7 @@ func (p *Patches) Begin(op *operator.Operator, remembered queue.Keys) {
 	found := make(queue.Keys)
 	for id, planned := range op.Patches {
 		if !planned.IsWhole() {
-			found[queue.Key{Rule: op.ID, Patch: id}] = true // others are searched for
+			found[queue.Key{Rule: op.ID, Patch: id}] = true // the sweep of restore.go finds the others
 		}
 		if planned.Borrowed {
 			continue
@@ -94,7 +95,7 @@ func (p *Patches) Begin(op *operator.Operator, remembered queue.Keys) {
 	}
 	for k := range remembered {
 		if k.Patch != "" {
-			p.Queue.AddPatient(k) // to be followed still, or not any more
+			p.Queue.AddPatient(k) // its target may no longer exist
 		}
 	}
 	contributors := make(map[types.NamespacedName]contributions.Parent)
@@ -106,16 +107,17 @@ func (p *Patches) Begin(op *operator.Operator, remembered queue.Keys) {
 	}
 }
 
-// Reconciled takes in that a parent was reconciled. When all have been since the start of the rule, the targets are.
+// Reconciled records that a parent was reconciled. Once all have been since the start of the rule, the targets are
+// enqueued.
 func (p *Patches) Reconciled(op *operator.Operator, k queue.Key) {
 	p.addKeys(p.book.Reconciled(op.Plan, k.Parent))
 }
 
-// Drop ends what a parent contributes that does not exist any more, or that the rule does not select, as a reconcile by this
-// operator found.
+// Drop ends the contributions of a parent that no longer exists or that the rule does not select, as a reconcile by
+// this operator found.
 func (p *Patches) Drop(op *operator.Operator, k queue.Key) { p.addKeys(p.book.Drop(op.Plan, k.Parent)) }
 
-// Retry enqueues the targets of a parent in which something is in the way of what it contributes. Pauses before that end.
+// Retry enqueues the targets in which a parent's contribution has a problem, and ends their backoff.
 func (p *Patches) Retry(op *operator.Operator, k queue.Key) {
 	for id := range op.Patches {
 		fares, _ := p.book.Fares(op.Plan, k.Parent, id)
@@ -128,14 +130,14 @@ func (p *Patches) Retry(op *operator.Operator, k queue.Key) {
 	}
 }
 
-// IsLeaving tells whether a target of a parent that was dropped was not reconciled since. When all have been, the parent is
-// enqueued.
+// IsLeaving reports whether some target of a dropped parent was not reconciled since. When all have been, the parent
+// is enqueued.
 func (p *Patches) IsLeaving(k queue.Key) bool { return p.book.IsLeaving(k) }
 
-// AddKeys adds to found the parents of a rule that contribute something.
+// AddKeys adds the parents of a rule that contribute something to found.
 func (p *Patches) AddKeys(rule string, found queue.Keys) { p.book.AddKeys(rule, found) }
 
-// ForgetRule drops what is known of a rule that stopped. Its targets stay as they are.
+// ForgetRule drops the state of a rule that stopped. Its targets stay as they are.
 func (p *Patches) ForgetRule(id string) {
 	p.book.ForgetRule(id)
 	p.Writer.ForgetRule(id)

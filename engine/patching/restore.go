@@ -25,24 +25,24 @@ import (
 	"kanon.dev/kanon/kinds/restmapping"
 )
 
-// restorePage is how many objects one request asks for when those are searched for that have something of a patch.
+// restorePage is the page size for listing the objects that may have fields of a patch.
 const restorePage = 500
 
-// retired are the patches that rules have no more and whose targets are yet to be restored.
+// retired are the patches that rules no longer have and whose targets are not restored yet.
 type retired struct {
 	mu sync.Mutex
-	// of is by the rule's id. Guarded by mu.
+	// of has the patches by the rule's id. Guarded by mu.
 	of map[string][]record.Patch
 }
 
-// patches are those of a key: an id may have had several kinds of targets.
+// patches returns the retired patches of a key. There are several if the patch has had several kinds of targets.
 func (r *retired) patches(k queue.Key) []record.Patch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(r.of[k.Rule]), func(p record.Patch) bool { return p.ID != k.Patch })
 }
 
-// restored takes in that a retired patch has nothing in any object any more.
+// restored records that no object has fields of a retired patch any more.
 func (r *retired) restored(rule string, patch record.Patch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *retired) setLocked(rule string, patches []record.Patch) {
 	}
 }
 
-// retire has what a rule patched before, and patches no more, restored.
+// retire has the targets of patches restored that the rule once had and no longer has.
 func (p *Patches) retire(op *operator.Operator) {
 	stored, _ := p.Records.Get(op.ID)
 	patches := slices.DeleteFunc(stored.Patches, op.HasPatch)
@@ -67,20 +67,20 @@ func (p *Patches) retire(op *operator.Operator) {
 	}
 }
 
-// IsRestoring tells whether something that a rule patched is yet to be restored.
+// IsRestoring reports whether something that a rule patched is still to be restored.
 func (p *Patches) IsRestoring(rule string) bool {
 	p.retired.mu.Lock()
 	defer p.retired.mu.Unlock()
 	return len(p.retired.of[rule]) > 0
 }
 
-// restore searches for objects that have something of a patch, and that no informer shows: those of a retired patch are restored,
-// and those of another, of which the informer shows some objects only, are enqueued. Who manages a field is written in the object,
-// so the rule's record has the kinds only.
+// restore searches for objects that have fields of a patch but are in no informer. Targets of a retired patch are
+// restored. Of a current patch whose informer shows only some objects, targets are enqueued. The managers of a field
+// are recorded in the object, so the rule's record has only the kinds.
 func (p *Patches) restore(ctx context.Context, k queue.Key) outcome.Outcome {
 	retired := p.retired.patches(k)
 	if len(retired) > 0 && p.book.IsBusy(k) {
-		return outcome.Outcome{Verdict: outcome.Again} // a write that has begun is restored too
+		return outcome.Outcome{Verdict: outcome.Again} // wait for writes that have begun, to restore those too
 	}
 	var errs []error
 	for _, patch := range retired {
@@ -100,9 +100,9 @@ func (p *Patches) restore(ctx context.Context, k queue.Key) outcome.Outcome {
 	return outcome.Outcome{}
 }
 
-// restoreRetired restores the targets of a patch that the rule does not have any more.
+// restoreRetired restores the targets of a patch that the rule no longer has.
 func (p *Patches) restoreRetired(ctx context.Context, k queue.Key, patch record.Patch) error {
-	// The rule may have the patch again by now, in a revision that began meanwhile.
+	// A revision that started meanwhile may have the patch again.
 	isRetired := func() bool {
 		op := p.Running.Get(k.Rule)
 		return op == nil || !op.HasPatch(patch)
@@ -124,35 +124,36 @@ func (p *Patches) restoreRetired(ctx context.Context, k queue.Key, patch record.
 	p.Records.UpdateIf(k.Rule, func() bool { return p.Running.Get(k.Rule) != nil && isRetired() }, func(r *record.Record) {
 		r.Patches = slices.DeleteFunc(r.Patches, func(other record.Patch) bool { return other == patch })
 	})
-	p.retired.restored(k.Rule, patch) // after that, the record may be removed
+	p.retired.restored(k.Rule, patch) // from now on, the record may be deleted
 	return nil
 }
 
-// findHiddenTargets enqueues the targets of a patch that its informer does not show: an object that no longer matches the
-// selector is restored. The start of the rule enqueues those that it shows.
+// findHiddenTargets enqueues the targets of a patch that its informer does not show, such as an object that no longer
+// matches the selector and has to be restored. The start of the rule enqueues those that it shows.
 func (p *Patches) findHiddenTargets(ctx context.Context, planned plan.Patch, k queue.Key) error {
 	err := p.eachPatched(ctx, planned.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {
-		// A borrowed informer shows what its users read, and the start does not go through it.
+		// A borrowed informer shows other objects too, so the start does not go through it.
 		if _, shown := p.Monitors.Head(planned.Informer, object.GetNamespace(), object.GetName()); planned.Borrowed || !shown {
 			p.Queue.Add(queue.Key{Rule: k.Rule, Patch: k.Patch, Parent: identity.Of(object).NamespacedName})
 		}
 		return nil
 	})
-	if apierrors.IsForbidden(err) { // as where Secrets may be read in some namespaces only
+	if apierrors.IsForbidden(err) { // for example, Secrets may be readable in some namespaces only
 		logr.FromContextOrDiscard(ctx).V(1).Info("targets that a patch left are not looked for", "reason", err.Error())
 		return nil
 	}
 	return err
 }
 
-// eachPatched calls f for every object of a kind that has something of a patch, or that remembers what no patch has taken. A kind
-// that the cluster does not have has none; it fails while that is not known.
+// eachPatched calls f for every object of a kind that has fields of a patch, or that has previous values recorded for
+// fields that no patch has set. A kind that the cluster lacks has no objects. If it is unknown whether the cluster
+// has the kind, it returns an error.
 func (p *Patches) eachPatched(
 	ctx context.Context, gvk schema.GroupVersionKind, k queue.Key, f func(schema.GroupVersionResource, *unstructured.Unstructured) error,
 ) error {
 	kind, err := p.Mapper.Kind(ctx, gvk)
 	if _, unknown := errors.AsType[*restmapping.UnknownKindError](err); unknown {
-		return nil // with a kind, all its objects went
+		return nil // its objects went with the kind
 	}
 	if err != nil {
 		return err

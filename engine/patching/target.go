@@ -32,19 +32,19 @@ import (
 	"kanon.dev/kanon/rules/privilege"
 )
 
-// refillPause is how long the target of a patch waits for an informer that lists again.
+// refillPause is how long a target waits for an informer that lists again.
 const refillPause = 200 * time.Millisecond
 
-// Reconcile brings what a patch sets in one target up to date: what all parents contribute to it, and nothing else. op is the
-// operator of the rule, or nil, and ready tells whether it may begin.
+// Reconcile brings one target of a patch up to date with what all parents contribute to it. op is the operator of the
+// rule, or nil. ready is true if the rule may write.
 func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.Key, ready bool) outcome.Outcome {
 	switch {
 	case k.IsSweep():
 		return p.restore(ctx, k)
 	case op == nil:
-		return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start comes here again
+		return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start enqueues the key
 	case !ready && p.book.HasBegun(op.Plan):
-		return outcome.Outcome{Verdict: outcome.Later, After: refillPause} // an informer lists again, and that is no start of the rule
+		return outcome.Outcome{Verdict: outcome.Later, After: refillPause} // an informer lists again; no start of the rule will enqueue the key
 	case !ready:
 		return outcome.Outcome{Verdict: outcome.Waiting}
 	}
@@ -61,7 +61,7 @@ func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.
 	}
 	saw, current := p.book.Collect(op.Plan, k)
 	if !current {
-		return outcome.Outcome{Verdict: outcome.Waiting} // the start of the next operator comes here again
+		return outcome.Outcome{Verdict: outcome.Waiting} // the start of the next operator enqueues the key
 	}
 	t := &target{Patches: p, op: op, plan: planned, key: k, saw: saw, provenance: provenance}
 	if len(t.saw.Parts) > 0 {
@@ -71,15 +71,15 @@ func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.
 		t.out.RequeueAfter(loop.Wait(now) + time.Millisecond) // the parents in the loop report it
 	}
 	came := t.runSafely(ctx)
-	told := p.book.Finish(k, t.saw, came, t.left)
-	for _, parent := range told {
-		if t.effect != nil { // the parent may see the target before its event
+	waited := p.book.Finish(k, t.saw, came, t.left)
+	for _, parent := range waited {
+		if t.effect != nil { // the parent may read the target before its event arrives
 			p.Feedback.Caused(parent, t.effect)
 		}
 	}
-	p.addKeys(told)
+	p.addKeys(waited)
 	if !p.book.Contributes(k) && came.Err == nil {
-		p.Parents.ForgetConflicts(k) // those with what was written last
+		p.Parents.ForgetConflicts(k) // except those with what was written last
 		p.Readers.Keep(k, nil)
 	}
 	return t.outcome(came)
@@ -93,24 +93,24 @@ type target struct {
 	plan plan.Patch
 	key  queue.Key
 	saw  contributions.Collected
-	// provenance is what led to the reconcile, as far as it was rules.
+	// provenance is the chain of rules that led to the reconcile.
 	provenance *feedback.Provenance
-	// effect is the provenance of what follows from a write of the reconcile; nil where it has not written.
+	// effect is the provenance for what follows from a write of this reconcile; nil if it wrote nothing.
 	effect *feedback.Provenance
-	// left are the problems of parents whose part is left out.
+	// left has the problems of parents whose part is left out.
 	left map[types.NamespacedName]conditions.Problem
-	// out has the time after which the target has to be reconciled again.
+	// out has the time after which to reconcile the target again.
 	out outcome.Outcome
 }
 
-// outcome is the outcome of the reconcile, by what came of it.
+// outcome returns the outcome of the reconcile for the problem that it found.
 func (t *target) outcome(came conditions.Problem) outcome.Outcome {
 	out := t.out
 	switch {
 	case came.Err == nil:
 	case errors.Is(came.Err, errNotRead), came.Reason == conditions.ReasonWaiting, came.Reason == conditions.ReasonHeld,
 		came.Reason == conditions.ReasonFieldTaken, came.Reason == conditions.ReasonContested:
-		out.Verdict = outcome.Waiting // for an event of the target, of its informer, or of a parent, or for the end of a pause
+		out.Verdict = outcome.Waiting // an event of the target, its informer or a parent, or the end of a pause, enqueues it
 	case !came.IsLogged():
 		out.Verdict = outcome.Again // the parents report it
 	default:
@@ -125,14 +125,14 @@ func (t *target) name() string {
 	}.String()
 }
 
-// follow has the target's events enqueue the key. It comes before the target is read.
+// follow has events of the target enqueue the key. It is called before the target is read.
 func (t *target) follow() {
 	informer := t.plan.InformerFor(t.key.Parent.Namespace)
 	s := readers.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name, Borrowed: t.plan.Borrowed}
 	t.Readers.Add(t.key, s, labels.Everything())
 }
 
-// runSafely is run, with a panic as a problem: the look is to be ended in any case.
+// runSafely is run, but turns a panic into a problem, because Finish must be called in any case.
 func (t *target) runSafely(ctx context.Context) (came conditions.Problem) {
 	var err error
 	defer func() {
@@ -144,10 +144,10 @@ func (t *target) runSafely(ctx context.Context) (came conditions.Problem) {
 	return t.run(ctx)
 }
 
-// run gives what is in the way; a problem without an error where nothing is.
+// run applies the contributions and returns the problem with them; one without an error if there is none.
 func (t *target) run(ctx context.Context) conditions.Problem {
 	if t.saw.Pending {
-		return t.problem(errNotRead) // the end of the wave comes here again
+		return t.problem(errNotRead) // the end of the start enqueues the key
 	}
 	together, err := patchset.Merge(t.saw.Merged, t.saw.Parts)
 	if err != nil {
@@ -155,7 +155,7 @@ func (t *target) run(ctx context.Context) conditions.Problem {
 	}
 	t.saw.Merged = nil
 	if len(t.saw.Parts) > 1 {
-		t.saw.Merged = together // for the next time
+		t.saw.Merged = together // reused by the next reconcile
 	}
 	merged := together.Part
 	t.leaveOut(together.Contradictions)
@@ -196,7 +196,7 @@ func (t *target) run(ctx context.Context) conditions.Problem {
 	return conditions.Problem{}
 }
 
-// mayPatch fails for a target that the rule must not change, whatever it sets there.
+// mayPatch returns an error if the rule must not change the target, whatever it sets there.
 func (t *target) mayPatch(live *unstructured.Unstructured) error {
 	if err := t.Writer.MayWrite(live); err != nil {
 		return err //nolint:wrapcheck // it is about the object
@@ -207,7 +207,7 @@ func (t *target) mayPatch(live *unstructured.Unstructured) error {
 	return nil
 }
 
-// sync brings the target of a patch up to date, unless others keep taking back what is set there.
+// sync brings the target up to date, unless writing is suppressed because others keep taking fields back.
 func (t *target) sync(ctx context.Context, patch patchwriter.Patch) error {
 	now, content := t.Now(), ""
 	if patch.Content != nil {
@@ -237,14 +237,14 @@ func (t *target) sync(ctx context.Context, patch patchwriter.Patch) error {
 	return of
 }
 
-// noteWrite takes in the answer of a write of the target, which has begun.
+// noteWrite records the answer of a write of the target.
 func (t *target) noteWrite(live *unstructured.Unstructured) {
 	t.effect = t.Feedback.Wrote(t.key, t.provenance, live, feedback.VersionOf(live))
 	t.Monitors.Observe(t.plan.InformerFor(t.key.Parent.Namespace), live)
 }
 
-// live is the target as it is known; nil where it is not there. Where the patch is to be released, one that has left the
-// informer's view is read.
+// live returns the target; nil if it does not exist. If the patch is to be released and the target is not in the
+// informer's view, it is read from the API server.
 func (t *target) live(ctx context.Context, release bool) (*unstructured.Unstructured, error) {
 	target := t.key.Parent
 	informer := t.plan.InformerFor(target.Namespace)
@@ -268,18 +268,18 @@ func (t *target) live(ctx context.Context, release bool) (*unstructured.Unstruct
 	return live, nil
 }
 
-// unread says why an informer does not show the target yet.
+// unread says why the informer does not show the target yet.
 func (t *target) unread(informer monitor.Key) error {
 	if err := t.Monitors.Failure(informer); err != nil {
 		return &unreadError{fmt.Errorf("cannot read %s: %w", informer.GVR.GroupResource(), err)}
 	}
-	return errNotRead // when it has filled, the key comes again
+	return errNotRead // its sync enqueues the key
 }
 
-// errNotRead says that a target has not been read yet. It is about to be.
+// errNotRead means that the target's informer is about to fill.
 var errNotRead = conditions.Transient("it is being read for the first time")
 
-// unreadError says that an informer has not filled; its event comes.
+// unreadError means that the informer cannot fill; once it does, the key is enqueued.
 type unreadError struct{ err error }
 
 func (e *unreadError) Error() string { return e.err.Error() }
@@ -291,7 +291,7 @@ func (t *target) blocked(why string) conditions.Problem {
 	return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonHeld, Elsewhere: true, Err: errors.New(why)}
 }
 
-// problem sorts what went wrong into what it means for the parents.
+// problem turns an error into the problem that the parents report.
 func (t *target) problem(err error) conditions.Problem {
 	p := conditions.OfWrite("", err)
 	p.Subject, p.Elsewhere = t.subject(), true
@@ -307,7 +307,7 @@ func (t *target) problem(err error) conditions.Problem {
 	return p
 }
 
-// leaveOut notes the parents whose part contradicts that of an older one.
+// leaveOut records the parents whose part contradicts that of an older parent.
 func (t *target) leaveOut(contradictions []patchset.Contradiction) {
 	t.left = make(map[types.NamespacedName]conditions.Problem, len(contradictions))
 	for _, c := range contradictions {
@@ -319,7 +319,8 @@ func (t *target) leaveOut(contradictions []patchset.Contradiction) {
 	}
 }
 
-// keeps says why a patch takes nothing from a manager: who has the field there would put it back, for ever.
+// keeps returns why a patch may not take fields from a manager; empty if it may. Managers of other rules would take
+// them back for ever.
 func (t *target) keeps(manager string) string {
 	if manager == fieldset.Manager {
 		return "a rule makes the object and sets the field; let that rule ignore it"

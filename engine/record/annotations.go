@@ -13,17 +13,19 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// Annotations are those of the record of a rule in the cluster, as people set them about a rule in a file. The seal does not prove them.
+// Annotations returns the annotations that people set on the record of a rule in a file. The seal does not cover
+// them.
 func (s *Store) Annotations(id string) source.Annotations {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.annotations[id]
 }
 
-// Follow has Run watch the annotations of the records, from now on. Before that, they are as they were when the records were read.
+// Follow has Run watch the annotations of the records from now on. Until then they are as they were when the records
+// were read.
 func (s *Store) Follow() { s.follow.Do(func() { close(s.followed) }) }
 
-// followAnnotations watches the annotations of the records once Follow was called, until ctx ends.
+// followAnnotations waits for Follow, and then watches the annotations of the records until ctx ends.
 func (s *Store) followAnnotations(ctx context.Context) {
 	select {
 	case <-s.followed:
@@ -42,7 +44,7 @@ func (s *Store) followAnnotations(ctx context.Context) {
 	informer.RunWithContext(ctx)
 }
 
-// onlyAnnotations drops what an informer need not remember of a record.
+// onlyAnnotations drops what the informer need not keep of a record.
 func onlyAnnotations(object any) (any, error) {
 	if record, ok := object.(*unstructured.Unstructured); ok {
 		delete(record.Object, "data")
@@ -51,7 +53,7 @@ func onlyAnnotations(object any) (any, error) {
 	return object, nil
 }
 
-// observe takes in an event of the watch.
+// observe handles one event of the watch.
 func (s *Store) observe(object any, deleted bool) {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
@@ -64,25 +66,20 @@ func (s *Store) observe(object any, deleted bool) {
 	if !deleted {
 		now = source.AnnotationsOf(record)
 	}
+	s.annotate(record.GetName(), now)
+}
+
+// annotate records the annotations of a ConfigMap, and calls Annotated if they changed.
+func (s *Store) annotate(configMap string, now source.Annotations) {
 	s.mu.Lock()
-	changed := s.annotateLocked(record.GetName(), now)
+	changed := s.annotateLocked(configMap, now)
 	s.mu.Unlock()
 	if changed {
 		s.annotated()
 	}
 }
 
-// unannotate has the annotations of a record that is gone ask for nothing: a record that comes after it has none.
-func (s *Store) unannotate(id string) {
-	s.mu.Lock()
-	changed := s.annotateLocked(NamePrefix+id, source.Annotations{})
-	s.mu.Unlock()
-	if changed {
-		s.annotated()
-	}
-}
-
-// annotateLocked notes the annotations of a ConfigMap, and reports whether they are other ones than before.
+// annotateLocked records the annotations of a ConfigMap, and reports whether they changed.
 func (s *Store) annotateLocked(configMap string, now source.Annotations) (changed bool) {
 	id, ok := strings.CutPrefix(configMap, NamePrefix)
 	if !ok || s.annotations[id] == now {

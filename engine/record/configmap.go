@@ -28,18 +28,18 @@ const (
 	keySeal    = "seal"
 )
 
-// Format is the format of the records that this version writes. It changes when an earlier version would misread a record, or one
-// of the marks of the rule's children. A record without a format has the first one.
+// Format is the format of the records that this version writes. It changes when an earlier version would misread a
+// record, or one of the marks on the rule's children. A record without a format has format 1.
 const Format = 1
 
-// formatted is a record as its ConfigMap has it.
+// formatted is a record with its format, as stored in the ConfigMap.
 type formatted struct {
 	Format int `json:"format,omitempty"`
 	*Record
 }
 
-// NewerError says that a newer version of Kanon wrote a record. It is left as it is, and its rule does not run: this version would
-// lose what the record says, and write the children of the rule again.
+// NewerError reports that a newer version of Kanon wrote a record. The record is left as it is and its rule does not
+// run: this version would lose what the record says, and rewrite the children of the rule.
 type NewerError struct {
 	ConfigMap types.NamespacedName
 	Format    int
@@ -50,7 +50,7 @@ func (e *NewerError) Error() string {
 		e.ConfigMap, e.Format, Format)
 }
 
-// encode is the ConfigMap of a record.
+// encode returns the ConfigMap of a record.
 func (r *Record) encode(namespace, id string, keys *keyring.Keyring) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(formatted{Format, r})
 	if err != nil {
@@ -81,8 +81,8 @@ func (r *Record) encode(namespace, id string, keys *keyring.Keyring) (*unstructu
 	}}, nil
 }
 
-// decode reads a record from its ConfigMap, and checks its seal. Somebody else may have written a record whose seal proves
-// nothing: it loses its permissions to delete, unless trust is true.
+// decode reads a record from its ConfigMap and checks its seal. If the seal proves nothing, somebody else may have
+// written the record, so it loses its permissions to delete, unless trust is true.
 func decode(object *unstructured.Unstructured, keys *keyring.Keyring, trust bool) (r Record, sealed keyring.Verdict, err error) {
 	r, text, err := read(object)
 	if err != nil {
@@ -96,7 +96,7 @@ func decode(object *unstructured.Unstructured, keys *keyring.Keyring, trust bool
 	return r, sealed, nil
 }
 
-// read reads a record from its ConfigMap, which anybody may have written. The text is what a seal proves.
+// read reads a record from its ConfigMap, which anybody may have written. text is what the seal covers.
 func read(object *unstructured.Unstructured) (r Record, text string, err error) {
 	name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 	text, _, err = unstructured.NestedString(object.Object, "data", keyRecord)
@@ -114,14 +114,14 @@ func read(object *unstructured.Unstructured) (r Record, text string, err error) 
 	return r, text, nil
 }
 
-// formatOf is the format of a record, which may otherwise be written in a way that this version cannot decode.
+// formatOf returns the format of a record, even if this version cannot decode the rest of it.
 func formatOf(text string) int {
 	var record struct{ Format int }
-	_ = json.Unmarshal([]byte(text), &record) // whoever decodes all of it finds the error
+	_ = json.Unmarshal([]byte(text), &record) // read decodes all of it, and reports the error
 	return record.Format
 }
 
-// encode adds the keys of what is blocked.
+// encode adds the keys for what is blocked to the ConfigMap's data.
 func (b *Blocked) encode(data map[string]any) error {
 	if b == nil {
 		return nil
@@ -137,7 +137,7 @@ func (b *Blocked) encode(data map[string]any) error {
 	return err
 }
 
-// readBlocked is what is blocked, as far as it can be read; nil without it.
+// readBlocked returns what is blocked, as far as it can be decoded; nil if nothing is.
 func readBlocked(object *unstructured.Unstructured) *Blocked {
 	var b Blocked
 	text, _, _ := unstructured.NestedString(object.Object, "data", keyBlocked)
@@ -150,7 +150,7 @@ func readBlocked(object *unstructured.Unstructured) *Blocked {
 	return &b
 }
 
-// readReport is what is reported, nil without that, or if it cannot be read.
+// readReport returns the report; nil if there is none or it cannot be decoded.
 func readReport(object *unstructured.Unstructured) *Report {
 	text, _, _ := unstructured.NestedString(object.Object, "data", keyReport)
 	var report *Report
@@ -160,12 +160,12 @@ func readReport(object *unstructured.Unstructured) *Report {
 	return report
 }
 
-// statement is what the seal of a record proves.
+// statement returns what the seal of a record covers.
 func statement(namespace, id, text string) string {
 	return strings.Join([]string{"record", namespace, id, text}, "\x00")
 }
 
-// sealOf is the seal of a ConfigMap, empty where there is none.
+// sealOf returns the seal of a ConfigMap; empty if there is none.
 func sealOf(object *unstructured.Unstructured) string {
 	seal, _, _ := unstructured.NestedString(object.Object, "data", keySeal)
 	return seal

@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// Listed is a record for a reader that decides nothing by it: its seal is not checked.
+// Listed is a record for a reader who bases no decision on it: its seal is not checked.
 type Listed struct {
 	Record
 	// ID is the rule's id.
@@ -22,7 +22,7 @@ type Listed struct {
 	Annotations source.Annotations
 }
 
-// List reads the records in Kanon's namespace once. One that cannot be decoded counts as none, as it does for a Store.
+// List reads the records in Kanon's namespace once. It skips those that cannot be decoded, as a Store does.
 func List(ctx context.Context, client dynamic.Interface, namespace string) ([]Listed, error) {
 	objects, err := requests{client: client, namespace: namespace}.list(ctx)
 	if err != nil {

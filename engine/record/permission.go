@@ -9,9 +9,9 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Permits reports whether a revision may delete what it does not render. children are the kinds of its children that the
-// cluster has, and dropped those that former revisions had. The permission is not for a kind that the cluster did not have
-// when it was given, nor for one that the revision did not drop then.
+// Permits reports whether a revision may delete what it does not render. children are the kinds of its children that
+// the cluster has, and dropped those that only former revisions had. The permission does not extend to a kind that
+// the cluster lacked when the permission was given, nor to one that the revision had not dropped by then.
 func (r *Record) Permits(revision string, children, dropped iter.Seq[schema.GroupVersionKind]) bool {
 	if r.Revision != revision {
 		return false
@@ -29,10 +29,9 @@ func (r *Record) Permits(revision string, children, dropped iter.Seq[schema.Grou
 	return true
 }
 
-// Permit lets a revision delete what it does not render. dropped has the kinds that former revisions had and that this one does
-// not have: true where objects of the kind are left. Without such objects the record forgets the kind. absent are kinds that
-// the cluster does not have: nobody knows what the revision would delete of them, so it needs another permission once they
-// exist.
+// Permit lets a revision delete what it does not render. dropped has the kinds that only former revisions had: true
+// if objects of the kind are left; if not, the record forgets the kind. absent are kinds that the cluster lacks.
+// Nobody knows what the revision would delete of them, so it needs another permission once they exist.
 func (r *Record) Permit(revision string, dropped map[schema.GroupVersionKind]bool, absent []schema.GroupVersionKind) {
 	r.Revision = revision
 	r.Children = slices.DeleteFunc(r.Children, func(kind Kind) bool {
@@ -48,7 +47,7 @@ func (r *Record) Permit(revision string, dropped map[schema.GroupVersionKind]boo
 	}
 }
 
-// distrust takes back all permissions to delete.
+// distrust revokes all permissions to delete.
 func (r *Record) distrust() {
 	r.Revision, r.OnRuleDeletion = "", syntax.OrphanChildren
 	for i := range r.Children {

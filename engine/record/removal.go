@@ -9,28 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// When somebody deletes Kanon's namespace, the texts of the rules in it disappear as if each had been removed, and so do the
-// records. Nobody asked for the children to be deleted. So before a rule counts as removed, the store makes sure that the
-// namespace is the one that the rule was in. A rule that disappeared with the namespace stops, and its objects stay as they are
-// until the rule exists again.
+// When somebody deletes Kanon's namespace, the texts of the rules in it disappear as if each had been removed, and so
+// do the records. Nobody asked for the children to be deleted. So before a rule counts as removed, the store verifies
+// that Kanon's namespace is still the same. A rule that disappeared with the namespace stops, and its objects stay as
+// they are until the rule exists again.
 
-// removalCheck is what is known of the removal of a rule.
+// removalCheck says whether a rule was really removed.
 type removalCheck int
 
 const (
 	// removalUnchecked: nobody asked.
 	removalUnchecked removalCheck = iota
-	// removalAsked: somebody asked, and Run has to find out.
+	// removalAsked: somebody asked, and Run has yet to find out.
 	removalAsked
-	// removalMeant: the namespace exists as before, and the rule does not.
+	// removalMeant: the namespace still exists, and the rule does not.
 	removalMeant
 )
 
-// IsRemovalMeant reports whether a rule whose text is gone was removed, and did not disappear with Kanon's namespace. Where that
-// is not known, Run finds out and calls Changed.
+// IsRemovalMeant reports whether a rule whose text is gone was removed, rather than having disappeared with Kanon's
+// namespace. If that is not known yet, it returns false; Run finds out and calls Changed.
 func (s *Store) IsRemovalMeant(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,8 +44,8 @@ func (s *Store) IsRemovalMeant(id string) bool {
 	return false
 }
 
-// checkRemoval finds out whether a rule was removed, where somebody asked. The store forgets a rule that disappeared with the
-// namespace, as its record did. It reports whether that succeeded.
+// checkRemoval finds out whether a rule was removed, if somebody asked. The store forgets a rule that disappeared
+// with the namespace, just as its record disappeared. checkRemoval reports whether it succeeded.
 func (s *Store) checkRemoval(ctx context.Context, id string) bool {
 	s.mu.Lock()
 	e := s.byID[id]
@@ -76,16 +77,17 @@ func (s *Store) checkRemoval(ctx context.Context, id string) bool {
 	}
 	s.mu.Unlock()
 	if isGone {
-		s.unannotate(id)
+		s.annotate(NamePrefix+id, source.Annotations{})
 	}
 	s.changed(id)
 	return true
 }
 
-// isSameNamespace reports whether Kanon's namespace exists, is not being deleted, and still has a record. Without the record it
-// may be another namespace of that name, which matters where children would be deleted.
+// isSameNamespace reports whether Kanon's namespace exists, is not being deleted, and still has the record live.
+// Without the record it may be another namespace of the same name; that only matters if children would be deleted.
 func (s *Store) isSameNamespace(ctx context.Context, live *unstructured.Unstructured, deletes bool) (bool, error) {
-	// First the namespace, then the record: if the record exists afterwards, nobody had deleted the namespace before.
+	// The order matters: if the record still exists after the namespace was checked, nobody had deleted the namespace
+	// before.
 	if accepts, err := s.acceptsObjects(ctx); err != nil || !accepts {
 		return false, err
 	}
@@ -95,8 +97,8 @@ func (s *Store) isSameNamespace(ctx context.Context, live *unstructured.Unstruct
 	return s.exists(ctx, live)
 }
 
-// recheckAll reads the records again, where that is due. It has those written again whose rule exists, and forgets the others
-// that are gone. It reports whether that succeeded.
+// recheckAll reads the records again, if Recheck asked for it. It has the lost records of existing rules written
+// again, and forgets the other lost ones. It reports whether that succeeded.
 func (s *Store) recheckAll(ctx context.Context) bool {
 	s.mu.Lock()
 	due := s.recheck
@@ -121,8 +123,8 @@ func (s *Store) recheckAll(ctx context.Context) bool {
 		}
 		s.mu.Unlock()
 		if !slices.ContainsFunc(records, func(other unstructured.Unstructured) bool { return other.GetName() == NamePrefix+id }) {
-			s.unannotate(id)
-		} // else somebody has restored it, and its annotations count
+			s.annotate(NamePrefix+id, source.Annotations{})
+		} // else somebody restored the record, and its annotations count
 	}
 	good := s.endInGoneNamespaces(ctx)
 	s.mu.Lock()
@@ -132,8 +134,8 @@ func (s *Store) recheckAll(ctx context.Context) bool {
 	return good
 }
 
-// endInGoneNamespaces has the records deleted of removals that wait in the namespace of a tenant which does not exist any more. All
-// that a tenant's rule has is in its namespace.
+// endInGoneNamespaces deletes the records of removals that wait in a tenant's namespace that no longer exists.
+// Everything that a tenant's rule manages is in that namespace.
 func (s *Store) endInGoneNamespaces(ctx context.Context) (good bool) {
 	waiting := make(map[string][]string)
 	s.mu.Lock()
@@ -159,7 +161,7 @@ func (s *Store) endInGoneNamespaces(ctx context.Context) (good bool) {
 	return good
 }
 
-// lost has the origins of the rules, by id, whose record is not among those of the cluster any more.
+// lost returns the origins, by id, of the rules whose record no longer exists in the cluster.
 func (s *Store) lost(records []unstructured.Unstructured) map[string]Origin {
 	exists := make(map[types.UID]bool, len(records))
 	for i := range records {

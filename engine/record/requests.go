@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// requests are those that the store sends. They keep nothing.
+// requests sends the requests of the store. It has no state.
 type requests struct {
 	client    dynamic.Interface
 	namespace string
@@ -34,18 +34,18 @@ func (r requests) list(ctx context.Context) ([]unstructured.Unstructured, error)
 	return list.Items, nil
 }
 
-// write creates the ConfigMap of a record, or updates live, the one that exists as far as it is known. It returns the
-// ConfigMap as it is then.
+// write creates the ConfigMap of a record, or updates live, the ConfigMap as last seen. It returns the resulting
+// ConfigMap.
 func (r requests) write(ctx context.Context, live, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	answer, err := r.createOrPatch(ctx, live, desired)
 	if live == nil && apierrors.IsNotFound(err) {
-		// Kanon's namespace does not exist, as where Kanon runs outside of the cluster.
+		// Kanon's namespace does not exist, for example because Kanon runs outside of the cluster.
 		if err = r.CreateNamespace(ctx); err == nil {
 			answer, err = r.createOrPatch(ctx, nil, desired)
 		}
 	}
 	if apierrors.IsAlreadyExists(err) || live != nil && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) {
-		// Somebody created, changed or deleted it. What the store wants is what counts.
+		// Somebody created, changed or deleted it. The store's content wins.
 		live, err = r.configMaps().Get(ctx, desired.GetName(), metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
@@ -93,7 +93,7 @@ func (r requests) CreateNamespace(ctx context.Context) error {
 	return nil
 }
 
-// delete deletes the ConfigMap of a record, unless another one has taken its place. live is nil where there is none.
+// delete deletes the ConfigMap of a record, unless it was replaced by another one. live is nil if there is none.
 func (r requests) delete(ctx context.Context, live *unstructured.Unstructured) error {
 	if live == nil {
 		return nil
@@ -109,7 +109,7 @@ func (r requests) delete(ctx context.Context, live *unstructured.Unstructured) e
 	return nil
 }
 
-// acceptsObjects reports whether Kanon's namespace exists and is not being deleted.
+// acceptsObjects reports whether Kanon's namespace exists and is not being deleted, by a dry run.
 func (r requests) acceptsObjects(ctx context.Context) (bool, error) {
 	probe := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -125,7 +125,7 @@ func (r requests) acceptsObjects(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// exists reports whether a ConfigMap exists that was read before, and not another one of its name.
+// exists reports whether this very ConfigMap still exists, and not another one of its name.
 func (r requests) exists(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
 	live, err := r.configMaps().Get(ctx, object.GetName(), metav1.GetOptions{})
 	switch {
@@ -137,7 +137,7 @@ func (r requests) exists(ctx context.Context, object *unstructured.Unstructured)
 	return live.GetUID() == object.GetUID(), nil
 }
 
-// namespaceExists reports whether there is a namespace of that name.
+// namespaceExists reports whether a namespace exists.
 func (r requests) namespaceExists(ctx context.Context, name string) (bool, error) {
 	_, err := r.client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -146,7 +146,7 @@ func (r requests) namespaceExists(ctx context.Context, name string) (bool, error
 	return err == nil, err
 }
 
-// originExists reports whether the object exists that has the text of a rule. A file counts as existing.
+// originExists reports whether the object with the text of a rule exists. A file counts as existing.
 func (r requests) originExists(ctx context.Context, origin Origin) (bool, error) {
 	var err error
 	switch {

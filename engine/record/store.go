@@ -16,19 +16,19 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// Options are what a Store needs. All are required.
+// Options are what a Store needs. All are required, except Annotated.
 type Options struct {
 	Client dynamic.Interface
-	// Counter counts what there is to write.
+	// Counter counts pending writes as work.
 	Counter *activity.Counter
-	// Namespace is Kanon's own, which has the records.
+	// Namespace is Kanon's own namespace, where the records are.
 	Namespace string
 	// Keys seal the records.
 	Keys Keys
-	// Changed is called by Run when the record of a rule was read, written or deleted, and when that failed for a new reason.
-	// An empty id stands for all rules.
+	// Changed is called by Run when the record of a rule was read, written or deleted, and when that failed for a new
+	// reason. The id is empty if all rules are concerned.
 	Changed func(id string)
-	// Annotated is called when somebody changed what the annotations of a record ask for. Default: nobody is told.
+	// Annotated is called when the annotations of a record change. Default: no call.
 	Annotated func()
 }
 
@@ -40,8 +40,8 @@ type Keys interface {
 	IsFirst() bool
 }
 
-// Store has the record of each rule, by the rule's id: as it is in the cluster, and as it should be. Its methods are safe for
-// concurrent use and send nothing; Run does.
+// Store has the record of each rule, by the rule's id: as it is in the cluster, and as it should be. Its methods are
+// safe for concurrent use. Except for CreateNamespace, only Run sends requests.
 type Store struct {
 	requests
 	keys      Keys
@@ -54,32 +54,32 @@ type Store struct {
 	bell *activity.Bell
 
 	mu sync.Mutex
-	// loaded is true once the records of the cluster were read, and failed is why that does not succeed. Guarded by mu, as is
-	// all below.
+	// loaded is true once the records of the cluster have been read; failed is the error of the last attempt. Guarded
+	// by mu, like everything below.
 	loaded bool
 	failed error
 	byID   map[string]*entry
 	// annotations are those of the records that have some, by the rule's id.
 	annotations map[string]source.Annotations
-	// recheck is true while the records that were read may no longer exist.
+	// recheck is true while records that were read may no longer exist.
 	recheck bool
 }
 
 // entry is the record of one rule.
 type entry struct {
-	// live is the ConfigMap as the store read or wrote it last, nil where there is none, and stored the record in it.
+	// live is the ConfigMap as the store last read or wrote it, nil if there is none. stored is the record in it.
 	live   *unstructured.Unstructured
 	stored Record
-	// sealed is true while the current key has sealed it.
+	// sealed is true if the current key sealed it.
 	sealed bool
-	// newer says that a newer version wrote it; nil otherwise. It is not written then, and its rule waits.
+	// newer is set if a newer version of Kanon wrote the record. Then it is not written, and its rule does not run.
 	newer *NewerError
-	// wanted is the record as it should be. There should be none where remove is true.
+	// wanted is the record as it should be. If remove is true, there should be none.
 	wanted Record
 	remove bool
-	// removal is what is known of the removal of the rule.
+	// removal says whether the rule was really removed.
 	removal removalCheck
-	// err is why the last attempt to write it failed.
+	// err is the error of the last attempt to write the record.
 	err error
 }
 
@@ -88,7 +88,7 @@ func (e *entry) isPending() bool {
 	return e.remove || e.live == nil || !e.sealed || !e.stored.Equal(&e.wanted)
 }
 
-// New returns a Store. It does nothing before Run.
+// New returns a Store. It does nothing until Run is called.
 func New(o Options) *Store {
 	s := &Store{
 		requests: requests{client: o.Client, namespace: o.Namespace}, keys: o.Keys, changed: o.Changed, annotated: o.Annotated,
@@ -101,14 +101,14 @@ func New(o Options) *Store {
 	return s
 }
 
-// IsLoaded reports whether the records of the cluster were read, and if not, why that failed, where it did.
+// IsLoaded reports whether the records of the cluster have been read, and the error of the last attempt.
 func (s *Store) IsLoaded() (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.loaded, s.failed
 }
 
-// Get is the record of a rule as it is in the cluster.
+// Get returns the record of a rule as it is in the cluster.
 func (s *Store) Get(id string) (Record, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Store) Get(id string) (Record, bool) {
 	return e.stored.Clone(), true
 }
 
-// IsPending reports whether the record of a rule is not yet in the cluster as it should be.
+// IsPending reports whether the record of a rule still has to be written or deleted.
 func (s *Store) IsPending(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +127,8 @@ func (s *Store) IsPending(id string) bool {
 	return e != nil && e.isPending()
 }
 
-// Failure is why the record of a rule could not be written or deleted, nil where that succeeded or was not tried. Of a record that a
-// newer version wrote it is a NewerError.
+// Failure returns why the record of a rule could not be written or deleted; nil if that succeeded or was not tried.
+// For a record that a newer version wrote it is a NewerError.
 func (s *Store) Failure(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,8 @@ func (s *Store) Failure(id string) error {
 	return nil
 }
 
-// Reference names the ConfigMap of a rule's record, for Events about a rule in a file. It is nil where there is no ConfigMap.
+// Reference names the ConfigMap of a rule's record, for Events about a rule in a file. It is nil if there is no
+// ConfigMap.
 func (s *Store) Reference(id string) *corev1.ObjectReference {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,15 +152,15 @@ func (s *Store) Reference(id string) *corev1.ObjectReference {
 	}
 }
 
-// IDs are those of the rules with a record, sorted.
+// IDs returns the ids of the rules with a record, sorted.
 func (s *Store) IDs() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.byID))
 }
 
-// Names are those of the rules with a record, by their ids; that of a rule whose record a newer version wrote is empty. It is false
-// until the records of the cluster were read.
+// Names returns the names of the rules with a record, by id. The name is empty if a newer version wrote the record.
+// known is false until the records of the cluster have been read.
 func (s *Store) Names() (names map[string]types.NamespacedName, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +172,7 @@ func (s *Store) Names() (names map[string]types.NamespacedName, known bool) {
 	return names, s.loaded
 }
 
-// SetRemoval has the record of a rule that is being removed say why that waits.
+// SetRemoval records why the removal of a rule waits.
 func (s *Store) SetRemoval(id, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,13 +182,14 @@ func (s *Store) SetRemoval(id, why string) {
 	}
 }
 
-// Update changes the record of a rule as it should be. A record that was to be deleted is kept.
+// Update changes the record of a rule as it should be, and creates it if necessary. A pending deletion of the record
+// is cancelled.
 func (s *Store) Update(id string, change func(*Record)) {
 	s.UpdateIf(id, func() bool { return true }, change)
 }
 
-// UpdateIf is Update for a caller who may be late, because another revision of the rule has started meanwhile. It asks
-// entitled under the lock of the store, and does nothing where that is false.
+// UpdateIf is Update for a caller who may be late, because another revision of the rule may have started meanwhile.
+// It calls entitled under the lock of the store, and does nothing if that returns false.
 func (s *Store) UpdateIf(id string, entitled func() bool, change func(*Record)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +208,8 @@ func (s *Store) UpdateIf(id string, entitled func() bool, change func(*Record)) 
 	}
 }
 
-// Report has the record of a rule say how the rule fares; nil: nothing. Without a record, or if it is to be deleted, it does nothing.
+// Report sets the report in the record of a rule; nil removes it. It does nothing if there is no record, or if it is
+// to be deleted.
 func (s *Store) Report(id string, report *Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +222,7 @@ func (s *Store) Report(id string, report *Report) {
 	}
 }
 
-// DeleteIf has Run delete the record of a rule, where entitled is true as in UpdateIf.
+// DeleteIf has Run delete the record of a rule if entitled returns true, as in UpdateIf.
 func (s *Store) DeleteIf(id string, entitled func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,9 +232,9 @@ func (s *Store) DeleteIf(id string, entitled func() bool) {
 	}
 }
 
-// Recheck has Run read the records again that were read: they may be gone with Kanon's namespace, or somebody has deleted one. It
-// writes those again whose rule exists, and forgets the others. It deletes the records of removals that wait in a tenant's namespace
-// which does not exist any more: nothing of these rules is left.
+// Recheck has Run read the records again: they may be gone with Kanon's namespace, or somebody has deleted one. Run
+// restores the records of rules that exist, and forgets the others. It also deletes the records of removals that wait
+// in a tenant's namespace that no longer exists: nothing of those rules is left.
 func (s *Store) Recheck() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,5 +242,5 @@ func (s *Store) Recheck() {
 	s.Sync()
 }
 
-// Sync has Run compare the records with those of the cluster, as when the keys have changed.
+// Sync has Run compare the records with the cluster, for example because the keys have changed.
 func (s *Store) Sync() { s.bell.Ring() }

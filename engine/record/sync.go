@@ -16,7 +16,8 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// Run reads the records of the cluster, and keeps them as they should be, until ctx ends. It watches their annotations after Follow.
+// Run reads the records of the cluster and keeps them as they should be, until ctx ends. After Follow it watches
+// their annotations.
 func (s *Store) Run(ctx context.Context) {
 	var following sync.WaitGroup
 	defer following.Wait()
@@ -25,11 +26,11 @@ func (s *Store) Run(ctx context.Context) {
 	s.bell.Loop(ctx, 0, func() time.Duration { return retries.Next(s.sync(ctx)) })
 }
 
-// sync reads what has to be read, and writes the records that are not as they should be. It reports whether all of that
-// succeeded.
+// sync reads what has to be read, and writes the records that differ from what they should be. It reports whether all
+// of that succeeded.
 func (s *Store) sync(ctx context.Context) bool {
 	if s.keys.Keyring() == nil {
-		return true // whoever reads them calls Sync
+		return true // whoever reads the keys calls Sync
 	}
 	if loaded, _ := s.IsLoaded(); !loaded && !s.load(ctx) {
 		return false
@@ -66,11 +67,11 @@ func (s *Store) load(ctx context.Context) bool {
 	return err == nil
 }
 
-// takeLocked takes in the records of the cluster. One that cannot be decoded counts as none: its rule then counts as a new one,
-// and writes over it. One that a newer version wrote stays as it is.
+// takeLocked takes in the records of the cluster. One that cannot be decoded counts as missing: its rule counts as
+// new, and overwrites it. One that a newer version wrote stays as it is.
 func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructured) {
 	log := logr.FromContextOrDiscard(ctx)
-	// Where no record has a seal and there was no key, an earlier version of Kanon wrote them.
+	// If no record has a seal and there was no key, an earlier version of Kanon wrote the records.
 	upgrade := s.keys.IsFirst() && !slices.ContainsFunc(records, func(object unstructured.Unstructured) bool { return sealOf(&object) != "" })
 	for i := range records {
 		live := &records[i]
@@ -102,7 +103,7 @@ func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructu
 	}
 }
 
-// checkSeals has the records written again that another key has sealed than the one that seals now.
+// checkSeals marks records for rewriting that were not sealed with the current key.
 func (s *Store) checkSeals() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +113,7 @@ func (s *Store) checkSeals() {
 	}
 }
 
-// syncOne writes or deletes the record of one rule, if it is not as it should be. It reports whether that succeeded.
+// syncOne writes or deletes the record of one rule if necessary. It reports whether that succeeded.
 func (s *Store) syncOne(ctx context.Context, id string) bool {
 	s.mu.Lock()
 	e := s.byID[id]
@@ -131,7 +132,7 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 	}
 	before, wanted := *e, e.wanted.Clone()
 	if before.remove {
-		// From here on there is no record: a rule that comes back now waits for a new one.
+		// From here on there is no record: if the rule comes back now, it waits for a new one.
 		e.live, e.stored, e.sealed = nil, Record{}, false
 	}
 	s.mu.Unlock()
@@ -159,17 +160,17 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 		delete(s.byID, id)
 	}
 	if err == nil && e.isPending() {
-		s.Sync() // somebody has changed what should be
+		s.Sync() // the wanted record changed meanwhile
 	}
 	s.mu.Unlock()
 	if err == nil && before.remove {
-		s.unannotate(id)
+		s.annotate(NamePrefix+id, source.Annotations{}) // a record created later has none
 	}
 	if err != nil && isSame(before.err, err) {
 		return false
 	}
 	if err == nil && before.err == nil && !before.remove && before.live != nil && before.sealed && before.stored.equalButReport(&wanted) {
-		return true // nothing waits for a report
+		return true // nobody waits for a report to be written
 	}
 	if err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "cannot write the record of a rule; retrying", "rule", wanted.Rule)
@@ -178,5 +179,5 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 	return err == nil
 }
 
-// isSame reports whether an attempt failed as the one before did.
+// isSame reports whether an attempt failed for the same reason as the one before.
 func isSame(before, err error) bool { return before != nil && before.Error() == err.Error() }

@@ -18,27 +18,27 @@ import (
 )
 
 const (
-	// LabelRules marks a ConfigMap that holds rules; its value is "true".
+	// LabelRules marks a ConfigMap with rules; its value is "true".
 	LabelRules = "kanon.dev/rules"
-	// AnnotationStatus is where the verdict on a ConfigMap's rules is written, as JSON.
+	// AnnotationStatus has the report on a ConfigMap's rules, as JSON.
 	AnnotationStatus = "kanon.dev/status"
-	// AnnotationConfirmPrune is as in package rules, for all rules of a ConfigMap.
+	// AnnotationConfirmPrune has the meaning that it has on a rule, for all rules of a ConfigMap.
 	AnnotationConfirmPrune = "kanon.dev/confirm-prune"
-	// AnnotationConfirmDefinition is as in package rules, for all rules of a ConfigMap.
+	// AnnotationConfirmDefinition has the meaning that it has on a rule, for all rules of a ConfigMap.
 	AnnotationConfirmDefinition = "kanon.dev/confirm-definition"
 	// statusManager is the field manager of AnnotationStatus.
 	statusManager = "kanon-rules"
 )
 
-// ConfigMaps reads documents from the labelled ConfigMaps of one namespace, or of all:
-// every key that ends in .yaml or .yml holds some.
+// ConfigMaps reads documents from the labelled ConfigMaps of one namespace, or of all: every key that ends in .yaml
+// or .yml has some.
 type ConfigMaps struct {
 	client    dynamic.NamespaceableResourceInterface
 	namespace string
 	informer  cache.SharedIndexInformer
 }
 
-// NewConfigMaps prepares to read the labelled ConfigMaps of namespace; of all namespaces, if that is empty.
+// NewConfigMaps returns the source of the labelled ConfigMaps in a namespace, or in all namespaces if that is empty.
 func NewConfigMaps(client dynamic.Interface, namespace string) *ConfigMaps {
 	gvr := corev1.SchemeGroupVersion.WithResource("configmaps")
 	informer := dynamicinformer.NewFilteredDynamicInformer(client, gvr, namespace, 0, cache.Indexers{},
@@ -46,8 +46,8 @@ func NewConfigMaps(client dynamic.Interface, namespace string) *ConfigMaps {
 	return &ConfigMaps{client: client.Resource(gvr), namespace: namespace, informer: informer.Informer()}
 }
 
-// Run publishes what the ConfigMaps hold, once all are known and after each
-// change, until ctx ends. It can be called once.
+// Run publishes a snapshot of the ConfigMaps once the informer has synced and after each change, until ctx ends. Call
+// it once.
 func (c *ConfigMaps) Run(ctx context.Context, publish func(Snapshot)) error {
 	changed := make(signal, 1)
 	registration, err := c.informer.AddEventHandler(changed.handler())
@@ -67,8 +67,7 @@ func (c *ConfigMaps) Run(ctx context.Context, publish func(Snapshot)) error {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
-			// A verdict that was written, or taken away, counts: whoever gives
-			// verdicts puts one back that is gone.
+			// A changed or removed report counts as a change, so that the caller restores one that was removed.
 			if next := c.read(); !next.equal(last) {
 				last = next
 				publish(last)
@@ -77,7 +76,7 @@ func (c *ConfigMaps) Run(ctx context.Context, publish func(Snapshot)) error {
 	}
 }
 
-// read takes stock of the informer's store.
+// read returns the ConfigMaps in the informer's store.
 func (c *ConfigMaps) read() Snapshot {
 	s := Snapshot{Complete: true}
 	for _, item := range c.informer.GetStore().List() {
@@ -100,7 +99,7 @@ func bundleOf(obj *unstructured.Unstructured) Bundle {
 		Created: obj.GetCreationTimestamp().Time,
 		Verdict: obj.GetAnnotations()[AnnotationStatus], Annotations: AnnotationsOf(obj),
 	}
-	data, _, _ := unstructured.NestedStringMap(obj.Object, "data") // the API server holds data to strings
+	data, _, _ := unstructured.NestedStringMap(obj.Object, "data") // the API server accepts only strings in data
 	for key, text := range data {
 		if isDocument(key) {
 			b.Texts = append(b.Texts, Text{Name: b.Origin.String() + "/" + key, Data: []byte(text)})
@@ -110,10 +109,9 @@ func bundleOf(obj *unstructured.Unstructured) Bundle {
 	return b
 }
 
-// Report writes the verdict on one ConfigMap into its annotation and tells
-// whether that changed it. Nothing is sent when the annotation says so
-// already. A ConfigMap that is gone or was replaced needs no verdict: that
-// is not an error.
+// Report writes the report on one ConfigMap into its annotation. It sends nothing if the annotation is up to date. A
+// ConfigMap that is gone or was replaced needs no report: that is not an error. changed is true if the annotation was
+// written.
 func (c *ConfigMaps) Report(ctx context.Context, origin Origin, report Report) (changed bool, err error) {
 	text, err := json.Marshal(report)
 	if err != nil {
@@ -134,7 +132,7 @@ func (c *ConfigMaps) Report(ctx context.Context, origin Origin, report Report) (
 	})
 }
 
-// Covers tells whether a ConfigMap of that name would be read.
+// Covers reports whether a ConfigMap with this name would be read.
 func (c *ConfigMaps) Covers(origin Origin) bool {
 	return origin.Path == "" && origin.Rule.Name == "" && (c.namespace == metav1.NamespaceAll || origin.ConfigMap.Namespace == c.namespace)
 }

@@ -1,11 +1,9 @@
-// Package source reads rule documents from where people put them and tells how
-// they fared.
+// Package source reads rule documents from where people put them, and writes the reports on them back.
 //
-// A source publishes snapshots: each holds everything that the source has at
-// that moment, grouped by origin (one ConfigMap, or one file). Whoever reads
-// snapshots needs no memory of earlier ones, and a document that left is
-// simply not there any more. A source that cannot read an origin keeps
-// what it knew of it, so that a failed read is never taken for an empty one.
+// A source publishes snapshots. Each has everything that the source has at that moment, grouped by origin: one
+// ConfigMap, one Rule object or one file. A reader of snapshots needs no memory of earlier ones: a document that was
+// removed is simply missing. If an origin cannot be read, the source keeps what it knew of it, so that a failed read
+// is never mistaken for an empty origin.
 //
 //	files, err := source.NewFiles("rules/")
 //	if err != nil {
@@ -19,6 +17,5 @@
 //		}
 //	})
 //
-// The texts are not looked into: decoding, compiling and running them is the
-// caller's work, and so is the verdict, which goes back by Report.
+// Sources do not parse the texts. The caller decodes, compiles and runs them, and passes the result to Report.
 package source

@@ -16,21 +16,20 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// settle is how long a burst of file events may last before the files are
-// read: an editor that saves by rename sends three or four within milliseconds.
+// settle is how long to wait after a file event before the files are read: an editor that saves by renaming causes
+// three or four events within milliseconds.
 const settle = 50 * time.Millisecond
 
-// Files reads documents from files and directories and reads them again when
-// they change. A directory counts with its .yaml and .yml files, not with its
-// subdirectories.
+// Files reads documents from files and directories, and reads them again when they change. A directory stands for its
+// .yaml and .yml files, without subdirectories.
 type Files struct {
 	paths []string
-	// known is the last good reading of each path; Run's goroutine alone uses it.
+	// known has the last good reading of each path. Only Run's goroutine uses it.
 	known map[string][]Bundle
 }
 
-// NewFiles prepares to read paths. It fails when one of them is not there, so
-// that a mistyped option is found at the start.
+// NewFiles returns the source of paths. It fails if one of them does not exist, so that a mistyped option is found at
+// the start.
 func NewFiles(paths ...string) (*Files, error) {
 	f := &Files{known: make(map[string][]Bundle, len(paths))}
 	for _, path := range paths {
@@ -45,14 +44,14 @@ func NewFiles(paths ...string) (*Files, error) {
 	return f, nil
 }
 
-// Run publishes what the files hold, at once and after each change, until ctx
-// ends. It returns an error only when the file system cannot be watched.
+// Run publishes a snapshot of the files at once and after each change, until ctx ends. It returns an error only if
+// the file system cannot be watched.
 func (f *Files) Run(ctx context.Context, publish func(Snapshot)) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch rule files: %w", err)
 	}
-	defer func() { _ = watcher.Close() }() // nothing is lost when closing a watch fails
+	defer func() { _ = watcher.Close() }() // an error while closing has no consequence
 	for _, dir := range f.directories() {
 		if err := watcher.Add(dir); err != nil {
 			return fmt.Errorf("watch rule files in %s: %w", dir, err)
@@ -71,7 +70,7 @@ func (f *Files) Run(ctx context.Context, publish func(Snapshot)) error {
 		case <-watcher.Events:
 			timer.Reset(settle)
 		case err := <-watcher.Errors:
-			// Events were lost; what the files hold now is still true.
+			// Events were lost, so the files are read again.
 			logr.FromContextOrDiscard(ctx).Error(err, "watching rule files")
 			timer.Reset(settle)
 		case <-timer.C:
@@ -83,8 +82,8 @@ func (f *Files) Run(ctx context.Context, publish func(Snapshot)) error {
 	}
 }
 
-// directories lists what must be watched: a file is watched through its
-// directory, because many programs replace a file instead of writing into it.
+// directories returns the directories to watch. A file is watched through its directory, because many programs
+// replace a file instead of writing into it.
 func (f *Files) directories() []string {
 	var dirs []string
 	for _, path := range f.paths {
@@ -99,8 +98,7 @@ func (f *Files) directories() []string {
 	return dirs
 }
 
-// read takes stock of all paths. A path that cannot be read, or a file that is blank,
-// keeps its last good reading.
+// read reads all paths. A path that cannot be read, or a file that is blank, keeps its last good reading.
 func (f *Files) read(ctx context.Context) Snapshot {
 	s := Snapshot{Complete: true}
 	for _, path := range f.paths {
@@ -121,11 +119,11 @@ func (f *Files) read(ctx context.Context) Snapshot {
 	return s
 }
 
-// errBlank says that a file has nothing in it, as while a program writes it (tool > rule.yaml).
+// errBlank reports a blank file, as it exists while a program writes it (tool > rule.yaml).
 var errBlank = errors.New("the file is empty, as while it is written; to remove its rules, remove the file")
 
-// keepBlank puts the last reading in the place of each file that is blank now, as nothing is to be taken for removed because
-// of that. It tells whether there is one of which nothing was read before.
+// keepBlank replaces each blank file by its last reading, because a blank file must not count as the removal of its
+// rules. It reports whether some blank file has no earlier reading.
 func (f *Files) keepBlank(ctx context.Context, bundles, before []Bundle) (unknown bool) {
 	for i, bundle := range bundles {
 		if !bundle.isBlank() {
@@ -142,10 +140,10 @@ func (f *Files) keepBlank(ctx context.Context, bundles, before []Bundle) (unknow
 	return unknown
 }
 
-// isBlank tells whether a file has nothing in it.
+// isBlank reports whether a file has no content.
 func (b Bundle) isBlank() bool { return len(bytes.TrimSpace(b.Texts[0].Data)) == 0 }
 
-// readPath reads one file, or the documents of one directory.
+// readPath reads one file, or the documents in one directory.
 func readPath(path string) ([]Bundle, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -187,7 +185,7 @@ func readFile(path string) (Bundle, error) {
 	return Bundle{Origin: Origin{Path: path}, Texts: []Text{{Name: path, Data: data, File: true}}}, nil
 }
 
-// Covers tells whether a file with that path would be read.
+// Covers reports whether a file with this path would be read.
 func (f *Files) Covers(origin Origin) bool {
 	return origin.Path != "" && (slices.Contains(f.paths, origin.Path) ||
 		slices.Contains(f.paths, filepath.Dir(origin.Path)) && isDocument(origin.Path))

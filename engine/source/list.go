@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Listed is an origin for a reader that does not follow changes: a ConfigMap or a Rule object, with what Kanon reported on it.
+// Listed is an origin as read once: a ConfigMap or a Rule object, with Kanon's report on it.
 type Listed struct {
 	Bundle
 	// Object is the ConfigMap or the Rule object.
 	Object *unstructured.Unstructured
-	// Report is nil if the origin has none, or one about an earlier generation.
+	// Report is nil if the origin has none, or only one about an earlier generation.
 	Report *Report
 }
 
@@ -41,7 +41,7 @@ func ListConfigMaps(ctx context.Context, client dynamic.Interface, namespace str
 	return found, nil
 }
 
-// ListRuleObjects reads the Rule objects of a namespace once. A cluster without that kind has none.
+// ListRuleObjects reads the Rule objects of a namespace once. If the cluster lacks the kind, there are none.
 func ListRuleObjects(ctx context.Context, client dynamic.Interface, namespace string) ([]Listed, error) {
 	list, err := client.Resource(RulesGVR()).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	switch {
@@ -62,7 +62,8 @@ func ListRuleObjects(ctx context.Context, client dynamic.Interface, namespace st
 	return found, nil
 }
 
-// reportOf is the report in the status of a Rule object; nil if it is about an earlier generation.
+// reportOf returns the report in the status of a Rule object; nil if there is none or it is about an earlier
+// generation.
 func reportOf(object *unstructured.Unstructured) *Report {
 	ready := readyOf(object)
 	if generation, ok := ready["observedGeneration"].(int64); ready == nil || ok && generation != object.GetGeneration() {

@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// signal is sent when something changed. Changes before it is received are one.
+// signal reports that something changed. Several changes before it is received are one signal.
 type signal chan struct{}
 
 func (s signal) send() {
 	select {
 	case s <- struct{}{}:
-	default: // everything is about to be read already
+	default: // a signal is already pending
 	}
 }
 
@@ -34,7 +34,7 @@ func (s signal) handler() cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// stored is the object of that name and UID that an informer shows; nil where there is none.
+// stored returns the object with this name and UID in an informer's store; nil if there is none.
 func stored(informer cache.SharedIndexInformer, name types.NamespacedName, uid types.UID) *unstructured.Unstructured {
 	item, _, _ := informer.GetStore().GetByKey(name.String()) // never fails
 	if object, ok := item.(*unstructured.Unstructured); ok && object.GetUID() == uid {
@@ -43,8 +43,8 @@ func stored(informer cache.SharedIndexInformer, name types.NamespacedName, uid t
 	return nil
 }
 
-// applyReport applies what reports on an origin, and tells whether its object exists still: one that is gone or was replaced
-// needs no report.
+// applyReport applies a report on an origin, and returns whether its object still exists. One that is gone or was
+// replaced needs no report.
 func applyReport(
 	ctx context.Context, client dynamic.NamespaceableResourceInterface, origin Origin, name types.NamespacedName, object map[string]any, subresources ...string,
 ) (exists bool, err error) {
@@ -63,8 +63,7 @@ func applyReport(
 	return true, nil
 }
 
-// refusesUID tells whether the API server answered that the object of that name
-// has another UID.
+// refusesUID reports whether the API server answered that the object of this name has another UID.
 func refusesUID(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Details != nil && slices.ContainsFunc(status.Status().Details.Causes,

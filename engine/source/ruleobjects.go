@@ -22,21 +22,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// RuleObjects reads the Rule objects of one namespace, or of all, while the cluster has such a
-// kind. It can be installed at any time.
+// RuleObjects reads the Rule objects of one namespace, or of all. Their CustomResourceDefinition may be installed or
+// removed at any time.
 type RuleObjects struct {
 	client     dynamic.Interface
 	namespace  string
 	definition cache.SharedIndexInformer
 
 	mu sync.Mutex
-	// rules is the informer of the objects, nil while there is no such kind, and last
-	// what was published last. Guarded by mu.
+	// rules is the informer of the objects, nil while the kind is not served. last is the snapshot published last.
+	// Guarded by mu.
 	rules *ruleInformer
 	last  Snapshot
 }
 
-// ruleInformer watches Rule objects as long as one definition of them is there.
+// ruleInformer watches Rule objects as long as their current definition exists.
 type ruleInformer struct {
 	uid      types.UID
 	informer cache.SharedIndexInformer
@@ -44,14 +44,14 @@ type ruleInformer struct {
 	stop     func()
 }
 
-// NewRuleObjects prepares to read the Rule objects of namespace; of all namespaces, if that is empty.
+// NewRuleObjects returns the source of the Rule objects in a namespace, or in all namespaces if that is empty.
 func NewRuleObjects(client dynamic.Interface, namespace string) *RuleObjects {
 	definition := dynamicinformer.NewFilteredDynamicInformer(client, definitionGVR(), metav1.NamespaceAll, 0, cache.Indexers{},
 		func(o *metav1.ListOptions) { o.FieldSelector = onlyDefinition() })
 	return &RuleObjects{client: client, namespace: namespace, definition: definition.Informer()}
 }
 
-// RulesGVR is where Rule objects are.
+// RulesGVR is the resource of Rule objects.
 func RulesGVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "kanon.dev", Version: "v1alpha1", Resource: "rules"}
 }
@@ -60,13 +60,13 @@ func definitionGVR() schema.GroupVersionResource {
 	return apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 }
 
-// onlyDefinition is the field selector of the definition of Rule objects.
+// onlyDefinition is the field selector for the definition of Rule objects.
 func onlyDefinition() string {
 	return fields.OneTermEqualSelector(metav1.ObjectNameField, RulesGVR().GroupResource().String()).String()
 }
 
-// Run publishes what the Rule objects hold, once it is known whether there can be any,
-// and after each change, until ctx ends. It can be called once.
+// Run publishes a snapshot of the Rule objects once it is known whether there can be any, and after each change,
+// until ctx ends. Call it once.
 func (r *RuleObjects) Run(ctx context.Context, publish func(Snapshot)) error {
 	changed := make(signal, 1)
 	registration, err := r.definition.AddEventHandler(changed.handler())
@@ -86,7 +86,7 @@ func (r *RuleObjects) Run(ctx context.Context, publish func(Snapshot)) error {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
-			next, known, err := r.look(ctx, changed)
+			next, known, err := r.snapshot(ctx, changed)
 			if err != nil {
 				return err
 			}
@@ -101,9 +101,9 @@ func (r *RuleObjects) Run(ctx context.Context, publish func(Snapshot)) error {
 	}
 }
 
-// look takes stock. With the kind all its objects go, which is not to be taken for
-// the removal of all rules: what was known stays, and is not complete.
-func (r *RuleObjects) look(ctx context.Context, changed signal) (next Snapshot, known bool, err error) {
+// snapshot returns the next snapshot to publish. If the definition goes, all objects go, which must not count as the
+// removal of all rules: what was known stays, as an incomplete snapshot. known is false while the informer fills.
+func (r *RuleObjects) snapshot(ctx context.Context, changed signal) (next Snapshot, known bool, err error) {
 	uid := r.served()
 	if uid == "" {
 		r.unwatch()
@@ -122,13 +122,13 @@ func (r *RuleObjects) look(ctx context.Context, changed signal) (next Snapshot, 
 		}
 	}
 	if !r.rules.synced() {
-		return Snapshot{}, false, nil // its first event, or the end of its list, comes here again
+		return Snapshot{}, false, nil // its first event, or the end of its list, sends the signal again
 	}
 	next = r.withOrphans(r.read())
 	if !r.loses(next) {
 		return next, true, nil
 	}
-	// The definition goes before its objects do, but another watch tells of it.
+	// The definition is deleted before its objects are, but its event comes by another watch and may be late.
 	stays, err := r.stays(ctx, uid)
 	if err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "A Rule object is gone, and it is not known whether its kind goes, too; trying again")
@@ -145,8 +145,7 @@ func (r *RuleObjects) look(ctx context.Context, changed signal) (next Snapshot, 
 // definitionRetry is the pause before the definition is read again.
 const definitionRetry = 2 * time.Second
 
-// withOrphans adds what went with an earlier definition, and is not there again: nobody
-// has removed it.
+// withOrphans adds the objects that went with an earlier definition and were not created again: nobody removed them.
 func (r *RuleObjects) withOrphans(s Snapshot) Snapshot {
 	for _, bundle := range r.last.Bundles {
 		if bundle.Origin.Definition != r.rules.uid && !s.has(func(o Origin) bool { return o.Rule == bundle.Origin.Rule }) {
@@ -157,7 +156,7 @@ func (r *RuleObjects) withOrphans(s Snapshot) Snapshot {
 	return s
 }
 
-// loses tells whether an object is gone that was there under this definition.
+// loses reports whether an object is gone that existed under the current definition.
 func (r *RuleObjects) loses(next Snapshot) bool {
 	return slices.ContainsFunc(r.last.Bundles, func(bundle Bundle) bool {
 		return bundle.Origin.Definition == r.rules.uid && !next.has(func(o Origin) bool { return o.UID == bundle.Origin.UID })
@@ -168,7 +167,7 @@ func (s Snapshot) has(is func(Origin) bool) bool {
 	return slices.ContainsFunc(s.Bundles, func(bundle Bundle) bool { return is(bundle.Origin) })
 }
 
-// stays asks the API server whether the definition of that UID is there and stays.
+// stays asks the API server whether the definition with this UID exists and is not being deleted.
 func (r *RuleObjects) stays(ctx context.Context, uid types.UID) (bool, error) {
 	found, err := r.client.Resource(definitionGVR()).List(ctx, metav1.ListOptions{FieldSelector: onlyDefinition()})
 	if err != nil {
@@ -179,8 +178,8 @@ func (r *RuleObjects) stays(ctx context.Context, uid types.UID) (bool, error) {
 	}), nil
 }
 
-// served is the UID of the definition of Rule objects; empty where there is none, or
-// it is on its way.
+// served returns the UID of the established definition of Rule objects; empty if there is none or it is being
+// deleted.
 func (r *RuleObjects) served() types.UID {
 	for _, item := range r.definition.GetStore().List() {
 		definition, ok := item.(*unstructured.Unstructured)
@@ -197,7 +196,7 @@ func (r *RuleObjects) served() types.UID {
 	return ""
 }
 
-// watch starts an informer of the objects.
+// watch starts the informer of the objects.
 func (r *RuleObjects) watch(ctx context.Context, uid types.UID, changed signal) error {
 	informer := dynamicinformer.NewFilteredDynamicInformer(r.client, RulesGVR(), r.namespace, 0, cache.Indexers{}, nil).Informer()
 	registration, err := informer.AddEventHandler(changed.handler())
@@ -209,7 +208,7 @@ func (r *RuleObjects) watch(ctx context.Context, uid types.UID, changed signal) 
 	running.Go(func() { informer.RunWithContext(ctx) })
 	running.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-			changed.send() // there may be no object to tell of it
+			changed.send() // without objects there is no event
 		}
 	})
 	r.mu.Lock()
@@ -232,7 +231,7 @@ func (r *RuleObjects) unwatch() {
 	}
 }
 
-// read takes stock of the informer's store, in no order.
+// read returns the objects in the informer's store, unsorted.
 func (r *RuleObjects) read() Snapshot {
 	s := Snapshot{Complete: true}
 	for _, item := range r.rules.informer.GetStore().List() {
@@ -251,8 +250,7 @@ func (r *RuleObjects) read() Snapshot {
 	return s
 }
 
-// bundleOfRule is a Rule object as a document: what the API server and others add to
-// its metadata is no part of it.
+// bundleOfRule turns a Rule object into a document, without the metadata that the API server and others add.
 func bundleOfRule(object *unstructured.Unstructured) (Bundle, error) {
 	origin := Origin{Rule: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, UID: object.GetUID()}
 	text, err := yaml.Marshal(map[string]any{
@@ -274,8 +272,8 @@ func bundleOfRule(object *unstructured.Unstructured) (Bundle, error) {
 	}, nil
 }
 
-// Covers tells whether a Rule object of that name would be read: not one that an earlier
-// definition took with it.
+// Covers reports whether a Rule object with this name would be read. It is false for one that went with an earlier
+// definition.
 func (r *RuleObjects) Covers(origin Origin) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -283,9 +281,9 @@ func (r *RuleObjects) Covers(origin Origin) bool {
 		(origin.Definition == "" || origin.Definition == r.rules.uid)
 }
 
-// Report writes the verdict on one Rule object into its status, with a condition Ready
-// and what the rule has, and tells whether the verdict is another one. Nothing is sent
-// where the status says so already.
+// Report writes the report on one Rule object into its status: a condition Ready, and the counts of parents and
+// children. It sends nothing if the status is up to date. changed is true if the condition's status or message
+// changed.
 func (r *RuleObjects) Report(ctx context.Context, origin Origin, report Report) (changed bool, err error) {
 	r.mu.Lock()
 	rules := r.rules
@@ -295,7 +293,7 @@ func (r *RuleObjects) Report(ctx context.Context, origin Origin, report Report) 
 	}
 	object := stored(rules.informer, origin.Rule, origin.UID)
 	if object == nil {
-		return false, nil // one that is gone needs no verdict
+		return false, nil // a deleted object needs no report
 	}
 	if report.Parents < 0 {
 		report.Parents, report.Children = int(numberOf(object, "parents")), int(numberOf(object, "children"))
@@ -319,7 +317,7 @@ func (r *RuleObjects) Report(ctx context.Context, origin Origin, report Report) 
 	return changed && exists, err
 }
 
-// condition is the verdict as the condition Ready of a Rule object.
+// condition returns the report as the condition Ready of a Rule object.
 func (r Report) condition(object *unstructured.Unstructured, before map[string]any) map[string]any {
 	status, reason, message := "False", "NotInForce", r.Message
 	if r.Ready {
@@ -339,7 +337,7 @@ func (r Report) condition(object *unstructured.Unstructured, before map[string]a
 	}
 }
 
-// readyOf is the condition Ready of an object; nil where it has none.
+// readyOf returns the condition Ready of an object; nil if it has none.
 func readyOf(object *unstructured.Unstructured) map[string]any {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, item := range conditions {
@@ -350,7 +348,7 @@ func readyOf(object *unstructured.Unstructured) map[string]any {
 	return nil
 }
 
-// numberOf is a number in an object's status, -1 where there is none.
+// numberOf returns a number in an object's status, or -1.
 func numberOf(object *unstructured.Unstructured, field string) int64 {
 	n, found, err := unstructured.NestedInt64(object.Object, "status", field)
 	if err != nil || !found {

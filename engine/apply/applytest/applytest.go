@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Schemas has one Go type (Thing, in group test, with a metadata as every kind has) and one custom resource (Custom),
-// with every relation that the checks tell apart.
+// Schemas has one Go type (Thing, in group test, with metadata as every kind has it) and one custom resource
+// (Custom), with every kind of field that the checks distinguish.
 const Schemas = `
 io.k8s.api.test.v1.Thing:
   type: object
@@ -82,7 +82,7 @@ func ThingGVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "test", Version: "v1", Kind: "Thing"}
 }
 
-// Converter reads schemas in YAML.
+// Converter parses schemas in YAML.
 func Converter(tb testing.TB, text string) managedfields.TypeConverter {
 	tb.Helper()
 	document, err := yaml.YAMLToJSON([]byte(text))
@@ -100,7 +100,7 @@ func Converter(tb testing.TB, text string) managedfields.TypeConverter {
 	return converter
 }
 
-// Object reads YAML.
+// Object parses YAML.
 func Object(tb testing.TB, text string) *unstructured.Unstructured {
 	tb.Helper()
 	obj := &unstructured.Unstructured{}

@@ -10,21 +10,21 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// The value hash of AnnotationApplied covers all that an apply sends: what the template gives, in the normal form that the
-// kind's schema makes of it, and the marks of the child. It tells that an apply is due. It does not tell that the content
-// is another one, because a schema and the marks can change too. Where something that cannot be undone depends on that, or
-// whether a change has to wait, AnnotationApplied also has a hash of what was rendered and nothing else.
+// The value hash in AnnotationApplied covers everything that an apply sends: what the template renders, in the normal
+// form by the kind's schema, and the marks of the child. If it differs, an apply is due, but the content may be the
+// same, because the schema and the marks can change too. If a decision that cannot be undone depends on the content,
+// or whether a change has to wait, AnnotationApplied also has a hash of only what was rendered.
 
-// A field that begins to be ignored is no other content: it stays in the object as it is. So the content counts as the same
-// where it was recorded while some of the fields that are relinquished now were applied. A field that is ignored no more
-// gets another value, which is another content.
+// When a field begins to be ignored, the content does not change: the field stays in the object as it is. So the
+// content counts as the same if it was recorded while some of the fields that are relinquished now were applied. When
+// a field is no longer ignored, it gets another value, and the content changes.
 
-// maxRelinquished is how many fields may have begun to be ignored at the same time without that counting as another
-// content, as each doubles what has to be hashed. Of more, the last ones count.
+// maxRelinquished is how many fields may begin to be ignored at once without counting as a change of the content: each
+// doubles the number of hashes. Any further ones count as a change.
 const maxRelinquished = 6
 
-// Contents are the hashes of a rendered object under which the recorded content is the same: the first with all that the
-// policy ignores, the others with fewer of the fields that are relinquished.
+// Contents returns the hashes of a rendered object that count as the same content: the first without everything that
+// the policy ignores, the others with some of the relinquished fields.
 func Contents(rendered *unstructured.Unstructured, policy Policy) ([]string, error) {
 	always := slices.DeleteFunc(slices.Clone(policy.Ignore), func(path Path) bool {
 		return slices.ContainsFunc(policy.Relinquished, path.equal)
@@ -32,7 +32,7 @@ func Contents(rendered *unstructured.Unstructured, policy Policy) ([]string, err
 	flips := policy.Relinquished[:min(len(policy.Relinquished), maxRelinquished)]
 	always = append(always, policy.Relinquished[len(flips):]...)
 	hashes := make([]string, 0, 1<<len(flips))
-	for applied := range 1 << len(flips) { // a bit for each
+	for applied := range 1 << len(flips) { // a bit for each relinquished field
 		ignored := slices.Clone(always)
 		for i, path := range flips {
 			if applied&(1<<i) == 0 {
@@ -48,7 +48,7 @@ func Contents(rendered *unstructured.Unstructured, policy Policy) ([]string, err
 	return hashes, nil
 }
 
-// contentWithout is the hash of a rendered object without what is ignored, and without AnnotationRecreated.
+// contentWithout returns the hash of a rendered object without ignored paths, and without AnnotationRecreated.
 func contentWithout(rendered *unstructured.Unstructured, ignored []Path) (string, error) {
 	object := runtime.DeepCopyJSON(rendered.Object)
 	dropField(object, Path{{Field: "metadata"}, {Field: "annotations"}, {Field: mark.AnnotationRecreated}})
@@ -62,7 +62,7 @@ func contentWithout(rendered *unstructured.Unstructured, ignored []Path) (string
 	return hash, nil
 }
 
-// dropField takes what a path names out of a value, as far as it exists, and what is empty after that.
+// dropField removes what a path names from a value, if it exists, and then what is empty.
 func dropField(v any, path Path) {
 	step, rest := path[0], path[1:]
 	switch v := v.(type) {
@@ -81,7 +81,7 @@ func dropField(v any, path Path) {
 			case len(rest) > 0:
 				dropField(m, rest)
 			default:
-				v[i] = nil // its place tells nothing of what it was
+				v[i] = nil // keep the position of other items
 			}
 		}
 	}
@@ -93,8 +93,8 @@ func isEmpty(v any) bool {
 	return (isMap || isList) && len(fields)+len(items) == 0
 }
 
-// Outdated reports whether live was last applied with another content than rendered has, by AnnotationApplied alone: what
-// others changed in live is no matter. known is false where live does not say.
+// Outdated reports whether live was last applied with another content than rendered has, by AnnotationApplied alone,
+// regardless of what others changed in live. known is false if live does not record its content.
 func Outdated(rendered, live *unstructured.Unstructured, policy Policy) (outdated, known bool) {
 	last, ok := mark.Recorded(live)
 	if !ok || last.Content == "" {

@@ -9,25 +9,24 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// The cover check decides without a request whether the live object still holds what we wrote. The API server takes a
-// path out of our entries as soon as anybody else changes it, so a path that is still there still has our value. The
-// rules:
+// The cover check decides without a request whether the live object still has what we wrote. The API server removes a
+// path from our entries as soon as anybody else changes it, so a path that is still in them has our value. The rules:
 //
-//   - Only leaves count: the paths under which nothing else was rendered. What holds a leaf follows from it.
-//   - Only entries of our manager, not of a subresource, in the rendered apiVersion count. Apply and Update count alike.
-//   - A leaf is covered where an entry has it as a member and goes no deeper. An entry that goes deeper was recorded
-//     under another schema, in which the leaf was not one; what it says of the leaf as a whole is not known.
-//   - An entry that ends above the leaf, or holds only its parents, covers nothing: a rendered scalar under a granular
-//     map is not covered by the map.
-//   - The one exception: an empty granular map or struct is covered by anything of ours at its path or below, since the
-//     value is then there, and empty is all that was asked for.
-//   - Identity (apiVersion, kind, name, namespace, uid, ...) is never in managedFields and is not asked for. Labels,
+//   - Only leaves count: the paths below which nothing else was rendered. Everything above a leaf follows from it.
+//   - Only entries of our manager, not for a subresource, in the rendered apiVersion count. Apply and Update count alike.
+//   - A leaf is covered if an entry has it as a member and goes no deeper. An entry that goes deeper was recorded under another
+//     schema, in which the leaf was none; what it says about the leaf as a whole is unknown.
+//   - An entry that ends above the leaf, or has only its parents, covers nothing: a rendered scalar under a granular map is not
+//     covered by the map.
+//   - The one exception: an empty granular map or struct is covered by anything of ours at its path or below, because then the
+//     value exists, and empty is all that was rendered.
+//   - Identity (apiVersion, kind, name, namespace, uid, ...) is never in managedFields and is not required. Labels,
 //     annotations, AnnotationApplied among them, and ownerReferences are.
 
-// Covered reports whether our entries of live hold every rendered path.
+// Covered reports whether our entries in live have every rendered path.
 func (d *Desired) Covered(live *unstructured.Unstructured) bool { return d.uncovered(live).Empty() }
 
-// uncovered are the leaves that our entries of live do not cover; read-only.
+// uncovered returns the leaves that our entries in live do not cover; read-only.
 func (d *Desired) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
 	entries := slices.DeleteFunc(EntriesOf(live), func(e Entry) bool { return !d.counts(e) })
 	hash, hashed := d.shape.hashEntries(entries, d.controller)
@@ -46,10 +45,11 @@ func (d *Desired) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
 	return uncovered
 }
 
-// counts reports whether an entry is one of ours in the rendered apiVersion.
+// counts reports whether an entry is ours and in the rendered apiVersion.
 func (d *Desired) counts(e Entry) bool { return e.Ours() && e.APIVersion == d.Object.GetAPIVersion() }
 
-// Held are the paths that those entries of an object hold for which counts is true. One that cannot be read holds nothing.
+// Held returns the paths in those entries of an object for which counts is true. Entries that cannot be decoded are
+// skipped.
 func Held(obj *unstructured.Unstructured, counts func(Entry) bool) *fieldpath.Set {
 	held := &fieldpath.Set{}
 	for _, e := range EntriesOf(obj) {
@@ -83,7 +83,7 @@ func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// emptyGranular reports whether an empty map was rendered at path whose keys the schema tells apart.
+// emptyGranular reports whether an empty map was rendered at path that is granular in the schema.
 func (d *Desired) emptyGranular(path fieldpath.Path) bool {
 	var at any = d.Object.Object
 	for _, element := range path {
@@ -100,7 +100,7 @@ func (d *Desired) emptyGranular(path fieldpath.Path) bool {
 	return granular != nil && granular.ElementRelationship != smdschema.Atomic
 }
 
-// typeAt returns the type of what is at a path; the zero TypeRef if the schema has no such path.
+// typeAt returns the type at a path; the zero TypeRef if the schema has no such path.
 func (k Kind) typeAt(path fieldpath.Path) smdschema.TypeRef {
 	ref := k.root
 	for _, element := range path {
@@ -116,7 +116,7 @@ func (k Kind) typeAt(path fieldpath.Path) smdschema.TypeRef {
 	return ref
 }
 
-// indexOfKeys is the index of the list-map item that has these keys; -1 where there is none.
+// indexOfKeys returns the index of the list-map item with these keys, or -1.
 func indexOfKeys(items []any, keys value.FieldList) int {
 	return slices.IndexFunc(items, func(item any) bool { return hasKeys(item, keys) })
 }

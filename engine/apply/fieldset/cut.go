@@ -8,17 +8,17 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// cutter takes the fields that a path names out of an object.
+// cutter removes the fields that a path names from an object.
 type cutter struct {
 	kind Kind
 	path Path
-	// against is set where an object is cut for an apply to a live one: what holds a field and does not exist yet is
-	// made with it, so nothing is cut from it. missing is then true.
+	// against is true if an object is cut for an apply to a live one. Then a parent of the field that does not exist
+	// yet is created complete, so nothing is cut from it, and missing becomes true.
 	against, missing bool
 }
 
-// cut returns v, which has type ref and is at the first done steps of the path, without what the rest of the path names;
-// keep is false when nothing of it is left. It changes the maps of v. live is what the live object has in this place.
+// cut removes what the path names from v, which has type ref and is at the first done steps of the path. keep is
+// false if nothing of v is left. It changes the maps of v. live is the live object's value in this place.
 func (c *cutter) cut(v any, ref smdschema.TypeRef, live any, done int) (left any, keep bool, err error) {
 	if done == len(c.path) {
 		return nil, false, nil
@@ -28,7 +28,7 @@ func (c *cutter) cut(v any, ref smdschema.TypeRef, live any, done int) (left any
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return v, true, nil // the kind's schema has to say what is wrong
+		return v, true, nil // schema validation reports what is wrong
 	}
 	atom := c.kind.atom(ref)
 	if atom.Map == nil || atom.Map.ElementRelationship == smdschema.Atomic {
@@ -56,7 +56,7 @@ func (c *cutter) cut(v any, ref smdschema.TypeRef, live any, done int) (left any
 	return m, len(m) > 0, nil
 }
 
-// cutItems is cut for a step to items of a list.
+// cutItems is cut for a step that selects items of a list.
 func (c *cutter) cutItems(v any, ref smdschema.TypeRef, live any, done int) (left any, keep bool, err error) {
 	items, ok := v.([]any)
 	if !ok {
@@ -100,13 +100,13 @@ func (c *cutter) cutItems(v any, ref smdschema.TypeRef, live any, done int) (lef
 	return kept, len(kept) > 0, nil
 }
 
-// indivisible says that what the first done steps of the path lead to is one value to the API server, so that a part of
-// it cannot be left to others: an apply would take it away.
+// indivisible reports that the value at the first done steps of the path is one value to the API server, so that a
+// part of it cannot be left to others: an apply would remove it.
 func (c *cutter) indivisible(done int) error {
 	return fmt.Errorf("ignore: %s: %s is one value to the API server; ignore it as a whole, or nothing of it", c.path, c.path[:done])
 }
 
-// sameItem finds the item of a live list that has the keys of one that was rendered; nil where there is none.
+// sameItem returns the item of a live list with the keys of a rendered one; nil if there is none.
 func sameItem(live []any, item map[string]any, keys []string) any {
 	for _, other := range live {
 		m, ok := other.(map[string]any)

@@ -16,20 +16,20 @@ import (
 const (
 	OperationApply  = "Apply"
 	OperationUpdate = "Update"
-	// AncientManager is the manager into which the API server folds the oldest Update entries when there are more than
+	// AncientManager is the manager into which the API server folds the oldest Update entries if there are more than
 	// ten (apimachinery, pkg/util/managedfields/internal/capmanagers.go).
 	AncientManager = "ancient-changes"
 )
 
-// Entry is one item of metadata.managedFields, read in place.
+// Entry is one item of metadata.managedFields.
 type Entry struct {
 	Manager, Operation, APIVersion, Subresource string
-	// raw is the item as it stands in the object; read-only.
+	// Raw is the item itself, not a copy; read-only.
 	Raw map[string]any
 }
 
-// IsManaged reports whether the name of a field manager of obj contains text, such as a rule's id. An object without field
-// managers tells nothing, and counts as one that is.
+// IsManaged reports whether the name of a field manager of obj contains text, such as a rule's id. It returns true if
+// the object has no field managers, because then nothing is known.
 func IsManaged(obj *unstructured.Unstructured, text string) bool {
 	entries := EntriesOf(obj)
 	return len(entries) == 0 || slices.ContainsFunc(entries, func(e Entry) bool { return strings.Contains(e.Manager, text) })
@@ -41,15 +41,15 @@ func (e Entry) Ours() bool {
 		(e.Operation == OperationApply || e.Operation == OperationUpdate)
 }
 
-// Ancient reports whether the entry may hold what was in an Update entry of ours.
+// Ancient reports whether the entry may have absorbed an Update entry of ours.
 func (e Entry) Ancient() bool {
 	return e.Manager == AncientManager && e.Operation == OperationUpdate && e.Subresource == ""
 }
 
-// Text is the entry's paths as JSON, with sorted keys.
+// Text returns the entry's paths as JSON, with sorted keys.
 func (e Entry) Text() (string, error) {
 	if text, ok := e.Raw["fieldsV1"].(string); ok {
-		return text, nil // as package wire reads it
+		return text, nil // the form that package wire decodes to
 	}
 	text, err := MarshalText(e.Raw["fieldsV1"])
 	if err != nil {
@@ -58,7 +58,7 @@ func (e Entry) Text() (string, error) {
 	return text, nil
 }
 
-// Item is the entry as the API server takes it.
+// Item returns the entry in the form that the API server accepts.
 func (e Entry) Item() map[string]any {
 	text, ok := e.Raw["fieldsV1"].(string)
 	if !ok {
@@ -82,7 +82,7 @@ func (e Entry) Fields() (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// EntriesOf reads managedFields in the object's order.
+// EntriesOf returns the entries of managedFields in order.
 func EntriesOf(obj *unstructured.Unstructured) []Entry {
 	metadata, ok := obj.Object["metadata"].(map[string]any)
 	if !ok {
@@ -108,12 +108,12 @@ func EntriesOf(obj *unstructured.Unstructured) []Entry {
 	return entries
 }
 
-// OwnEntries are the entries of managedFields that record our child writes.
+// OwnEntries returns the entries of managedFields that record our child writes.
 func OwnEntries(obj *unstructured.Unstructured) []Entry {
 	return slices.DeleteFunc(EntriesOf(obj), func(e Entry) bool { return !e.Ours() })
 }
 
-// Entries hashes the content of entries, without their times and their order.
+// Entries hashes the content of entries, regardless of their times and their order.
 func (h Hasher) Entries(entries []Entry) (uint64, error) {
 	var sum uint64
 	for _, e := range entries {
@@ -126,7 +126,7 @@ func (h Hasher) Entries(entries []Entry) (uint64, error) {
 	return sum, nil
 }
 
-// SameEntries reports whether two lists of entries have one content, as for hasher.entries.
+// SameEntries reports whether two lists of entries have the same content, in the sense of Hasher.Entries.
 func SameEntries(as, bs []Entry) bool {
 	return len(as) == len(bs) && !slices.ContainsFunc(as, func(a Entry) bool {
 		return !slices.ContainsFunc(bs, a.isSame)

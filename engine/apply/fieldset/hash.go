@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// listsOf keeps of a value only its maps' shape and its lists in full.
+// listsOf reduces a value to the structure of its maps, and its lists in full.
 func listsOf(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -27,10 +27,10 @@ func listsOf(v any) any {
 	}
 }
 
-// Digest is 128 bits of a SHA-256 over the JSON form of v, in which the keys of maps are sorted: the same value gives the
-// same 22 characters in every process.
+// Digest returns 128 bits of a SHA-256 over the JSON form of v with sorted keys: the same value gives the same 22
+// characters in every process.
 func Digest(v any) (string, error) {
-	text, err := wire.AppendJSON(make([]byte, 0, 2<<10), v) // enough for most
+	text, err := wire.AppendJSON(make([]byte, 0, 2<<10), v) // enough for most objects
 	if err != nil {
 		return "", err
 	}
@@ -42,16 +42,16 @@ func hashOf(text []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// MarshalText is json.Marshal as a string.
+// MarshalText is json.Marshal that returns a string.
 func MarshalText(v any) (string, error) {
 	text, err := json.Marshal(v)
 	return string(text), err
 }
 
-// Hasher hashes JSON values, as unstructured objects hold them.
+// Hasher hashes JSON values of unstructured objects.
 type Hasher struct{ Seed maphash.Seed }
 
-// Value is the hash of v. The order of a map's keys makes no difference, as the hashes of its entries are added up.
+// Value hashes v. The order of a map's keys makes no difference, because the hashes of its entries are added up.
 func (h Hasher) Value(v any) uint64 {
 	switch v := v.(type) {
 	case map[string]any:
@@ -75,13 +75,13 @@ func (h Hasher) Value(v any) uint64 {
 	}
 }
 
-// Join hashes two hashes in their order.
+// Join hashes two hashes in order.
 func (h Hasher) Join(a, b uint64) uint64 {
 	return maphash.Comparable(h.Seed, [...]uint64{a, b})
 }
 
-// Source identifies what something was made from: a hash of it, and the schema of its kind. The zero Source stands for nothing
-// that is known.
+// Source identifies what something was made from: a hash, and the schema of its kind. The zero Source stands for
+// unknown.
 type Source struct {
 	Hash      uint64
 	Converter managedfields.TypeConverter

@@ -12,20 +12,20 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Ignored fields. A child whose policy ignores fields has two forms: the whole one, which is what a POST sends, and the
-// one without these fields, which is hashed, applied and checked. An ignored field is never taken from whoever has it,
-// and nothing is removed for not being applied any more:
+// A child whose policy ignores fields has two forms: the whole one, which a POST sends, and the one without these
+// fields, which is hashed, applied and checked. An ignored field is never taken from its owner, and is not removed
+// because it is no longer applied:
 //
-//   - An apply removes a field that our last apply had and this one lacks. So before an apply our Apply entry must hold
-//     no ignored path; where it does (because the field was not ignored before), managedFields are rewritten first, see
-//     Writer.claimFields. What nobody has then stays as it is.
-//   - An apply may have to make what holds an ignored field: a container that was added to the template, or taken away
-//     by somebody. It is made whole, as at a creation; the fresh object decides, not the one in memory.
-//   - The kinds' schemas must let the field be told apart from what is around it. A part of an atomic list or map cannot
-//     be left to others, because an apply replaces the whole; such a child is not valid.
+//   - An apply removes a field that our last apply had and this one lacks. So our Apply entry must have no ignored path before an
+//     apply. If it does, because the field was not ignored before, managedFields are rewritten first; see Writer.claimFields. What
+//     then has no owner stays as it is.
+//   - An apply may have to create the parent of an ignored field: a struct or list item that was added to the template, or
+//     removed by somebody. It is created completely, as in a new object; an object read for this decides, not the one in memory.
+//   - The kind's schema must separate the field from its surroundings. A part of an atomic list or map cannot be left to others,
+//     because an apply replaces all of it; such a child is not valid.
 
-// Without returns the content without what the policy ignores, as it is applied to live (nil: to an object that has all
-// that holds ignored fields). missing is true where live lacks something that holds one. content is not changed.
+// Without returns the content without what the policy ignores, as it is applied to live. A nil live stands for an
+// object that has all parents of ignored fields. missing is true if live lacks one of those. content is not changed.
 func (d *Desired) Without(content map[string]any, live *unstructured.Unstructured) (left map[string]any, missing bool, err error) {
 	left = runtime.DeepCopyJSON(content)
 	for _, path := range d.Ignore {
@@ -42,8 +42,8 @@ func (d *Desired) Without(content map[string]any, live *unstructured.Unstructure
 	return left, missing, nil
 }
 
-// ContentFor is what is applied to live: the object, or where live lacks what holds an ignored field, the object with that as it is
-// created. missing is true then.
+// ContentFor returns what is applied to live: the object or, if live lacks parents of ignored fields, the object with
+// these as they are created. missing is true in that case.
 func (d *Desired) ContentFor(live *unstructured.Unstructured) (content map[string]any, missing bool, err error) {
 	if d.Whole == nil {
 		return d.Object.Object, false, nil
@@ -55,13 +55,13 @@ func (d *Desired) ContentFor(live *unstructured.Unstructured) (content map[strin
 	return d.WithMarks(left), true, nil
 }
 
-// split gives the object its two forms, where something is ignored.
+// split separates the two forms of the object, if something is ignored.
 func (d *Desired) split() error {
 	if len(d.Ignore) == 0 {
 		return nil
 	}
 	if err := d.kind.Validate(d.Object); err != nil {
-		return err // of the fields that are only created
+		return err // covers the fields that are only created
 	}
 	left, _, err := d.Without(d.Object.Object, nil)
 	if err != nil {
@@ -72,7 +72,7 @@ func (d *Desired) split() error {
 	return nil
 }
 
-// ForCreation is what a POST sends.
+// ForCreation returns what a POST sends.
 func (d *Desired) ForCreation() *unstructured.Unstructured {
 	if d.Whole == nil {
 		return d.Object
@@ -80,7 +80,7 @@ func (d *Desired) ForCreation() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: d.WithMarks(d.Whole)}
 }
 
-// WithMarks returns content with the marks that the child's Object has.
+// WithMarks returns content with the marks of Object.
 func (d *Desired) WithMarks(content map[string]any) map[string]any {
 	content = maps.Clone(content)
 	metadata := maps.Clone(mark.EnsureMap(content, "metadata"))
@@ -100,7 +100,7 @@ func (d *Desired) WithMarks(content map[string]any) map[string]any {
 	return content
 }
 
-// ignores reports whether a path of managedFields is one that the policy ignores, or below one.
+// ignores reports whether the policy ignores a path of managedFields, or a path above it.
 func (d *Desired) ignores(path fieldpath.Path) bool {
 	return slices.ContainsFunc(d.Ignore, func(ignored Path) bool { return ignored.leadsTo(path) })
 }
@@ -122,7 +122,7 @@ func (p Path) leadsTo(path fieldpath.Path) bool {
 	return true
 }
 
-// keyOf reads the fields that tell an item of a list apart.
+// keyOf returns a function that reads the keys of a list item.
 func keyOf(element fieldpath.PathElement) func(name string) any {
 	return func(name string) any {
 		i := slices.IndexFunc(*element.Key, func(field value.Field) bool { return field.Name == name })
@@ -133,7 +133,7 @@ func keyOf(element fieldpath.PathElement) func(name string) any {
 	}
 }
 
-// withoutIgnored is a set of paths without those that the policy ignores.
+// withoutIgnored returns a set of paths without those that the policy ignores.
 func (d *Desired) withoutIgnored(set *fieldpath.Set) *fieldpath.Set {
 	if len(d.Ignore) == 0 {
 		return set
@@ -147,7 +147,8 @@ func (d *Desired) withoutIgnored(set *fieldpath.Set) *fieldpath.Set {
 	return set.Difference(ignored)
 }
 
-// HoldsIgnored reports whether our Apply entry of live has a path that the policy ignores. One that cannot be read may.
+// HoldsIgnored reports whether our Apply entry in live has a path that the policy ignores. It returns true if the
+// entry cannot be decoded.
 func (d *Desired) HoldsIgnored(live *unstructured.Unstructured) bool {
 	if len(d.Ignore) == 0 {
 		return false

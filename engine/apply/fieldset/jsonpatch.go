@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Operation is one step of a JSON patch (RFC 6902). A remove has no use for Value, and the API server passes over it.
+// Operation is one step of a JSON patch (RFC 6902). A remove has no Value; the API server ignores it there.
 type Operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// ExactlyThis begins a patch that the API server refuses unless the object is this one, in this version.
+// ExactlyThis begins a patch that the API server refuses unless the object still has this UID and resourceVersion.
 func ExactlyThis(obj *unstructured.Unstructured) []Operation {
 	return []Operation{
 		{Op: "replace", Path: "/metadata/uid", Value: obj.GetUID()},
@@ -66,12 +66,12 @@ func indexIn(items []any, element fieldpath.PathElement) int {
 	}
 }
 
-// indexOf is the index of an item of a set; -1 where it has none like that.
+// indexOf returns the index of an item of a set, or -1.
 func indexOf(items []any, v value.Value) int {
 	return slices.IndexFunc(items, func(item any) bool { return value.Equals(value.NewValueInterface(item), v) })
 }
 
-// PointerTo is the JSON pointer to a path of an object; false where what holds the field does not exist.
+// PointerTo returns the JSON pointer to a path of an object; false if the parent of the field does not exist.
 func PointerTo(at any, path fieldpath.Path) (string, bool) {
 	var b strings.Builder
 	for i, element := range path {
@@ -85,7 +85,7 @@ func PointerTo(at any, path fieldpath.Path) (string, bool) {
 	return b.String(), true
 }
 
-// Replaced is a copy of an object in which stands what a patch replaces. What is not on the way there it shares with the
+// Replaced returns a copy of an object with the values that a patch replaces. It shares everything else with the
 // object.
 func Replaced(object map[string]any, patch []Operation) map[string]any {
 	var after any = object
@@ -98,7 +98,7 @@ func Replaced(object map[string]any, patch []Operation) map[string]any {
 	return content
 }
 
-// replacedAt is replaced for one value; the tokens are those of a pointer to something that exists.
+// replacedAt replaces one value; tokens is a pointer to an existing value.
 func replacedAt(at any, tokens []string, v any) any {
 	if len(tokens) == 0 {
 		return v
@@ -118,12 +118,12 @@ func replacedAt(at any, tokens []string, v any) any {
 	return at
 }
 
-// EscapePointer is a name as a step of a JSON pointer (RFC 6901).
+// EscapePointer escapes a name as a token of a JSON pointer (RFC 6901).
 func EscapePointer(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// unescapePointer is the name that a step of a JSON pointer stands for.
+// unescapePointer undoes EscapePointer.
 func unescapePointer(token string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }

@@ -11,19 +11,19 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// Kind is what must be known of a GVK to compute which paths an object of it has.
+// Kind is what must be known about a GVK to compute the paths of its objects.
 type Kind struct {
 	Converter managedfields.TypeConverter
 	schema    *smdschema.Schema
 	root      smdschema.TypeRef
-	// deduced is true where the server has no schema for the kind: maps are then granular and lists atomic, as the
+	// Deduced is true if the server has no schema for the kind: maps are then granular and lists atomic, as the
 	// server itself deduces them.
 	Deduced bool
-	// version is the apiVersion.
+	// Version is the apiVersion.
 	Version string
 }
 
-// NewKind finds the type of gvk in a converter by converting an object that has nothing but its type.
+// NewKind finds the type of gvk by converting an object that has nothing but its kind.
 func NewKind(gvk schema.GroupVersionKind, converter managedfields.TypeConverter, deduced bool) (Kind, error) {
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(gvk)
@@ -34,14 +34,14 @@ func NewKind(gvk schema.GroupVersionKind, converter managedfields.TypeConverter,
 	return Kind{Converter: converter, schema: typed.Schema(), root: typed.TypeRef(), Deduced: deduced, Version: gvk.GroupVersion().String()}, nil
 }
 
-// atom resolves a reference to a type; the zero Atom where it cannot be resolved, which allows nothing and promises
-// nothing.
+// atom resolves a reference to a type. If that is impossible, it returns the zero Atom, which is neither scalar, list
+// nor map.
 func (k Kind) atom(ref smdschema.TypeRef) smdschema.Atom {
 	atom, _ := k.schema.Resolve(ref)
 	return atom
 }
 
-// fieldType is the type of one field or key of a map.
+// fieldType returns the type of one field or key of a map.
 func fieldType(m *smdschema.Map, name string) smdschema.TypeRef {
 	if m == nil {
 		return smdschema.TypeRef{}
@@ -52,7 +52,8 @@ func fieldType(m *smdschema.Map, name string) smdschema.TypeRef {
 	return m.ElementType
 }
 
-// TypedLive is an object of the cluster without managedFields, of which memory has another form; see Compact.
+// TypedLive returns an object of the cluster as a typed value, without managedFields: in memory they have a form of
+// their own.
 func (k Kind) TypedLive(obj *unstructured.Unstructured) (*typed.TypedValue, error) {
 	content := maps.Clone(obj.Object)
 	if metadata, ok := content["metadata"].(map[string]any); ok {

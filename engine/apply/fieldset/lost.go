@@ -7,13 +7,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Lost names the rendered paths that our entries in live do not hold, each with the manager that holds it now: those that
+// Lost returns the rendered paths that our entries in live lack, each with the manager that owns it now: those that
 // somebody took from us, and those that are rendered for the first time. It sends no request.
 func (d *Desired) Lost(live *unstructured.Unstructured) []Contested {
 	return ContestedBy(live, d.uncovered(live), Entry.Ours)
 }
 
-// ContestedBy names, for each path, the other manager of obj that wrote it last, and none where nobody holds it.
+// ContestedBy returns, for each path, the other manager of obj that wrote it last, if any owns it.
 func ContestedBy(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(Entry) bool) []Contested {
 	if paths.Empty() {
 		return nil
@@ -27,7 +27,7 @@ func ContestedBy(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(
 		if own(e) || e.Manager == AncientManager {
 			continue
 		}
-		if fields, err := e.Fields(); err == nil { // an entry that cannot be read holds nothing that is known
+		if fields, err := e.Fields(); err == nil { // nothing is known about an entry that cannot be decoded
 			at, _ := e.Raw["time"].(string)
 			others = append(others, holding{manager: e.Manager, time: at, fields: fields})
 		}
@@ -37,7 +37,7 @@ func ContestedBy(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(
 		lost, newest := Contested{Path: readablePath(path)}, ""
 		for _, other := range others {
 			if (other.fields.Has(path) || hasBelow(other.fields, path)) && other.time >= newest {
-				lost.Manager, newest = strings.Clone(other.manager), other.time // of an object that may be large, and lost is kept
+				lost.Manager, newest = strings.Clone(other.manager), other.time // a copy: lost is kept, and the object may be large
 			}
 		}
 		found = append(found, lost)
@@ -45,8 +45,8 @@ func ContestedBy(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(
 	return found
 }
 
-// readablePath writes a path of managedFields as a rule's ignore has it. Items that the API server does not tell apart by
-// keys are named by the list that holds them.
+// readablePath returns a path of managedFields in the form of a rule's ignore. Items that have no keys are named by
+// their list.
 func readablePath(path fieldpath.Path) string {
 	var steps Path
 	for _, element := range path {
@@ -66,15 +66,15 @@ func readablePath(path fieldpath.Path) string {
 	return steps.String()
 }
 
-// IsMark reports whether a path, as in Lost, is of what makes an object a child, which no rule can leave to others.
+// IsMark reports whether a path, as in Lost, belongs to the marks of a child, which no rule can leave to others.
 func IsMark(path string) bool {
 	return strings.Contains(path, "kanon.dev/") || strings.HasPrefix(path, "metadata.ownerReferences")
 }
 
-// Contested is one path that two managers want.
+// Contested is a path that two managers set.
 type Contested struct {
-	// Path is written as in managedFields, such as .status.url; of a child, as in a rule's ignore.
+	// Path has the form of managedFields, such as .status.url; for a child, that of a rule's ignore.
 	Path string
-	// Manager holds it; empty where nobody does, as of a field that somebody removed.
+	// Manager owns the path; empty if nobody does, for example because somebody removed the field.
 	Manager string
 }

@@ -9,17 +9,17 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// ManagedFieldsPatch replaces managedFields of an object at exactly its resourceVersion.
+// ManagedFieldsPatch returns a patch that replaces managedFields of an object at exactly its resourceVersion.
 func ManagedFieldsPatch(obj *unstructured.Unstructured, entries []any) []Operation {
 	return []Operation{
 		{Op: "replace", Path: "/metadata/managedFields", Value: entries},
-		// replace and not test: a difference is then a 409 that can be told from other refusals
+		// "replace" and not "test", so that a difference results in a 409, which other refusals do not use.
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()},
 	}
 }
 
-// EntriesToClaim are EntriesForApply where an apply needs them: where other paths are rendered than live was written with last, or
-// where our Apply entry holds what is ignored now; else nil.
+// EntriesToClaim returns EntriesForApply if an apply needs them: if the rendered paths differ from those of live's
+// last write, or if our Apply entry has ignored paths. Else it returns nil.
 func (d *Desired) EntriesToClaim(live *unstructured.Unstructured, samePaths bool) ([]any, error) {
 	if samePaths && !d.HoldsIgnored(live) {
 		return nil, nil
@@ -27,8 +27,8 @@ func (d *Desired) EntriesToClaim(live *unstructured.Unstructured, samePaths bool
 	return d.EntriesForApply(live)
 }
 
-// EntriesForApply returns managedFields of obj with our Update entries moved into our Apply entry, with what is ignored
-// taken out of that, and with what should go taken out of ancient-changes; nil when there is nothing to move.
+// EntriesForApply returns managedFields of obj with our Update entries moved into our Apply entry, ignored paths
+// removed from that, and paths to be dropped removed from ancient-changes; nil if nothing changes.
 func (d *Desired) EntriesForApply(obj *unstructured.Unstructured) ([]any, error) {
 	entries := EntriesOf(obj)
 	base, applied, err := d.baseEntry(entries)
@@ -63,20 +63,20 @@ func (d *Desired) EntriesForApply(obj *unstructured.Unstructured) ([]any, error)
 	return append(r.items, item), nil
 }
 
-// entriesRewrite is a rewrite of managedFields in the making.
+// entriesRewrite builds new managedFields.
 type entriesRewrite struct {
 	version string
 	removed removedPaths
-	// tie parts the paths of our Update entries into those that stay there and those that move.
+	// split splits the paths of our Update entries into those that stay there and those that move.
 	split func(*fieldpath.Set) (tie, others *fieldpath.Set)
-	// union is what our Apply entry will hold.
+	// union is the content of our new Apply entry.
 	union *fieldpath.Set
-	// items are the other entries, rewritten where they must be.
+	// items are the other entries, rewritten if necessary.
 	items   []any
 	changed bool
 }
 
-// add takes one entry into account.
+// add adds one entry.
 func (r *entriesRewrite) add(e Entry) error {
 	switch {
 	case e.Ours() && e.Operation == OperationUpdate:
@@ -96,7 +96,7 @@ func (r *entriesRewrite) add(e Entry) error {
 	return nil
 }
 
-// addUpdate takes an Update entry of ours into account.
+// addUpdate adds an Update entry of ours.
 func (r *entriesRewrite) addUpdate(e Entry) error {
 	set, err := e.Fields()
 	if err != nil {
@@ -117,8 +117,8 @@ func (r *entriesRewrite) addUpdate(e Entry) error {
 	return nil
 }
 
-// baseEntry is the index of the entry that becomes our Apply entry, and what it has applied: our Apply entry itself, else
-// our Update entry in the rendered apiVersion, else any of ours; -1 when we have none.
+// baseEntry returns the index of the entry that becomes our Apply entry, and the paths that it has applied: our Apply
+// entry itself, else our Update entry in the rendered apiVersion, else any of ours; -1 if we have none.
 func (d *Desired) baseEntry(entries []Entry) (int, *fieldpath.Set, error) {
 	base := -1
 	for i, e := range entries {
@@ -134,13 +134,14 @@ func (d *Desired) baseEntry(entries []Entry) (int, *fieldpath.Set, error) {
 	return base, &fieldpath.Set{}, nil
 }
 
-// removedPaths are paths that were applied last and are rendered no more.
+// removedPaths are paths that were applied last and are no longer rendered.
 type removedPaths struct {
-	// fields go one by one; items of lists go with all that is in them, which is what an item's end means.
+	// fields are removed one by one; items of lists are removed with everything in them.
 	fields, items *fieldpath.Set
 }
 
-// pathsRemoved computes what the last apply had and what is rendered now lacks. A path is left out when something is still rendered below it.
+// pathsRemoved returns the paths of the last apply that are no longer rendered. It skips paths below which something
+// is still rendered.
 func pathsRemoved(applied, rendered *fieldpath.Set) removedPaths {
 	paths := removedPaths{fields: &fieldpath.Set{}, items: &fieldpath.Set{}}
 	applied.Difference(rendered).Iterate(func(path fieldpath.Path) {
@@ -156,7 +157,7 @@ func pathsRemoved(applied, rendered *fieldpath.Set) removedPaths {
 	return paths
 }
 
-// removeFrom returns an entry's item without these paths (nil when nothing is left), and whether it had any.
+// removeFrom returns an entry's item without these paths (nil if nothing is left), and whether it had any of them.
 func (g removedPaths) removeFrom(e Entry) (item map[string]any, removed bool, err error) {
 	set, err := e.Fields()
 	if err != nil {
@@ -173,7 +174,7 @@ func (g removedPaths) removeFrom(e Entry) (item map[string]any, removed bool, er
 	return item, true, err
 }
 
-// WithFields copies an entry's item with other paths.
+// WithFields returns a copy of an entry's item with other paths.
 func WithFields(e Entry, set *fieldpath.Set) (map[string]any, error) {
 	text, err := set.ToJSON()
 	if err != nil {

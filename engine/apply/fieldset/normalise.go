@@ -12,17 +12,17 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// Normalise returns a copy of a rendered object in the one form that is hashed, written and checked:
+// Normalise returns a copy of a rendered object in the form that is hashed, written and checked:
 //
-//   - nulls are left out, unless the schema says nullable; null elements of a list are left out where the schema gives
-//     the elements a type, and kept in untyped data, where a position may mean something;
-//   - lists and string-keyed maps without an element are left out where a Go type of Kubernetes holds them: it drops
-//     them when it is stored, so they could never be seen to be ours. An empty struct ({} in namespaceSelector: {} or
-//     emptyDir: {}) and everything in a custom resource stays, because there presence has a meaning;
-//   - keys of list maps are completed from the schema's defaults, such as a port's protocol;
-//   - a Secret's stringData is folded into data, as the server does;
-//   - metadata that only the server writes is left out, so that a template may copy an object, and so is status when
-//     the kind has a status subresource, where the server ignores it.
+//   - Nulls are removed, unless the schema says nullable. Null elements of a list are removed if the schema gives the elements a
+//     type, and kept in untyped data, where a position may have a meaning.
+//   - Empty lists and empty string-keyed maps are removed if they are in a Go type of Kubernetes: it drops them when it is
+//     stored, so they could never be recognised as ours. An empty struct ({} in namespaceSelector: {} or emptyDir: {}) stays, and
+//     so does everything in a custom resource, because there presence has a meaning.
+//   - Keys of list maps are completed from the schema's defaults, such as a port's protocol.
+//   - A Secret's stringData is folded into data, as the server does it.
+//   - Metadata that only the server writes is removed, so that a template may copy an object. So is the status if the kind has a
+//     status subresource, because the server ignores it then.
 func (k Kind) Normalise(rendered *unstructured.Unstructured, hasStatus bool) *unstructured.Unstructured {
 	source := FoldStringData(rendered)
 	content, ok := k.normaliseValue(source, k.root, false).(map[string]any)
@@ -53,7 +53,8 @@ func serverMetadata() []string {
 	}
 }
 
-// normaliseValue copies v, which has type ref. inGo reports whether the surrounding definition is a Go type of Kubernetes.
+// normaliseValue copies v, which has type ref. inGo reports whether the enclosing definition is a Go type of
+// Kubernetes.
 func (k Kind) normaliseValue(v any, ref smdschema.TypeRef, inGo bool) any {
 	if ref.NamedType != nil {
 		inGo = IsGoType(*ref.NamedType)
@@ -110,7 +111,7 @@ func (k Kind) normaliseList(in []any, list *smdschema.List, inGo bool) []any {
 	return out
 }
 
-// completeKeys fills in the keys of a list-map item that the schema has defaults for.
+// completeKeys sets the missing keys of a list-map item for which the schema has defaults.
 func (k Kind) completeKeys(item map[string]any, list *smdschema.List) {
 	m := k.atom(list.ElementType).Map
 	if m == nil {
@@ -126,8 +127,8 @@ func (k Kind) completeKeys(item map[string]any, list *smdschema.List) {
 	}
 }
 
-// vanishes reports whether a Go type drops v when it is encoded: a list without items, or a map without keys whose elements
-// have a type of their own. A struct without fields stays.
+// vanishes reports whether a Go type drops v when it is encoded: an empty list, or an empty map whose elements have a
+// type of their own. An empty struct stays.
 func (k Kind) vanishes(v any, ref smdschema.TypeRef) bool {
 	atom := k.atom(ref)
 	if atom.Scalar != nil {
@@ -143,17 +144,17 @@ func (k Kind) vanishes(v any, ref smdschema.TypeRef) bool {
 	}
 }
 
-// IsGoType reports whether an OpenAPI definition was generated from a Go type of Kubernetes, by its name. Custom resources
-// are named after their group, reversed; none of these is a group that a CRD may have without an approval by the
-// Kubernetes project.
+// IsGoType reports whether an OpenAPI definition was generated from a Go type of Kubernetes, by its name. Definitions
+// of custom resources are named after their reversed group, and a CRD may not have one of these groups without
+// approval by the Kubernetes project.
 func IsGoType(definition string) bool {
 	return slices.ContainsFunc([]string{
 		"io.k8s.api.", "io.k8s.apimachinery.", "io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.",
 	}, func(prefix string) bool { return strings.HasPrefix(definition, prefix) })
 }
 
-// isUntyped reports whether ref is one of the types that stand for data without a schema: no type at all, or the
-// definitions that kube-openapi's schemaconv adds under these names.
+// isUntyped reports whether ref is a type for data without a schema: no type at all, or one of the definitions that
+// kube-openapi's schemaconv adds under these names.
 func isUntyped(ref smdschema.TypeRef) bool {
 	if ref.NamedType != nil {
 		return *ref.NamedType == "__untyped_atomic_" || *ref.NamedType == "__untyped_deduced_"
@@ -161,8 +162,8 @@ func isUntyped(ref smdschema.TypeRef) bool {
 	return ref.Inlined == smdschema.Atom{}
 }
 
-// FoldStringData returns the content of obj with a Secret's stringData moved to data, base64-encoded. obj and its maps
-// stay as they are.
+// FoldStringData returns the content of obj with a Secret's stringData moved to data, base64-encoded. It does not
+// change obj.
 func FoldStringData(obj *unstructured.Unstructured) map[string]any {
 	text, ok := obj.Object["stringData"].(map[string]any)
 	if !ok || obj.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
@@ -175,7 +176,7 @@ func FoldStringData(obj *unstructured.Unstructured) map[string]any {
 		if s, ok := v.(string); ok {
 			data[key] = base64.StdEncoding.EncodeToString([]byte(s))
 		} else if v != nil {
-			data[key] = v // not a string: typed validation says so, with its path
+			data[key] = v // not a string: typed validation reports it, with its path
 		}
 	}
 	out := maps.Clone(obj.Object)
@@ -184,7 +185,7 @@ func FoldStringData(obj *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// wholeNumber turns a default that JSON decoded as a float back into the integer that it is.
+// wholeNumber turns a default that JSON decoded as a float back into an integer.
 func wholeNumber(v any) any {
 	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return int64(f)

@@ -8,20 +8,21 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// While a parent is deleted with orphaning, the garbage collector takes the ownerReferences from its children. An apply that
-// brings one back, because it was on its way or came of older knowledge, lets the garbage collector take the child next. So
-// an apply has no say in it: the POST of a child leaves the reference in an Update entry of ours, where it stays, and an
-// apply that does not mention what our Apply entry never had changes nothing of it. A JSON patch that replaces values
-// brings nothing back either.
+// While a parent is deleted with orphaning, the garbage collector removes the ownerReferences from its children. If
+// an apply that was on its way or was based on an older state restores one, the garbage collector deletes the child
+// next. So applies leave the reference alone: the POST of a child leaves it in an Update entry of ours, where it
+// stays, and an apply without a field that our Apply entry never had does not change the field. Nor does a JSON patch
+// that replaces values.
 //
-// A child that was adopted, or that got its reference back, has it in our Apply entry, and loses it with the first apply
-// that does not mention it. Such a child is applied in exactly the version that was seen; one that was seen without a
-// reference only after the caller has read the parent.
+// If a child was adopted or its reference was restored, the reference is in our Apply entry, and an apply without it
+// would remove it. Such a child is applied in exactly the version seen. If that version lacks the reference, the
+// caller reads the parent first.
 
-// referencesPath leads to the ownerReferences of an object.
+// referencesPath returns the path of an object's ownerReferences.
 func referencesPath() fieldpath.Path { return fieldpath.MakePathOrDie("metadata", "ownerReferences") }
 
-// ReferenceHeldByUpdate reports whether it is an Update entry of ours in live, and no other of ours, that has the reference.
+// ReferenceHeldByUpdate reports whether only an Update entry of ours in live, and no other entry of ours, has the
+// reference.
 func (d *Desired) ReferenceHeldByUpdate(live *unstructured.Unstructured) bool {
 	controller, _ := d.onlyController()
 	if controller == "" {
@@ -40,7 +41,7 @@ func (d *Desired) ReferenceHeldByUpdate(live *unstructured.Unstructured) bool {
 	return updated
 }
 
-// splitReference parts an Update entry's paths into the reference, which stays where it is, and all others.
+// splitReference splits an Update entry's paths into the reference, which stays, and all others.
 func (d *Desired) splitReference(paths *fieldpath.Set) (tie, others *fieldpath.Set) {
 	if controller, _ := d.onlyController(); controller == "" {
 		return &fieldpath.Set{}, paths
@@ -49,9 +50,9 @@ func (d *Desired) splitReference(paths *fieldpath.Set) (tie, others *fieldpath.S
 	return paths.Difference(others), others
 }
 
-// RestoresController reports whether bringing live up to date would give it a controller ownerReference that it does not
-// have. Before that, the caller reads the parent from the API server: a reference restored while the parent is being
-// deleted with orphaning lets the garbage collector take the child.
+// RestoresController reports whether bringing live up to date would give it a controller ownerReference that it
+// lacks. Before that, the caller reads the parent from the API server: if a reference is restored while the parent is
+// being deleted with orphaning, the garbage collector deletes the child.
 func (d *Desired) RestoresController(live *unstructured.Unstructured) bool {
 	wanted := metav1.GetControllerOfNoCopy(d.Object)
 	if wanted == nil || live == nil {
@@ -60,7 +61,7 @@ func (d *Desired) RestoresController(live *unstructured.Unstructured) bool {
 	return !mark.RefersTo(live, wanted.UID)
 }
 
-// LosesController reports whether an object was seen with the ownerReference that the child wants, and has lost it since.
+// LosesController reports whether an object had the child's ownerReference when it was seen, and has lost it since.
 func (d *Desired) LosesController(seen, newest *unstructured.Unstructured) bool {
 	return d.RestoresController(newest) && !d.RestoresController(seen)
 }

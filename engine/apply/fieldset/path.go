@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// PathText is a path for messages: as in managedFields, without the dot before it.
+// PathText returns a path for messages: as in managedFields, without the leading dot.
 func PathText(path fieldpath.Path) string {
 	text := path.String()
 	if len(text) > 0 && text[0] == '.' {
@@ -19,18 +19,18 @@ func PathText(path fieldpath.Path) string {
 	return text
 }
 
-// Path leads from an object to a field, or to items of a list. What is below is meant too.
+// Path is the path from an object to a field or to items of a list. It includes everything below.
 type Path []Step
 
 // Step is one step of a Path.
 type Step struct {
-	// Field is the name of a field, or the key of a map. Empty where Keys is not.
+	// Field is the name of a field, or the key of a map. It is empty if Keys is set.
 	Field string
-	// Keys select items of a list, by the text of some of the fields that tell them apart.
+	// Keys select items of a list by the text of some of their keys.
 	Keys map[string]string
 }
 
-// String writes the path for messages.
+// String returns the path for messages.
 func (p Path) String() string {
 	var b strings.Builder
 	for i, step := range p {
@@ -67,7 +67,7 @@ func (s Step) selects(field func(name string) any) bool {
 	return true
 }
 
-// textOf is a scalar as it is written in a path.
+// textOf returns a scalar as written in a path.
 func textOf(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -4,22 +4,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Policy says how a child is treated where that is not as usual. The zero value is as usual. What it says of the content
-// belongs into Writer.sourceOf too.
+// Policy says how a child is treated differently from the default, which is the zero value. Whatever affects the
+// content must also be hashed in Writer.sourceOf.
 type Policy struct {
-	// Ignore are the fields that are set when what holds them is made, and left to others from then on: they are not
+	// Ignore are the fields that are set when their parent is created, and left to others from then on: they are not
 	// applied again, do not count as drift, and are not removed.
 	Ignore []Path
-	// Relinquished are those of Ignore that are ignored for now, because a condition holds: another time they are applied.
+	// Relinquished are those of Ignore that are ignored only while a condition holds; at other times they are applied.
 	Relinquished []Path
-	// New are fields that are generated: they are set in an object that lacks them, and only in exactly the version that was
+	// New are generated fields. They are set in an object that lacks them, and only in exactly the version that was
 	// seen without them.
 	New []Path
-	// Content asks for AnnotationApplied to tell by itself whether the content is another one: see Outdated.
+	// Content asks for a hash of the content in AnnotationApplied, for Outdated.
 	Content bool
 }
 
-// Normalised is the policy for an object in its normal form, in which a Secret has no stringData.
+// Normalised returns the policy for an object in its normal form, in which a Secret has no stringData.
 func (p Policy) Normalised(gk schema.GroupKind) Policy {
 	if gk != (schema.GroupKind{Kind: "Secret"}) {
 		return p

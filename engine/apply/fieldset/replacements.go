@@ -12,8 +12,8 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Successor is live after a patch that was made from it, without managedFields: where there are none, the API server goes on
-// from those that it has.
+// Successor returns live after a patch that was made from it, without managedFields. If a write has none, the API
+// server keeps those that it has.
 func Successor(live *unstructured.Unstructured, patch []Operation) *unstructured.Unstructured {
 	object := maps.Clone(Replaced(live.Object, patch))
 	metadata := maps.Clone(mark.EnsureMap(object, "metadata"))
@@ -22,8 +22,9 @@ func Successor(live *unstructured.Unstructured, patch []Operation) *unstructured
 	return &unstructured.Unstructured{Object: object}
 }
 
-// Replacements is the patch that gives live the values of the object where they differ; false where it takes an apply: where we own by another entry than that of a
-// POST, and where a path does not exist or is not ours though it has our value.
+// Replacements returns the patch that gives live the values of the object where they differ. It returns false if an
+// apply is needed: if we own anything by another entry than that of a POST, if a path does not exist, or if a path
+// has our value but is not ours.
 func (d *Desired) Replacements(live *unstructured.Unstructured) ([]Operation, bool) {
 	if d.kind.Deduced || d.HoldsIgnored(live) || !d.UpdatedOnly(live) {
 		return nil, false
@@ -41,13 +42,13 @@ func (d *Desired) Replacements(live *unstructured.Unstructured) ([]Operation, bo
 	return r.patch, true
 }
 
-// UpdatedOnly reports whether all that we own of live is in one Update entry in the rendered apiVersion.
+// UpdatedOnly reports whether one Update entry in the rendered apiVersion has everything that we own of live.
 func (d *Desired) UpdatedOnly(live *unstructured.Unstructured) bool {
 	own := OwnEntries(live)
 	return len(own) == 1 && own[0].Operation == OperationUpdate && own[0].APIVersion == d.Object.GetAPIVersion()
 }
 
-// replacer walks the leaves of a rendered object and of the live one side by side, and collects the patch.
+// replacer walks the leaves of a rendered object and of the live one in parallel, and collects the patch.
 type replacer struct {
 	desired   *Desired
 	live      map[string]any
@@ -55,13 +56,13 @@ type replacer struct {
 	patch     []Operation
 }
 
-// place is one path of the rendered object and of the live one, with the values that they have there.
+// place is a path with the values that the rendered object and the live one have there.
 type place struct {
 	path       fieldpath.Path
 	want, have any
 }
 
-// step follows one path element from a place; false if it leads nowhere in one of the objects.
+// step follows one path element; it returns false if the element does not exist in one of the objects.
 func (at place) step(element fieldpath.PathElement) (next place, ok bool) {
 	want, ok := childOf(at.want, element)
 	if !ok {
@@ -71,7 +72,7 @@ func (at place) step(element fieldpath.PathElement) (next place, ok bool) {
 	return place{path: append(at.path, element), want: want, have: have}, ok
 }
 
-// walk adds the replacements of all leaves below a place; false as soon as one of them cannot be replaced.
+// walk adds the replacements of all leaves below a place; it returns false as soon as one of them cannot be replaced.
 func (r *replacer) walk(leaves *fieldpath.Set, at place) bool {
 	possible := true
 	leaves.Members.Iterate(func(element fieldpath.PathElement) { possible = possible && r.leaf(at, element) })
@@ -86,10 +87,10 @@ func (r *replacer) walk(leaves *fieldpath.Set, at place) bool {
 	return possible
 }
 
-// leaf adds the replacement of one leaf, if its value differs. It returns false if the leaf cannot be replaced: if it does
-// not exist in the live object, if it has the rendered value but is not ours, and if others may own a part of it.
+// leaf adds the replacement of one leaf, if its value differs. It returns false if the leaf cannot be replaced: if it
+// does not exist in the live object, if it has the rendered value but is not ours, or if others may own a part of it.
 func (r *replacer) leaf(at place, element fieldpath.PathElement) bool {
-	if element.Value != nil { // an item of a set exists or not
+	if element.Value != nil { // an item of a set has no value to replace
 		items, isList := at.have.([]any)
 		return isList && indexOf(items, *element.Value) >= 0 && r.isCovered(append(at.path, element))
 	}
@@ -116,7 +117,7 @@ func (r *replacer) isCovered(path fieldpath.Path) bool {
 	return r.uncovered.Empty() || !r.uncovered.Has(path)
 }
 
-// equalValues reports whether two values are the same to the API server.
+// equalValues reports whether the API server treats two values as equal.
 func equalValues(a, b any) bool {
 	switch a := a.(type) {
 	case string:
@@ -139,7 +140,8 @@ func equalValues(a, b any) bool {
 	return value.Equals(value.NewValueInterface(a), value.NewValueInterface(b))
 }
 
-// replacing puts a value at a path that exists, after tests of the keys of each list item on the way.
+// replacing returns the operations that replace the value at an existing path, after tests of the keys of each list
+// item on the way.
 func replacing(at any, path fieldpath.Path, v any) (steps []Operation) {
 	pointer := ""
 	for _, element := range path {
@@ -155,7 +157,7 @@ func replacing(at any, path fieldpath.Path, v any) (steps []Operation) {
 	return append(steps, Operation{Op: "replace", Path: pointer, Value: v})
 }
 
-// indivisible reports whether a value of a type is replaced as a whole by whoever applies it.
+// indivisible reports whether an apply replaces a value of a type as a whole.
 func (k Kind) indivisible(ref smdschema.TypeRef, v any) bool {
 	atom := k.atom(ref)
 	switch v.(type) {
@@ -168,7 +170,8 @@ func (k Kind) indivisible(ref smdschema.TypeRef, v any) bool {
 	}
 }
 
-// mayVanish reports whether Go's types may drop a value when it is stored: it could not be seen to be ours, see create.
+// mayVanish reports whether Go's types may drop a value when it is stored, so that it could not be recognised as
+// ours; see Writer.create.
 func mayVanish(v any) bool {
 	return v == false || v == "" || v == int64(0) || v == 0.0
 }

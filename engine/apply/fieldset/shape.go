@@ -15,8 +15,8 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// TakeShape finds the shape of the object, which must be complete but for the text of AnnotationApplied, and returns the
-// hash of its paths.
+// TakeShape computes the shape of the object, which must be complete except for the text of AnnotationApplied, and
+// returns the hash of its paths.
 func (d *Desired) TakeShape(known *Shapes) (paths string, err error) {
 	if d.shape, d.controller, err = known.of(d); err != nil {
 		return "", err
@@ -24,32 +24,32 @@ func (d *Desired) TakeShape(known *Shapes) (paths string, err error) {
 	return hashOf([]byte(d.shape.before + d.controller + d.shape.after)), nil
 }
 
-// The children of one template have other values, but the same paths again and again. What only the paths decide is
-// computed once for all of them: whether they fit the schema, the hash of their set, which of them are leaves, and whether
-// a given entry of managedFields covers these. To compute it takes ten times what it takes to see that two objects are of
-// one shape.
+// The children of one template have different values, but the same paths again and again. What depends only on the
+// paths is computed once for all of them: whether they fit the schema, the hash of their set, which of them are
+// leaves, and whether a given entry in managedFields covers these. Computing it takes ten times as long as finding
+// that two objects have one shape.
 //
-// The reference to the controller would give the children of each parent a shape of their own, because the API server tells
-// references apart by their UID. So that UID is no part of a shape.
+// The reference to the controller would give the children of each parent a shape of their own, because the API server
+// distinguishes references by their UID. So that UID is not part of a shape.
 
-// shape is what the paths of an object decide. It is immutable but for what it remembers.
+// shape is what the paths of an object determine. It is immutable, except for its cache.
 type shape struct {
-	// before and after are the text that is hashed of the paths, without the controller's UID in between.
+	// before and after are the hashed text of the paths, around the controller's UID.
 	before, after string
-	// leaves are the paths that must be covered, those under which nothing else was rendered; without that of the reference
-	// to the controller, where the shape has none of its UID.
+	// leaves are the paths that must be covered: those below which nothing else was rendered. If the shape leaves out
+	// the controller's UID, the path of the reference to it is missing here.
 	leaves *fieldpath.Set
 
 	seed maphash.Seed
 	mu   sync.Mutex
-	// uncovered has verdicts on entries of managedFields: the leaves that they do not cover. Guarded by mu.
+	// uncovered caches, by a hash of managedFields entries, the leaves that they do not cover. Guarded by mu.
 	uncovered map[uint64]*fieldpath.Set
 }
 
-// maxVerdicts bounds what a shape remembers. All children have the same entries, but where others took a field.
+// maxVerdicts bounds the cache of a shape. All children have the same entries, except where others took a field.
 const maxVerdicts = 64
 
-// known is what entries with that hash do not cover, where that is known; read-only.
+// known returns what entries with this hash do not cover, if cached; read-only.
 func (s *shape) known(entries uint64) (uncovered *fieldpath.Set, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +66,8 @@ func (s *shape) remember(entries uint64, uncovered *fieldpath.Set) {
 	s.uncovered[entries] = uncovered
 }
 
-// hashEntries hashes entries without the controller's UID. ok is false where they do not show it as a shape leaves it out:
-// in exactly one reference, which is the controller's if that is covered.
+// hashEntries hashes entries without the controller's UID. ok is false if the UID does not occur in exactly one
+// reference, which is then the controller's if that is covered.
 func (s *shape) hashEntries(entries []Entry, controller string) (hash uint64, ok bool) {
 	h, found := Hasher{Seed: s.seed}, 0
 	reference := referenceStart + controller + referenceEnd
@@ -94,7 +94,7 @@ func (s *shape) hashEntries(entries []Entry, controller string) (hash uint64, ok
 	return hash, controller == "" || found == 1
 }
 
-// Shapes remembers shapes. It is safe for concurrent use.
+// Shapes caches shapes. It is safe for concurrent use.
 type Shapes struct {
 	Seed maphash.Seed
 	mu   sync.Mutex
@@ -102,14 +102,15 @@ type Shapes struct {
 	known map[shapeKey]*shape
 }
 
-// shapeKey identifies a shape by a hash and the schema of the kind. Hashes of 64 bits are enough, see sourceOf.
+// shapeKey identifies a shape by a hash and the schema of the kind. Hashes of 64 bits suffice, because the seed is
+// secret: see Writer.sourceOf.
 type shapeKey struct {
 	hash      uint64
 	converter managedfields.TypeConverter
 }
 
-// maxShapes bounds what is remembered: a shape takes some 10 KB. A rule that renders other paths for each parent does not
-// profit.
+// maxShapes bounds the cache: a shape takes some 10 KB. A rule that renders other paths for each parent does not
+// profit from it.
 const maxShapes = 256
 
 func (s *Shapes) get(key shapeKey) (*shape, bool) {
@@ -125,7 +126,7 @@ func (s *Shapes) put(key shapeKey, found *shape) {
 	if s.known == nil {
 		s.known = make(map[shapeKey]*shape)
 	}
-	for other := range s.known { // whichever comes first
+	for other := range s.known { // in random order
 		if len(s.known) < maxShapes {
 			break
 		}
@@ -134,12 +135,12 @@ func (s *Shapes) put(key shapeKey, found *shape) {
 	s.known[key] = found
 }
 
-// of is the shape of an object that is complete but for the text of AnnotationApplied, and the controller's UID where
-// the shape has none of it. The error is that the object does not fit its schema.
+// of returns the shape of an object that is complete except for the text of AnnotationApplied, and the controller's
+// UID if the shape leaves it out. It fails if the object does not fit its schema.
 func (s *Shapes) of(d *Desired) (found *shape, controller string, err error) {
 	controller, shared := d.onlyController()
 	if d.kind.Deduced || !shared {
-		found, err = d.newShape("", s.Seed) // whose paths depend on more than on their shape
+		found, err = d.newShape("", s.Seed) // not shared: its paths depend on more than the shape
 		return found, "", err
 	}
 	content := d.Object.Object
@@ -159,7 +160,7 @@ func (s *Shapes) of(d *Desired) (found *shape, controller string, err error) {
 	if found, err = d.newShape(controller, s.Seed); err != nil {
 		return nil, "", err
 	}
-	if found == nil { // the kind's schema is of another form
+	if found == nil { // the UID is not in the expected place
 		found, err = d.newShape("", s.Seed)
 		return found, "", err
 	}
@@ -167,7 +168,8 @@ func (s *Shapes) of(d *Desired) (found *shape, controller string, err error) {
 	return found, controller, nil
 }
 
-// onlyController is the UID of the controller that the object refers to, or empty; ok is false where it refers to others.
+// onlyController returns the UID of the controller that the object refers to, or "". ok is false if it refers to
+// other objects.
 func (d *Desired) onlyController() (uid string, ok bool) {
 	metadata, _ := d.Object.Object["metadata"].(map[string]any)
 	references, _ := metadata["ownerReferences"].([]any)
@@ -182,7 +184,8 @@ func (d *Desired) onlyController() (uid string, ok bool) {
 	}
 }
 
-// newShape computes a shape from the object. With a controller it is nil where the UID is not at its place.
+// newShape computes the shape of the object. With a controller, it returns nil if the UID is not in the expected
+// place.
 func (d *Desired) newShape(controller string, seed maphash.Seed) (*shape, error) {
 	set, err := d.Paths()
 	if err != nil {
@@ -214,18 +217,18 @@ func (d *Desired) newShape(controller string, seed maphash.Seed) (*shape, error)
 	return s, nil
 }
 
-// An ownerReference in the text of paths is a UID between these two.
+// In the text of paths, the UID of an ownerReference is between these two.
 const (
 	referenceStart = `"k:{\"uid\":\"`
 	referenceEnd   = `\"}":{}`
 )
 
-// referencePath leads to the ownerReference with that UID.
+// referencePath returns the path of the ownerReference with this UID.
 func referencePath(uid string) fieldpath.Path {
 	return append(referencesPath(), fieldpath.PathElement{Key: fieldpath.KeyByFields("uid", uid)})
 }
 
-// eachLeaf calls f with each path that must be covered. f must not keep it.
+// eachLeaf calls f with each path that must be covered. f must not keep the path.
 func (d *Desired) eachLeaf(f func(fieldpath.Path)) {
 	d.shape.leaves.Iterate(f)
 	if d.controller != "" {
@@ -233,8 +236,8 @@ func (d *Desired) eachLeaf(f func(fieldpath.Path)) {
 	}
 }
 
-// shape hashes all that the paths of v depend on, which has type ref, and whether it fits the schema: the names of fields,
-// the types of values, and the values that tell the items of a list apart.
+// shape hashes everything that the paths of v, which has type ref, and its fit to the schema depend on: the names of
+// fields, the types of values, and the keys of list items.
 func (h Hasher) shape(k Kind, v any, ref smdschema.TypeRef) uint64 {
 	switch v := v.(type) {
 	case map[string]any:

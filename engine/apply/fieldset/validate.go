@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// SchemaMismatchError says that an object does not fit the schema at hand, which may be an old one.
+// SchemaMismatchError reports that an object does not fit the schema at hand, which may be outdated.
 type SchemaMismatchError struct{ Err error }
 
 func (e *SchemaMismatchError) Error() string { return e.Err.Error() }
 func (e *SchemaMismatchError) Unwrap() error { return e.Err }
 
-// Paths validates the object against its schema, as the API server does when it is applied (so duplicate list keys are
-// found here), and computes every path of it that managedFields can hold.
+// Paths validates the object against its schema as an apply does (which also finds duplicate list keys), and returns
+// every path in it that managedFields can have.
 func (d *Desired) Paths() (*fieldpath.Set, error) {
 	value, err := d.kind.Typed(d.Object)
 	if err != nil {
@@ -30,13 +30,13 @@ func (d *Desired) Paths() (*fieldpath.Set, error) {
 	return set.Difference(IdentityPaths()), nil
 }
 
-// Validate reports what in an object does not fit the schema, as a *SchemaMismatchError.
+// Validate returns what in an object does not fit the schema, as a *SchemaMismatchError.
 func (k Kind) Validate(obj *unstructured.Unstructured) error {
 	_, err := k.Typed(obj)
 	return err
 }
 
-// Typed reads an object by the schema. The error says what does not fit; for a Secret without the value.
+// Typed returns an object as a typed value. The error names what does not fit; for a Secret it leaves out the value.
 func (k Kind) Typed(obj *unstructured.Unstructured) (*typed.TypedValue, error) {
 	value, err := k.Converter.ObjectToTyped(obj)
 	if err == nil {
@@ -70,7 +70,7 @@ var IdentityPaths = sync.OnceValue(func() *fieldpath.Set {
 	return set
 })
 
-// OneLine turns the library's list of errors, one a line, into one line.
+// OneLine turns the library's list of errors, one per line, into one line.
 func OneLine(err error) error {
 	var list typed.ValidationErrors
 	if !errors.As(err, &list) {
@@ -83,8 +83,8 @@ func OneLine(err error) error {
 	return errors.New(strings.Join(messages, "; "))
 }
 
-// readable makes one of the library's messages fit to be shown: no leading dot, and values without the Go type that
-// holds them, as in "expected string, got &value.valueUnstructured{Value:true}".
+// readable cleans up one of the library's messages: no leading dot, and values without their Go type, as in "expected
+// string, got &value.valueUnstructured{Value:true}".
 func readable(message string) string {
 	message = strings.TrimPrefix(message, ".")
 	before, v, ok := strings.Cut(message, "&value.valueUnstructured{Value:")

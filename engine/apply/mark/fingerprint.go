@@ -6,18 +6,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Fingerprint is what AnnotationApplied records of a write.
+// Fingerprint is what AnnotationApplied records about the last write.
 type Fingerprint struct {
-	// value is the hash of everything rendered, without AnnotationApplied itself.
+	// Value is the hash of everything rendered, without AnnotationApplied itself.
 	Value string
-	// paths is the hash of the set of rendered paths. Without a schema it also covers the content of lists, because
-	// whether the server tells their items apart is not known.
+	// Paths is the hash of the set of rendered paths. Without a schema it also covers the content of lists, because
+	// it is unknown whether the server distinguishes their items.
 	Paths string
-	// content is the hash of what was rendered, where Policy.Content asks for it; else empty.
+	// Content is the hash of what was rendered, if Policy.Content asks for it; else empty.
 	Content string
 }
 
-// FormerText is what AnnotationApplied held before it had a mark: formerVersion and the hashes.
+// FormerText is the content of AnnotationApplied before it had a mark: formerVersion and the hashes.
 func (f Fingerprint) FormerText() string {
 	text := formerVersion + "." + f.Value + "." + f.Paths
 	if f.Content != "" {
@@ -26,7 +26,7 @@ func (f Fingerprint) FormerText() string {
 	return text
 }
 
-// Recorded reads the fingerprint of the last write from an object; ok is false where there is none.
+// Recorded returns the fingerprint of the last write from an object.
 func Recorded(obj *unstructured.Unstructured) (f Fingerprint, ok bool) {
 	text, ok := MetadataString(obj, "annotations", AnnotationApplied)
 	if !ok {

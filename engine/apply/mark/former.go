@@ -12,26 +12,26 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 )
 
-// Before marks were sealed, a child had three labels, and AnnotationOwner held rule, node, parent and the child itself as
-// JSON. Anybody can write that, into any object that they may write. So such a mark proves something only of a child that
-// has a controller ownerReference to a parent in its own namespace, which says the same, and only where the object is older
-// than the first key. It stays as it is until something else of the child changes. All other children get a new mark when
-// they are rendered next, see isOursUnproven.
+// Before marks were sealed, a child had three labels, and AnnotationOwner had the rule, node, parent and child as
+// JSON. Anybody can write that into any object that they may write. So such a mark proves something only if the
+// object is older than the first key and has a controller ownerReference to the named parent in its own namespace. It
+// then stays until something else of the child changes. All other children get a new mark when they are rendered
+// next; see isOursUnproven in package apply.
 
-// LabelNode held the id of the node that made the child, see NodeLabel.
+// LabelNode had the id of the node that rendered the child, see NodeLabel.
 const LabelNode = "kanon.dev/node"
 
 // formerVersion began the text of AnnotationApplied.
 const formerVersion = "1"
 
-// ownerRecord is what AnnotationOwner held: the owner and the child itself, so that a copy of the annotation on another
+// ownerRecord is the former content of AnnotationOwner. It includes the child itself, so that a copy on another
 // object proves nothing.
 type ownerRecord struct {
 	Owner
 	Child Ref `json:"child"`
 }
 
-// readFormerOwner reads a former mark of obj. It answers only when the mark names obj itself.
+// readFormerOwner reads a former mark of obj. It returns false unless the mark names obj itself.
 func readFormerOwner(obj *unstructured.Unstructured) (Owner, bool) {
 	text, ok := MetadataString(obj, "annotations", AnnotationOwner)
 	if !ok {
@@ -44,7 +44,7 @@ func readFormerOwner(obj *unstructured.Unstructured) (Owner, bool) {
 	return record.Owner, true
 }
 
-// checkFormer says what a former mark proves.
+// checkFormer returns what a former mark proves.
 func (m *Marks) checkFormer(obj *unstructured.Unstructured) (Owner, keyring.Verdict) {
 	owner, ok := readFormerOwner(obj)
 	reference := referenceTo(obj, owner.Parent.UID)
@@ -60,7 +60,7 @@ func (m *Marks) checkFormer(obj *unstructured.Unstructured) (Owner, keyring.Verd
 	}
 }
 
-// IsFormer reports whether obj has a former mark, whatever that proves.
+// IsFormer reports whether obj has a former mark, whether or not it proves something.
 func IsFormer(obj *unstructured.Unstructured) bool {
 	if text, ok := MetadataString(obj, "annotations", AnnotationApplied); ok {
 		if _, isMark := ParseMark(text); isMark {
@@ -77,7 +77,7 @@ func (m *Marks) FormerCounts(obj *unstructured.Unstructured) bool {
 	return IsFormer(obj) && verdict.Proves()
 }
 
-// AddFormer is Marks.add as it was in the former version.
+// AddFormer is the former version of Marks.Add.
 func AddFormer(object *unstructured.Unstructured, owner Owner) error {
 	child := RefOf(object)
 	record, err := json.Marshal(ownerRecord{Owner: owner, Child: child})
@@ -94,8 +94,8 @@ func AddFormer(object *unstructured.Unstructured, owner Owner) error {
 	return nil
 }
 
-// NodeLabel is the value of LabelNode for a node's id: the id itself where it is a valid label value, otherwise its
-// first 32 characters (or "node" when those are not valid either) and 16 hex digits of its hash.
+// NodeLabel returns the value of LabelNode for a node's id: the id itself if it is a valid label value, otherwise its
+// first 32 characters (or "node" if those are not valid either) and 16 hex digits of its hash.
 func NodeLabel(node string) string {
 	if len(validation.IsValidLabelValue(node)) == 0 {
 		return node

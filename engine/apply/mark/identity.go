@@ -10,27 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Labels of a child. They only select: other controllers copy labels (EndpointSlices carry those of their Service), so
+// Labels of a child. They only select: other controllers copy labels (EndpointSlices have those of their Service), so
 // they prove nothing.
 const (
-	// LabelRule holds the rule's id, see RuleID.
+	// LabelRule has the rule's id, see RuleID.
 	LabelRule = "kanon.dev/rule"
-	// LabelParentUID holds the parent's UID, of a child that is tracked.
+	// LabelParentUID has the UID of the parent of a tracked child.
 	LabelParentUID = "kanon.dev/parent-uid"
 )
 
 // Annotations of a child, beside AnnotationApplied.
 const (
-	// AnnotationOwner names the parent of a child that is tracked, as Ref.String has it.
+	// AnnotationOwner names the parent of a tracked child, in the form of Ref.String.
 	AnnotationOwner = "kanon.dev/owner"
-	// AnnotationRecreated says how often a child was recreated in a row, and when last.
+	// AnnotationRecreated has how often a child was recreated in a row, and when last.
 	AnnotationRecreated = "kanon.dev/recreated"
 )
 
-// Finalizer is the name of a rule's finalizer on its parents.
+// Finalizer returns the name of a rule's finalizer on its parents.
 func Finalizer(ruleID string) string { return "kanon.dev/rule-" + ruleID }
 
-// Ref names one object. The version is left out on purpose: one object under two apiVersions is one object.
+// Ref identifies one object. It has no version on purpose: one object under two apiVersions is one object.
 type Ref struct {
 	Group     string    `json:"group,omitempty"`
 	Kind      string    `json:"kind"`
@@ -39,7 +39,7 @@ type Ref struct {
 	UID       types.UID `json:"uid,omitempty"`
 }
 
-// RefOf is the reference to obj, with its UID where it has one.
+// RefOf returns the reference to obj, with its UID if it has one.
 func RefOf(obj *unstructured.Unstructured) Ref {
 	return Ref{
 		Group:     obj.GroupVersionKind().Group,
@@ -50,7 +50,7 @@ func RefOf(obj *unstructured.Unstructured) Ref {
 	}
 }
 
-// String is the form used in messages: Deployment.apps team-a/front, or Namespace team-a.
+// String returns the form for messages: Deployment.apps team-a/front, or Namespace team-a.
 func (r Ref) String() string {
 	kind := schema.GroupKind{Group: r.Group, Kind: r.Kind}.String()
 	if r.Namespace == "" {
@@ -59,15 +59,15 @@ func (r Ref) String() string {
 	return kind + " " + r.Namespace + "/" + r.Name
 }
 
-// sameObject reports whether both name the same thing, whatever its UID.
+// sameObject reports whether both identify the same object, whatever the UIDs.
 func (r Ref) sameObject(other Ref) bool {
 	r.UID, other.UID = "", ""
 	return r == other
 }
 
 // RuleID identifies a rule of one Kanon installation: 16 hex digits (64 bits) of a SHA-256 over the length-prefixed
-// namespace of Kanon, namespace of the rule and name of the rule. Two installations, two tenants and long names
-// therefore never meet.
+// namespace of Kanon, namespace of the rule and name of the rule. So two installations, two tenants or long names
+// never collide.
 func RuleID(kanonNamespace, ruleNamespace, ruleName string) string {
 	var text []byte
 	for _, part := range []string{kanonNamespace, ruleNamespace, ruleName} {

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A child carries a mark: text that says by which rule, for which parent and by which node it was made. Every byte of it
-// costs the API server at each write, twice with its path in managedFields. So a mark says nothing that the object says
-// elsewhere:
+// A child carries a mark: text that names the rule, the parent and the node that it was created for. Every byte of it
+// costs the API server at each write, twice with its path in managedFields. So a mark repeats nothing that the object
+// has elsewhere:
 //
 //	labels:
 //	  kanon.dev/rule: 9a393d940ded9191        # selects; anybody may copy it
@@ -17,43 +17,44 @@ import (
 //	  kanon.dev/applied: 2.<uid>.<parent>.<seal>.<value>.<paths>.<content>.<node>
 //	ownerReferences: [{kind: WebApp, name: front, uid: …, controller: true}]
 //
-// A child without an owner reference to its parent is tracked, and says besides for whom it was made, for people, for the
-// index and for lists:
+// A child without an owner reference to its parent is tracked: it also names its parent, for people, for the index
+// and for lists:
 //
 //	labels:
 //	  kanon.dev/parent-uid: 0b5c…
 //	annotations:
 //	  kanon.dev/owner: WebApp.shop.example.com team-a/front
 //
-// The seal is a keyed digest over the rule, the parent's UID, the child's own group, kind, namespace and name, and all that
-// the mark says but for the hashes. So a copy of a mark on another object proves nothing, nor does one that somebody made up.
+// The seal is a keyed digest over the rule, the parent's UID, the child's own group, kind, namespace and name, and
+// everything else in the mark except for the hashes. So a mark that was copied to another object or made up proves
+// nothing.
 
-// AnnotationApplied holds the mark and, in it, what was written last. See the comment above.
+// AnnotationApplied has the mark, with hashes of the last write. See the comment above.
 const AnnotationApplied = "kanon.dev/applied"
 
-// markVersion begins the text of a mark. It changes when the way of hashing or normalising does, so that everything is applied
-// once more. Raise record.Format with it: a version that does not know the mark then leaves the rule alone.
+// markVersion begins the text of a mark. Change it when hashing or normalising changes, so that everything is applied
+// once more. Raise record.Format with it, so that a version that does not know the mark leaves the rule alone.
 const markVersion = "2"
 
-// How many characters the hashes of a mark have, of 22 that hashOf gives. They tell one write of a child from the next, and
-// nobody gains by two that are alike.
+// The number of characters that a mark keeps of its hashes, which have 22. They distinguish successive writes of one
+// child, and nobody gains anything by a collision.
 const (
 	ValueSize = 16
 	PathsSize = 12
 )
 
-// The letters that may follow it, in this order.
+// The flags that may follow the version, in this order.
 const (
 	flagTracked = "t"
-	// flagCluster: the parent is cluster-scoped.
+	// flagCluster means that the parent is cluster-scoped.
 	flagCluster = "c"
-	// These are the values of Retain; none stands for RetainNever.
+	// The values of Retain; RetainNever has no flag.
 	flagPruned  = "p"
 	flagDeleted = "d"
 	flagAlways  = "a"
 )
 
-// Mark is what AnnotationApplied holds.
+// Mark is the content of AnnotationApplied.
 type Mark struct {
 	flags  string
 	uid    types.UID
@@ -63,17 +64,17 @@ type Mark struct {
 	node string
 }
 
-// markFields is how many fields the text of a mark has.
+// markFields is the number of fields in the text of a mark.
 const markFields = 8
 
-// String is the annotation's text. The node is last because it is the author's.
+// String returns the annotation's text. The node comes last because the rule's author chooses it freely.
 func (m Mark) String() string {
 	return strings.Join([]string{
 		markVersion + m.flags, packUID(m.uid), m.parent, m.seal, m.Value, m.Paths, m.Content, m.node,
 	}, ".")
 }
 
-// ParseMark reads the annotation's text; false for any that String does not write.
+// ParseMark parses the annotation's text; it returns false for any text that String does not write.
 func ParseMark(text string) (m Mark, ok bool) {
 	flags, ok := strings.CutPrefix(text, markVersion)
 	if !ok || strings.Contains(text, separator) {
@@ -92,13 +93,13 @@ func ParseMark(text string) (m Mark, ok bool) {
 	return m, ok && !strings.Contains(string(m.uid), separator)
 }
 
-// SameClaim reports whether two marks differ in nothing but hashes.
+// SameClaim reports whether two marks differ at most in their hashes.
 func (m Mark) SameClaim(other Mark) bool {
 	m.Fingerprint, other.Fingerprint = Fingerprint{}, Fingerprint{}
 	return m == other
 }
 
-// isTracked reports whether the child carries no owner reference to its parent, and was not meant to.
+// isTracked reports whether the child was written without an owner reference to its parent.
 func (m Mark) isTracked() bool { return strings.HasPrefix(m.flags, flagTracked) }
 
 // isForClusterScoped reports whether the parent has no namespace.
@@ -117,7 +118,7 @@ func (m Mark) retain() Retain {
 	}
 }
 
-// flagsOf are the letters of what an owner says.
+// flagsOf returns the flags for an owner.
 func flagsOf(o Owner) string {
 	flags := ""
 	if o.Tracked {
@@ -138,18 +139,18 @@ func flagsOf(o Owner) string {
 	return flags
 }
 
-// separator is between the parts of a statement. No part that comes from an object's annotations has it; names and kinds
+// separator separates the parts of a statement. Parts from annotations are checked not to contain it; names and kinds
 // cannot.
 const separator = "\x00"
 
-// statement is what the seal of a mark is of.
+// statement returns what the seal of a mark covers.
 func (m Mark) statement(ruleID string, child Ref, owner string) string {
 	return strings.Join([]string{
 		"child", ruleID, string(m.uid), m.parent, m.flags, m.node, child.Group, child.Kind, child.Namespace, child.Name, strings.ReplaceAll(owner, separator, " "),
 	}, separator)
 }
 
-// parseRef reads what Ref.String writes.
+// parseRef parses what Ref.String writes.
 func parseRef(text string) (ref Ref) {
 	kind, name, _ := strings.Cut(text, " ")
 	gk := schema.ParseGroupKind(kind)

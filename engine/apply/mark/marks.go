@@ -11,8 +11,8 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 )
 
-// EarlierParent reports whether obj was made for an object with the parent's name that is gone: another UID under the same
-// group, kind, namespace and name.
+// EarlierParent reports whether obj was created for an earlier object with the parent's identity: the same group,
+// kind, namespace and name, but another UID.
 func (m *Marks) EarlierParent(obj *unstructured.Unstructured, parent Ref) bool {
 	if owner, ok := m.OwnerOf(obj); ok {
 		return owner.IsFor(parent) && owner.Parent.UID != parent.UID
@@ -29,27 +29,29 @@ func (m *Marks) EarlierParent(obj *unstructured.Unstructured, parent Ref) bool {
 	return named.sameObject(parent) && (parent.Namespace == "" || parent.Namespace == obj.GetNamespace())
 }
 
-// Marks proves whose an object is. It is safe for concurrent use.
+// Marks proves whose child an object is. It is safe for concurrent use.
 type Marks struct {
 	Keys func() *keyring.Keyring
 }
 
-// NewMarks returns Marks that seal and check by the ring that keys returns at the time, which must not be nil.
+// NewMarks returns Marks that seal and check with the ring that keys returns at the time, which must not be nil.
 func NewMarks(keys func() *keyring.Keyring) *Marks { return &Marks{Keys: keys} }
 
-// OwnerOf is for whom Kanon made obj; false where that is not proven: where obj has no mark, or one that was copied or made up.
+// OwnerOf returns for whom Kanon created obj. ok is false if that is not proven: obj has no mark, or one that was
+// copied or made up.
 func (m *Marks) OwnerOf(obj *unstructured.Unstructured) (Owner, bool) {
 	owner, verdict := m.check(obj)
 	return owner, verdict.Proves()
 }
 
-// Owns reports whether it is proven that obj is a child of the parent with parentUID, made by the rule with ruleID.
+// Owns reports whether it is proven that obj is a child of the parent with parentUID, created by the rule with
+// ruleID.
 func (m *Marks) Owns(obj *unstructured.Unstructured, ruleID string, parentUID types.UID) bool {
 	owner, ok := m.OwnerOf(obj)
 	return ok && parentUID != "" && owner.RuleID == ruleID && owner.Parent.UID == parentUID
 }
 
-// check reads the mark of obj and says what it proves.
+// check reads the mark of obj and returns what it proves.
 func (m *Marks) check(obj *unstructured.Unstructured) (Owner, keyring.Verdict) {
 	text, ok := MetadataString(obj, "annotations", AnnotationApplied)
 	if read, isMark := ParseMark(text); ok && isMark {
@@ -59,7 +61,7 @@ func (m *Marks) check(obj *unstructured.Unstructured) (Owner, keyring.Verdict) {
 	return m.checkFormer(obj)
 }
 
-// IsSealedFor is Owns for an object of which somebody has changed or removed the label that names the rule.
+// IsSealedFor is Owns for an object whose label for the rule somebody has changed or removed.
 func (m *Marks) IsSealedFor(obj *unstructured.Unstructured, ruleID string, parentUID types.UID) bool {
 	text, _ := MetadataString(obj, "annotations", AnnotationApplied)
 	read, ok := ParseMark(text)
@@ -70,7 +72,8 @@ func (m *Marks) IsSealedFor(obj *unstructured.Unstructured, ruleID string, paren
 	return m.Keys().Check(read.statement(ruleID, RefOf(obj), said), read.seal).Proves()
 }
 
-// ReadOwner is what an object says of whom it was made for. It proves nothing: it is for people, and for who has no keys.
+// ReadOwner returns the owner that an object's metadata names. It proves nothing: it is for people, and for callers
+// without keys.
 func ReadOwner(obj *unstructured.Unstructured) (Owner, bool) {
 	text, ok := MetadataString(obj, "annotations", AnnotationApplied)
 	if read, isMark := ParseMark(text); ok && isMark {
@@ -80,8 +83,8 @@ func ReadOwner(obj *unstructured.Unstructured) (Owner, bool) {
 	return readFormerOwner(obj)
 }
 
-// owner is what a mark says together with the rest of the metadata of the object that has it. said is the text of
-// AnnotationOwner, as far as it counts.
+// owner combines a mark with the rest of the object's metadata. said is the text of AnnotationOwner, if the seal
+// covers it.
 func (m Mark) owner(obj *unstructured.Unstructured) (owner Owner, said string) {
 	owner = Owner{Node: m.node, Parent: Ref{UID: m.uid}, Tracked: m.isTracked(), Retain: m.retain(), parent: m.parent}
 	owner.RuleID, _ = MetadataString(obj, "labels", LabelRule)
@@ -93,9 +96,8 @@ func (m Mark) owner(obj *unstructured.Unstructured) (owner Owner, said string) {
 	}
 	if reference := referenceTo(obj, m.uid); reference != nil {
 		apiVersion, _ := reference["apiVersion"].(string)
-		owner.Parent.Group, _, _ = strings.Cut(apiVersion, "/")
-		if !strings.Contains(apiVersion, "/") {
-			owner.Parent.Group = ""
+		if group, _, ok := strings.Cut(apiVersion, "/"); ok {
+			owner.Parent.Group = group
 		}
 		owner.Parent.Kind, _ = reference["kind"].(string)
 		owner.Parent.Name, _ = reference["name"].(string)
@@ -106,19 +108,19 @@ func (m Mark) owner(obj *unstructured.Unstructured) (owner Owner, said string) {
 	return owner, ""
 }
 
-// newMark is the mark of an owner's child, without hashes.
+// newMark returns the mark of an owner's child, without hashes.
 func (m *Marks) newMark(owner Owner, child Ref) Mark {
 	fresh := Mark{flags: flagsOf(owner), uid: owner.Parent.UID, parent: parentHash(owner.Parent), node: owner.Node}
 	fresh.seal = m.Keys().Seal(fresh.statement(owner.RuleID, child, owner.Text()))
 	return fresh
 }
 
-// Add adds what makes an object recognisable as this owner's child, but for AnnotationApplied, which has hashes, and
-// returns the mark. The object refers to the controller, unless that is nil.
+// Add adds the label, the annotations and the ownerReference of this owner's child to an object. It does not add
+// AnnotationApplied, which needs hashes, but returns its mark. A nil controller adds no ownerReference.
 func (m *Marks) Add(object *unstructured.Unstructured, owner Owner, controller *metav1.OwnerReference) Mark {
 	metadata := EnsureMap(object.Object, "metadata")
 	labels, annotations := EnsureMap(metadata, "labels"), EnsureMap(metadata, "annotations")
-	dropMarks(labels, annotations) // of the object that a template may have copied
+	dropMarks(labels, annotations) // a template may have copied those of another object
 	labels[LabelRule] = owner.RuleID
 	if owner.Tracked {
 		labels[LabelParentUID] = string(owner.Parent.UID)
@@ -128,7 +130,7 @@ func (m *Marks) Add(object *unstructured.Unstructured, owner Owner, controller *
 	return m.newMark(owner, RefOf(object))
 }
 
-// dropMarks takes all marks, former ones too, out of an object's labels and annotations.
+// dropMarks removes all marks, including former ones, from an object's labels and annotations.
 func dropMarks(labels, annotations map[string]any) {
 	for _, key := range []string{LabelRule, LabelParentUID, LabelNode} {
 		delete(labels, key)
@@ -138,7 +140,8 @@ func dropMarks(labels, annotations map[string]any) {
 	}
 }
 
-// Remove takes from an object all that Kanon writes into the metadata of a child: the mark and the owner reference.
+// Remove removes everything from an object that Kanon writes into the metadata of a child: the mark and the owner
+// reference.
 func Remove(object *unstructured.Unstructured) {
 	owner, marked := ReadOwner(object)
 	metadata := EnsureMap(object.Object, "metadata")

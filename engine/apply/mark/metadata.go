@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// EnsureMap returns the map under key, which it adds where it does not exist.
+// EnsureMap returns the map under key, and adds it if it does not exist.
 func EnsureMap(parent map[string]any, key string) map[string]any {
 	if m, ok := parent[key].(map[string]any); ok {
 		return m
@@ -14,7 +14,7 @@ func EnsureMap(parent map[string]any, key string) map[string]any {
 	return m
 }
 
-// MetadataString reads one entry of the labels or annotations without copying the map.
+// MetadataString returns one entry of the labels or annotations without copying the map.
 func MetadataString(obj *unstructured.Unstructured, field, key string) (string, bool) {
 	metadata, ok := obj.Object["metadata"].(map[string]any)
 	if !ok {

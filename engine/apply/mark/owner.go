@@ -2,27 +2,28 @@ package mark
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// Owner says for whom a child was made.
+// Owner says for whom a child was created.
 type Owner struct {
 	// RuleID is the id that RuleID computed.
 	RuleID string `json:"id"`
-	// Rule is namespace/name of the rule. It is for people, and empty where the mark does not say it.
+	// Rule is the namespace/name of the rule, for people. It is empty if the mark does not name it.
 	Rule string `json:"rule"`
 	// Node is the id of the node in the rule.
 	Node string `json:"node"`
-	// Parent is the object that the child belongs to, with its UID. Of a child that lost the owner reference that it had,
-	// nothing but the UID is known.
+	// Parent is the object that the child belongs to, with its UID. If the child lost its owner reference, only the
+	// UID is known.
 	Parent Ref `json:"parent"`
-	// Tracked is true where the child carries no ownerReference to the parent, and was not meant to when it was written last.
+	// Tracked is true if the child was last written without an ownerReference to the parent.
 	Tracked bool `json:"tracked,omitempty"`
-	// Retain says when the child is to be orphaned, as was decided when it was written last.
+	// Retain is when the child is to be orphaned, as decided at its last write.
 	Retain Retain `json:"retain,omitempty"`
 
-	// parent is the hash of Parent, where the mark is what it was read from.
+	// parent is the hash of Parent, if the owner was read from a mark.
 	parent string
 }
 
-// IsFor reports whether the child was made for an object of that group, kind, namespace and name, whatever its UID.
+// IsFor reports whether the child was created for an object of this group, kind, namespace and name, whatever its
+// UID.
 func (o Owner) IsFor(parent Ref) bool {
 	if o.parent != "" {
 		return o.parent == parentHash(parent)
@@ -30,8 +31,8 @@ func (o Owner) IsFor(parent Ref) bool {
 	return o.Parent.sameObject(parent)
 }
 
-// LostParent identifies, of a child that lost its owner reference, its parent's group, kind, namespace and name by a hash;
-// empty where Parent says them. It is as LostParentHash has it.
+// LostParent returns the parent's LostParentHash for a child that lost its owner reference; empty if Parent names the
+// parent.
 func (o Owner) LostParent() string {
 	if o.Parent.Name != "" {
 		return ""
@@ -39,10 +40,10 @@ func (o Owner) LostParent() string {
 	return o.parent
 }
 
-// LostParentHash is what LostParent is of the children of a parent.
+// LostParentHash returns a hash of a parent's group, kind, namespace and name.
 func LostParentHash(parent Ref) string { return parentHash(parent) }
 
-// Text is AnnotationOwner of the owner's children; empty where they have none.
+// Text returns the AnnotationOwner of the owner's children; empty if they have none.
 func (o Owner) Text() string {
 	if !o.Tracked {
 		return ""
@@ -50,11 +51,11 @@ func (o Owner) Text() string {
 	return o.Parent.String()
 }
 
-// AnnotationRetained names, on an orphan, the rule and the parent that it returns to when they want it
-// again: the rule's namespace and name and the parent's, with slashes between them.
+// AnnotationRetained names, on an orphan, the rule and the parent that it returns to if they render it again: the
+// rule's namespace and name and the parent's, separated by slashes.
 const AnnotationRetained = "kanon.dev/retained-by"
 
-// Retain says on which occasions a child is orphaned instead of being deleted.
+// Retain says on which occasions a child is orphaned instead of deleted.
 type Retain string
 
 // The values of Retain.
@@ -65,13 +66,13 @@ const (
 	RetainAlways      Retain = "Always"
 )
 
-// WhenPruned reports whether a child stays that is rendered no more.
+// WhenPruned reports whether a child stays when it is no longer rendered.
 func (r Retain) WhenPruned() bool { return r == RetainWhenPruned || r == RetainAlways }
 
-// WhenDeleted reports whether a child stays whose parent is deleted.
+// WhenDeleted reports whether a child stays when its parent is deleted.
 func (r Retain) WhenDeleted() bool { return r == RetainWhenDeleted || r == RetainAlways }
 
-// RetainWhen is the Retain of both occasions.
+// RetainWhen returns the Retain for two occasions.
 func RetainWhen(pruned, deleted bool) Retain {
 	switch {
 	case pruned && deleted:
@@ -85,12 +86,12 @@ func RetainWhen(pruned, deleted bool) Retain {
 	}
 }
 
-// RetainedBy is what the annotation says of one that was o's.
+// RetainedBy returns the AnnotationRetained of an orphan that o owned.
 func (o Owner) RetainedBy() string {
 	return o.Rule + "/" + o.Parent.Namespace + "/" + o.Parent.Name
 }
 
-// Orphaned is what changes in the metadata of a child that becomes an orphan, as a merge patch (RFC 7386).
+// Orphaned returns the metadata changes of a child that becomes an orphan, as a merge patch (RFC 7386).
 func Orphaned(live *unstructured.Unstructured, o Owner) map[string]any {
 	metadata := map[string]any{
 		"labels":      map[string]any{LabelRule: nil, LabelParentUID: nil, LabelNode: nil},

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// parentHash is 48 bits of a hash of what tells a parent from others, whatever its UID: by it the children of one that was
-// deleted with orphaning return to the one that comes in its place, when their reference to it is gone.
+// parentHash is 48 bits of a hash of a parent's identity without its UID. When a parent was deleted with orphaning,
+// the references of its children to it are gone; by this hash they return to a new parent with the same identity.
 func parentHash(parent Ref) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{parent.Group, parent.Kind, parent.Namespace, parent.Name}, separator)))
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
-// packUID writes a UID, which is a UUID in practice, in 22 characters; any other in as many as it needs.
+// packUID encodes a UID, in practice a UUID, in 22 characters; any other in as many as it needs.
 func packUID(uid types.UID) string {
 	if digits := strings.ReplaceAll(string(uid), "-", ""); len(digits) == 32 {
 		if packed, err := hex.DecodeString(digits); err == nil && formatUUID(packed) == uid {

@@ -8,19 +8,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// referenceTo is the ownerReference of obj to the object with that UID, as it stands there; nil where there is none.
+// referenceTo returns the ownerReference of obj to the object with this UID, without copying it; nil if there is
+// none.
 func referenceTo(obj *unstructured.Unstructured, uid types.UID) map[string]any {
 	metadata, _ := obj.Object["metadata"].(map[string]any)
 	references, _ := metadata["ownerReferences"].([]any)
 	for _, reference := range references {
-		if fields, ok := reference.(map[string]any); ok && fields["uid"] == string(uid) {
+		if fields, _ := reference.(map[string]any); isReferenceTo(fields, uid) {
 			return fields
 		}
 	}
 	return nil
 }
 
-// refer adds the controller ownerReference to an object's metadata, unless that is nil.
+// isReferenceTo reports whether an item of ownerReferences has this UID.
+func isReferenceTo(reference any, uid types.UID) bool {
+	fields, _ := reference.(map[string]any)
+	return fields["uid"] == string(uid)
+}
+
+// refer adds the controller ownerReference to an object's metadata, unless it is nil.
 func refer(metadata map[string]any, controller *metav1.OwnerReference) {
 	if controller == nil {
 		return
@@ -34,25 +41,17 @@ func refer(metadata map[string]any, controller *metav1.OwnerReference) {
 		}
 	}
 	rendered, _ := metadata["ownerReferences"].([]any)
-	references := make([]any, 0, len(rendered)+1)
-	for _, other := range rendered {
-		if m, ok := other.(map[string]any); !ok || m["uid"] != string(controller.UID) {
-			references = append(references, other)
-		}
-	}
-	metadata["ownerReferences"] = append(references, any(reference))
+	others := slices.DeleteFunc(slices.Clone(rendered), func(other any) bool { return isReferenceTo(other, controller.UID) })
+	metadata["ownerReferences"] = append(others, any(reference))
 }
 
-// WithoutReference is the ownerReferences of obj without the one to the object with that UID.
+// WithoutReference returns the ownerReferences of obj except for the one to the object with this UID.
 func WithoutReference(obj *unstructured.Unstructured, uid types.UID) []any {
 	references, _, _ := unstructured.NestedSlice(obj.Object, "metadata", "ownerReferences")
-	return slices.DeleteFunc(references, func(reference any) bool {
-		fields, ok := reference.(map[string]any)
-		return ok && fields["uid"] == string(uid)
-	})
+	return slices.DeleteFunc(references, func(reference any) bool { return isReferenceTo(reference, uid) })
 }
 
-// RefersTo reports whether obj has an ownerReference to the object with that UID.
+// RefersTo reports whether obj has an ownerReference to the object with this UID.
 func RefersTo(obj *unstructured.Unstructured, uid types.UID) bool {
 	return slices.ContainsFunc(obj.GetOwnerReferences(), func(have metav1.OwnerReference) bool { return have.UID == uid })
 }

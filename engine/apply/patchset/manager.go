@@ -10,22 +10,22 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
-// Patches. A patch sets fields of an object that is not ours. What all parents of one patch set in one object is put
-// together and applied by one manager, see Manager: with a manager for each parent, every write to an object that
-// five hundred parents patch took the API server more than a second.
+// A patch sets fields of an object that is not ours. What all parents of one patch set in one object is merged and
+// applied by one field manager. With a manager for each parent, every write to an object that five hundred parents
+// patch took the API server more than a second.
 
 // Prefix begins the field managers of all patches.
 const Prefix = "kanon-patch-"
 
-// Manager is the field manager of one patch of a rule, in every object that it is for. A patch's id has at most 63
-// characters, so that the name has fewer than the 128 that the API server takes.
+// Manager returns the field manager of one patch of a rule, for all its targets. A patch's id has at most 63
+// characters, so the name stays below the 128 that the API server allows.
 func Manager(ruleID, patch string) string { return ManagersOf(ruleID) + patch }
 
-// ManagersOf begins the field managers of all patches of a rule.
+// ManagersOf returns the prefix of the field managers of a rule's patches.
 func ManagersOf(ruleID string) string { return Prefix + ruleID + "-" }
 
-// PatchEntry is what a manager of patches holds in an object, whatever the apiVersion that it was applied with; nil when
-// it has no entry.
+// PatchEntry returns the fields that a patch's manager owns in an object, in any apiVersion, and the apiVersion of
+// its last entry. It returns nil if the manager has no entry.
 func PatchEntry(obj *unstructured.Unstructured, manager string) (*fieldpath.Set, string) {
 	var held *fieldpath.Set
 	version := ""
@@ -35,7 +35,7 @@ func PatchEntry(obj *unstructured.Unstructured, manager string) (*fieldpath.Set,
 		}
 		set, err := e.Fields()
 		if err != nil {
-			set = &fieldpath.Set{} // it exists, and is applied again
+			set = &fieldpath.Set{} // the entry exists; the patch is applied again
 		}
 		if held == nil {
 			held = set
@@ -47,7 +47,7 @@ func PatchEntry(obj *unstructured.Unstructured, manager string) (*fieldpath.Set,
 	return held, version
 }
 
-// Patched lists the patches of a rule that hold something in obj, by id.
+// Patched returns the ids of a rule's patches that own something in obj.
 func Patched(obj *unstructured.Unstructured, ruleID string) []string {
 	var ids []string
 	prefix := ManagersOf(ruleID)
@@ -67,7 +67,7 @@ func Patched(obj *unstructured.Unstructured, ruleID string) []string {
 	return ids
 }
 
-// OwnersOf lists the managers that have a path, each once.
+// OwnersOf returns the managers that own a path.
 func OwnersOf(obj *unstructured.Unstructured, path fieldpath.Path) []string {
 	var owners []string
 	for _, e := range fieldset.EntriesOf(obj) {
@@ -79,7 +79,7 @@ func OwnersOf(obj *unstructured.Unstructured, path fieldpath.Path) []string {
 	return owners
 }
 
-// OtherOwners reports whether other patches have a path, and whether others than patches have.
+// OtherOwners reports whether patches other than manager own a path, and whether managers that are not patches do.
 func OtherOwners(obj *unstructured.Unstructured, path fieldpath.Path, manager string) (patches, others bool) {
 	for _, owner := range OwnersOf(obj, path) {
 		switch {

@@ -13,29 +13,29 @@ import (
 
 // Contradiction is a field that two parts set to different values.
 type Contradiction struct {
-	// Part is the index of the part that is left out, and Other of one that it contradicts.
+	// Part is the index of the part that is left out, and Other that of the part that it contradicts.
 	Part, Other int
 	// Path is the field, such as spec.replicas.
 	Path string
 }
 
-// Merged is what parts come to together. It is immutable.
+// Merged is the result of merging parts. It is immutable.
 type Merged struct {
-	// Part is all that they set, without those that are left out; nil where there is none.
+	// Part has everything that the parts set, except those left out; nil if there is nothing.
 	Part *Part
-	// Contradictions has one for each part that is left out.
+	// Contradictions has one entry for each part that is left out.
 	Contradictions []Contradiction
 
 	parts []*Part
 	sum   sum
 }
 
-// Merge puts parts together, by the list keys of the kind's schema: two containers of different names are two, and what
-// is set in one container by two parts comes together. A part that sets a field to another value than one before it is
-// left out as a whole, since half of it may mean something else.
+// Merge merges parts by the list keys of the kind's schema: containers with different names stay separate, and two
+// parts that set fields of one container are combined. A part that sets a field to another value than a part before
+// it is left out as a whole, because half of it may mean something else.
 //
-// before is what earlier parts came to, nil where that is not known. Where it has some of the parts already, only the
-// others are put to it, in one go over what all set: while thousands of parents patch one object, one of them changes.
+// before is the result of an earlier merge, or nil. If it already has some of the parts, only the others are added to
+// it, in one pass over the fields: while thousands of parents patch one object, one of them changes at a time.
 func Merge(before *Merged, parts []*Part) (*Merged, error) {
 	if before != nil {
 		if next, err := before.updatedWith(parts); next != nil || err != nil {
@@ -70,8 +70,9 @@ func mergeAll(parts []*Part) (*Merged, error) {
 	return m, err
 }
 
-// updatedWith is what other parts come to; nil where what is known does not help: where parts went, came in between, or set
-// other fields than before, where some contradict, and in lists, of which the order is that of the parts.
+// updatedWith returns the result for a changed list of parts. It returns nil if m does not help: if parts were
+// removed, inserted or set other fields than before, if some contradict each other, and for parts with list items,
+// whose order is that of the parts.
 func (m *Merged) updatedWith(parts []*Part) (*Merged, error) {
 	if m.Part == nil || len(m.Contradictions) > 0 || len(parts) < len(m.parts) {
 		return nil, nil
@@ -90,7 +91,7 @@ func (m *Merged) updatedWith(parts []*Part) (*Merged, error) {
 		return &Merged{Part: m.Part, parts: parts, sum: m.sum}, nil
 	}
 	if 2*len(fresh) > len(parts) {
-		return nil, nil // it is no more work to merge all
+		return nil, nil // merging everything is no more work
 	}
 	added, err := sumUp(fresh)
 	if err != nil || added.isContradictory() {
@@ -111,8 +112,8 @@ func (m *Merged) updatedWith(parts []*Part) (*Merged, error) {
 	return next, nil
 }
 
-// mayReplace reports whether a part can be written over an older one in what is known: it sets the same fields, and those
-// that it changes are set by no other part.
+// mayReplace reports whether a part can overwrite its older version in m: it sets the same fields, and no other part
+// sets the fields that it changes.
 func (m *Merged) mayReplace(older, part *Part) bool {
 	if !older.Paths.Equals(part.Paths) || !slices.Equal(older.Shared, part.Shared) {
 		return false
@@ -130,21 +131,21 @@ func (p *Part) hasItems() bool {
 	return found
 }
 
-// sum is what parts come to that do not contradict one another. Its zero value stands for a contradiction.
+// sum is the result of merging parts without contradictions. Its zero value stands for a contradiction.
 type sum struct {
 	kind  fieldset.Kind
 	value *typed.TypedValue
-	// paths are the leaves that any part has, and shared those that more than one has. What is empty in one part, and not
-	// in another, is no leaf.
+	// paths are the leaves of any part, and repeated those of more than one. A field that is empty in one part but
+	// not in another is no leaf.
 	paths, repeated *fieldpath.Set
 	shared          []string
-	// of is the part, where it is only one.
+	// of is the part, if there is only one.
 	of *Part
 }
 
 func (s sum) isContradictory() bool { return s.value == nil }
 
-// sumUpDistinct puts parts together, of which many may say the same.
+// sumUpDistinct merges parts, many of which may have the same content.
 func sumUpDistinct(parts []*Part) (sum, error) {
 	count := make(map[string]int, len(parts))
 	distinct := make([]*Part, 0, len(parts))
@@ -162,7 +163,7 @@ func sumUpDistinct(parts []*Part) (sum, error) {
 	return all, nil
 }
 
-// leavesOf are the leaves that any of some parts has.
+// leavesOf returns the union of the parts' leaves.
 func leavesOf(parts []*Part) *fieldpath.Set {
 	switch len(parts) {
 	case 0:
@@ -173,7 +174,7 @@ func leavesOf(parts []*Part) *fieldpath.Set {
 	return leavesOf(parts[:len(parts)/2]).Union(leavesOf(parts[len(parts)/2:]))
 }
 
-// sumUp puts parts together. It halves, so that thousands of parts cost little more than reading them.
+// sumUp merges parts. It divides in halves, so that thousands of parts cost little more than reading them.
 func sumUp(parts []*Part) (sum, error) {
 	if len(parts) == 1 {
 		p := parts[0]
@@ -190,7 +191,7 @@ func sumUp(parts []*Part) (sum, error) {
 	return left.and(right)
 }
 
-// and puts two sums together.
+// and merges two sums.
 func (s sum) and(other sum) (sum, error) {
 	common := s.paths.Intersection(other.paths)
 	if !common.Empty() {
@@ -211,7 +212,7 @@ func (s sum) and(other sum) (sum, error) {
 	return merged, err
 }
 
-// overwrittenBy is the sum with the values of another one, of which the paths are among its own.
+// overwrittenBy returns s with the values of other. If other has more paths, the caller updates the other fields.
 func (s sum) overwrittenBy(other sum) (sum, error) {
 	value, err := s.value.Merge(other.value)
 	if err != nil {
@@ -228,7 +229,7 @@ func (s sum) part() (*Part, error) {
 	return newPart(s.kind, s.value, s.shared)
 }
 
-// agree leaves out each part that sets a field to another value than one before it that is not left out.
+// agree separates the parts that set no field to another value than an earlier part that is kept.
 func agree(parts []*Part) (agreeing []*Part, contradictions []Contradiction, err error) {
 	type claim struct {
 		by    int

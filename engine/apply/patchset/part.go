@@ -15,15 +15,15 @@ import (
 type Part struct {
 	kind  fieldset.Kind
 	value *typed.TypedValue
-	// paths are those that the part has, without what names an object.
+	// Paths are the paths of the part, without those that identify an object.
 	Paths *fieldpath.Set
-	// joined are the names of what is put into the joined list of the kind.
+	// Shared are the names of the items for the kind's shared list.
 	Shared []string
-	// Digest identifies what is set: it is the same for two parts that say the same.
+	// Digest identifies the content: parts with the same content have the same digest.
 	Digest string
 }
 
-// NewPart makes a part of an object in its normal form. The error is that it does not fit its schema.
+// NewPart returns the part for an object in its normal form. It fails if the object does not fit its schema.
 func NewPart(kind fieldset.Kind, object *unstructured.Unstructured) (*Part, error) {
 	if err := kind.Validate(object); err != nil {
 		return nil, err
@@ -48,16 +48,17 @@ func newPart(kind fieldset.Kind, value *typed.TypedValue, names []string) (*Part
 	return p, nil
 }
 
-// AsObject is the part as an object; read-only.
+// AsObject returns the part as an object; read-only.
 func (p *Part) AsObject() map[string]any {
 	content, _ := p.value.AsValue().Unstructured().(map[string]any)
 	return content
 }
 
-// Same reports whether two parts say the same.
+// Same reports whether two parts have the same content.
 func (p *Part) Same(other *Part) bool { return p.Digest == other.Digest }
 
-// HoldsPatch reports whether obj holds what a part sets: with its values, and in the entry of manager. It sends no request.
+// HoldsPatch reports whether a part is in place in obj: with its values, and in the entry of manager. It sends no
+// request.
 func HoldsPatch(obj *unstructured.Unstructured, manager string, part *Part) bool {
 	if PlanSharedList(obj, manager, part.Shared).Changed {
 		return false
@@ -83,12 +84,13 @@ func (p *Part) InPlace(obj *unstructured.Unstructured) bool {
 	return err == nil && difference.IsSame()
 }
 
-// IsHeldAs reports whether a manager that applied these paths with an apiVersion holds exactly the part.
+// IsHeldAs reports whether a manager that owns the paths held, in an apiVersion, owns exactly the part.
 func (p *Part) IsHeldAs(version string, held *fieldpath.Set) bool {
 	return version == p.kind.Version && held.Equals(p.Paths)
 }
 
-// Shrinks reports whether applying a part (nil: nothing) would take away or change something that the manager holds in obj.
+// Shrinks reports whether applying a part (nil: nothing) would remove or change something that the manager owns in
+// obj.
 func Shrinks(obj *unstructured.Unstructured, manager string, part *Part) bool {
 	var wanted []string
 	if part != nil {
@@ -114,7 +116,7 @@ func Shrinks(obj *unstructured.Unstructured, manager string, part *Part) bool {
 	return err != nil || !difference.IsSame()
 }
 
-// SetsLabel reports whether a part sets a label; nil sets none.
+// SetsLabel reports whether a part sets a label; a nil part sets none.
 func (p *Part) SetsLabel(label string) bool {
 	return p != nil && p.Paths.Has(fieldpath.MakePathOrDie("metadata", "labels", label))
 }

@@ -13,12 +13,12 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// AnnotationTaken remembers, in an object that patches are for, what the fields had that patches took from others, so
-// that it can be restored. It is one for all patches of all rules: the first that takes a field writes down what was
-// there, and the last that releases it puts that back.
+// AnnotationTaken records, in the target of patches, the values of the fields that patches took from others, so that
+// they can be restored. All patches of all rules share it: the first that takes a field records the value, and the
+// last that relinquishes it restores the value.
 const AnnotationTaken = "kanon.dev/taken"
 
-// RestoreManager is the field manager of AnnotationTaken, and of values that had no manager before a patch took them.
+// RestoreManager is the field manager of AnnotationTaken, and of restored values that had no manager before.
 const RestoreManager = "kanon-taken"
 
 // Previous is the value that a field had before a patch took it.
@@ -26,11 +26,11 @@ type Previous struct {
 	// Path has the elements of the path as managedFields write them: f:spec, k:{"name":"web"}.
 	Path  []string `json:"path"`
 	Value any      `json:"value"`
-	// Owner is the field manager; empty where the field had none.
+	// Owner is the field manager; empty if the field had none.
 	Owner string `json:"owner,omitempty"`
 }
 
-// PreviousOf reads AnnotationTaken; what cannot be read is nothing.
+// PreviousOf decodes AnnotationTaken; nil if it is missing or cannot be decoded.
 func PreviousOf(obj *unstructured.Unstructured) []Previous {
 	text, ok := mark.MetadataString(obj, "annotations", AnnotationTaken)
 	if !ok {
@@ -45,7 +45,7 @@ func PreviousOf(obj *unstructured.Unstructured) []Previous {
 	return list
 }
 
-// Fields is the path of the field; false where it cannot be read.
+// Fields returns the path of the field; false if it cannot be decoded.
 func (t Previous) Fields() (fieldpath.Path, bool) {
 	path := make(fieldpath.Path, len(t.Path))
 	for i, text := range t.Path {
@@ -58,7 +58,7 @@ func (t Previous) Fields() (fieldpath.Path, bool) {
 	return path, len(path) > 0
 }
 
-// NewPrevious is the value at a path that belongs to an owner; an empty owner: to nobody.
+// NewPrevious returns the value at a path of an owner; the owner may be empty.
 func NewPrevious(path fieldpath.Path, val any, owner string) (Previous, error) {
 	t := Previous{Path: make([]string, len(path)), Value: val, Owner: owner}
 	for i, element := range path {
@@ -71,18 +71,19 @@ func NewPrevious(path fieldpath.Path, val any, owner string) (Previous, error) {
 	return t, nil
 }
 
-// ContainsPath reports whether a list has a value for the path of another one.
+// ContainsPath reports whether a list has an entry for the path of t.
 func ContainsPath(list []Previous, t Previous) bool {
 	return slices.ContainsFunc(list, func(o Previous) bool { return slices.Equal(o.Path, t.Path) })
 }
 
-// SplitPrevious sorts what is recorded in obj, if a manager that holds some paths is to set content (nil: nothing): what stays
-// recorded, because a patch has the field still, and what is restored now. What somebody else has by now is neither.
+// SplitPrevious splits what is recorded in obj for a manager that owns the paths held and is to set content (nil:
+// nothing). kept stays recorded, because a patch still has the field; restored is to be restored now. Fields that
+// somebody else has by now are in neither.
 func SplitPrevious(obj *unstructured.Unstructured, manager string, content *Part, held *fieldpath.Set) (kept, restored []Previous) {
 	for _, t := range PreviousOf(obj) {
 		path, ok := t.Fields()
 		if !ok {
-			continue // nobody knows what it is
+			continue // its path cannot be decoded
 		}
 		switch ours, others := OtherOwners(obj, path, manager); {
 		case content != nil && content.Paths.Has(path), ours:
@@ -94,8 +95,8 @@ func SplitPrevious(obj *unstructured.Unstructured, manager string, content *Part
 	return kept, restored
 }
 
-// MoveOwnership is managedFields with paths moved from the manager of a patch to an owner, as if that had updated them. A
-// value that is the same as before would otherwise stay the patch's, and go with it.
+// MoveOwnership returns managedFields with paths moved from the manager of a patch to an owner, as if the owner had
+// updated them. Otherwise an unchanged value would still belong to the patch, and be removed with it.
 func MoveOwnership(obj *unstructured.Unstructured, manager, owner string, paths *fieldpath.Set) ([]any, error) {
 	var items []any
 	given := false
@@ -134,8 +135,8 @@ func MoveOwnership(obj *unstructured.Unstructured, manager, owner string, paths 
 	return append(items, item), err
 }
 
-// HasUnusedPrevious reports whether a value is remembered in obj of a field that no patch has: whoever was about to take it did not
-// get to that.
+// HasUnusedPrevious reports whether obj has a recorded value of a field that no patch owns: the patch was interrupted
+// before its apply.
 func HasUnusedPrevious(obj *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(PreviousOf(obj), func(t Previous) bool {
 		path, ok := t.Fields()
@@ -144,7 +145,7 @@ func HasUnusedPrevious(obj *unstructured.Unstructured) bool {
 	})
 }
 
-// LookUp is the value at a path of an object.
+// LookUp returns the value at a path.
 func LookUp(at any, path fieldpath.Path) (any, bool) {
 	for _, element := range path {
 		next, _, ok := fieldset.StepInto(at, element)

@@ -12,15 +12,15 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Joined lists. To the API server the imagePullSecrets of a ServiceAccount are one value, though each item has a name and
-// stands for itself: an apply with one item would take away those of others. What a patch sets there is therefore put into
-// the list, and taken out of it, item by item, in exactly the version of the object that was seen. Whose an item is
-// stands in an annotation; one that was there before is nobody's of ours, and stays.
+// The API server treats the imagePullSecrets of a ServiceAccount as one value, although each item has a name and
+// stands for itself: an apply with one item would remove the items of others. So what a patch sets there is added to
+// the list and removed from it item by item, in exactly the version of the object that was seen. An annotation
+// records whose an item is. An item that existed before belongs to no patch, and stays.
 
-// AnnotationJoined says which items of a joined list were put there, and by which patches.
+// AnnotationJoined records which items of a shared list were added, and by which patches.
 const AnnotationJoined = "kanon.dev/joined"
 
-// SharedField is the field of a kind whose items are joined by their names; empty where it has none.
+// SharedField returns the field of a kind whose items are shared by name; empty if the kind has none.
 func SharedField(gk schema.GroupKind) string {
 	if gk == (schema.GroupKind{Kind: "ServiceAccount"}) {
 		return "imagePullSecrets"
@@ -30,13 +30,13 @@ func SharedField(gk schema.GroupKind) string {
 
 // SharedList is the content of AnnotationJoined.
 type SharedList struct {
-	// Owner had the list before.
+	// Owner is the field manager that had the list before.
 	Owner string `json:"owner,omitempty"`
-	// Items has, by the name of each item that was put there, the managers of the patches that want it.
+	// Items has, by the name of each added item, the managers of the patches that want it.
 	Items map[string][]string `json:"items"`
 }
 
-// SharedListOf reads AnnotationJoined; false where the object has none.
+// SharedListOf decodes AnnotationJoined; false if the object has none.
 func SharedListOf(obj *unstructured.Unstructured) (SharedList, bool) {
 	var j SharedList
 	text, ok := mark.MetadataString(obj, "annotations", AnnotationJoined)
@@ -46,7 +46,7 @@ func SharedListOf(obj *unstructured.Unstructured) (SharedList, bool) {
 	return j, true
 }
 
-// by lists the items that a manager put into the list, or wants as much as the one that did.
+// by returns the names of the added items that a manager wants.
 func (j SharedList) by(manager string) []string {
 	var names []string
 	for name, managers := range j.Items {
@@ -58,7 +58,7 @@ func (j SharedList) by(manager string) []string {
 	return names
 }
 
-// splitShared takes the items of a joined list out of what a patch sets, and returns their names.
+// splitShared removes the items of a shared list from what a patch sets, and returns their names.
 func splitShared(object *unstructured.Unstructured) (*unstructured.Unstructured, []string) {
 	field := SharedField(object.GroupVersionKind().GroupKind())
 	items, ok := object.Object[field].([]any)
@@ -77,8 +77,8 @@ func splitShared(object *unstructured.Unstructured) (*unstructured.Unstructured,
 	return &unstructured.Unstructured{Object: content}, names
 }
 
-// JoinShared puts the items of a shared list that a patch sets into an object that is not in the cluster, as PlanSharedList does, and gives
-// what the patch sets besides.
+// JoinShared adds the items of a shared list that a patch sets to an object that is not in the cluster, as
+// PlanSharedList does. It returns what else the patch sets.
 func JoinShared(object, patch *unstructured.Unstructured) (rest map[string]any) {
 	content, names := splitShared(patch)
 	if len(names) > 0 {
@@ -94,7 +94,7 @@ func nameOfItem(item any) string {
 	return name
 }
 
-// itemsOf are the names of what is in the joined list of an object.
+// itemsOf returns the names of the items in the shared list of an object.
 func itemsOf(obj *unstructured.Unstructured) []string {
 	list, _ := obj.Object[SharedField(obj.GroupVersionKind().GroupKind())].([]any)
 	names := make([]string, len(list))
@@ -104,7 +104,7 @@ func itemsOf(obj *unstructured.Unstructured) []string {
 	return names
 }
 
-// SharedListPlan is what is to be done about the joined list of an object for one manager.
+// SharedListPlan describes what to change in the shared list of an object for one manager.
 type SharedListPlan struct {
 	Record SharedList
 	// add and remove are the names of items.
@@ -112,7 +112,7 @@ type SharedListPlan struct {
 	Changed     bool
 }
 
-// PlanSharedList is what is to be done about the shared list of an object for a manager that wants these items.
+// PlanSharedList plans the changes of an object's shared list for a manager that wants these items.
 func PlanSharedList(obj *unstructured.Unstructured, manager string, wanted []string) SharedListPlan {
 	there := itemsOf(obj)
 	record, _ := SharedListOf(obj)
@@ -150,10 +150,10 @@ func PlanSharedList(obj *unstructured.Unstructured, manager string, wanted []str
 	return plan
 }
 
-// Removes reports whether the plan takes something out of the list.
+// Removes reports whether the plan removes an item from the list.
 func (plan SharedListPlan) Removes() bool { return len(plan.remove) > 0 }
 
-// Items is the list as it is after the plan.
+// Items returns the list after the plan.
 func (plan SharedListPlan) Items(obj *unstructured.Unstructured, field string) []any {
 	before, _ := obj.Object[field].([]any)
 	items := slices.DeleteFunc(slices.Clone(before), func(item any) bool { return slices.Contains(plan.remove, nameOfItem(item)) })
@@ -163,7 +163,7 @@ func (plan SharedListPlan) Items(obj *unstructured.Unstructured, field string) [
 	return items
 }
 
-// Operations are the JSON patch that carries out the plan.
+// Operations returns the JSON patch for the plan.
 func (plan SharedListPlan) Operations(obj *unstructured.Unstructured, field string) ([]fieldset.Operation, error) {
 	operations := []fieldset.Operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()}}
 	_, there := obj.Object[field].([]any)

@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// conflictWith is the error of a patch that may not change a field, because of a manager that owns it; nil if it may.
+// conflictWith returns an error if one of a field's owners keeps it; nil if the patch may change it.
 func (p Patch) conflictWith(owners []string, path fieldpath.Path) error {
 	for _, owner := range owners {
 		if why := p.refuses(owner); why != "" {
@@ -21,12 +21,12 @@ func (p Patch) conflictWith(owners []string, path fieldpath.Path) error {
 	return nil
 }
 
-// otherOwners are the field managers that own a field of the target, apart from the patch.
+// otherOwners returns the field managers of a field of the target, apart from the patch.
 func (p Patch) otherOwners(path fieldpath.Path) []string {
 	return slices.DeleteFunc(patchset.OwnersOf(p.Object, path), func(owner string) bool { return owner == p.Manager })
 }
 
-// refuses is why a patch leaves a field to a manager that owns it; empty if it does not.
+// refuses returns why a patch leaves a field to its owner; empty if it does not.
 func (p Patch) refuses(manager string) (why string) {
 	if p.Keeps != nil {
 		why = p.Keeps(manager)

@@ -13,8 +13,8 @@ import (
 	"kanon.dev/kanon/engine/apply/patchset"
 )
 
-// Lost names the paths that a patch sets and its entry in the object does not hold, as Child.Lost; none where it is
-// not known that the patch was there before.
+// Lost returns the paths that a patch sets and its entry in the object lacks, as Child.Lost does. It returns none if
+// it is unknown whether the patch was applied before.
 func (w *Writer) Lost(p Patch) []fieldset.Contested {
 	if p.Content == nil {
 		return nil
@@ -27,13 +27,13 @@ func (w *Writer) Lost(p Patch) []fieldset.Contested {
 		if !remembered {
 			return nil
 		}
-		held = &fieldpath.Set{} // the API server drops an entry that holds nothing
+		held = &fieldpath.Set{} // the API server drops empty entries
 	}
 	return fieldset.ContestedBy(p.Object, p.Content.Paths.Leaves().Difference(held), func(e fieldset.Entry) bool { return e.Manager == p.Manager })
 }
 
-// inSync reports whether nothing is to be done: the entry and what is set are as after the last write, or the entry
-// has exactly these paths and the object these values.
+// inSync reports whether there is nothing to do: the entry and the content are as after the last write, or the entry
+// has exactly the content's paths and the object its values.
 func (w *Writer) inSync(p Patch, held *fieldpath.Set) bool {
 	if p.Content == nil || held.Empty() {
 		return false
@@ -56,7 +56,7 @@ func (w *Writer) inSync(p Patch, held *fieldpath.Set) bool {
 	return true
 }
 
-// stateOf identifies the entry of the manager together with what it is to set.
+// stateOf returns a hash of the manager's entry and content.
 func (w *Writer) stateOf(p Patch, obj *unstructured.Unstructured) (uint64, error) {
 	own := slices.DeleteFunc(fieldset.EntriesOf(obj), func(e fieldset.Entry) bool { return e.Manager != p.Manager })
 	h := fieldset.Hasher{Seed: w.seed}
@@ -70,7 +70,7 @@ func (w *Writer) stateOf(p Patch, obj *unstructured.Unstructured) (uint64, error
 func (w *Writer) remember(p Patch, answer *unstructured.Unstructured) {
 	state, err := w.stateOf(p, answer)
 	if err != nil || p.Content == nil {
-		state = 0 // nothing is known then
+		state = 0 // the state is unknown
 	}
 	w.rememberState(p, answer, state)
 }
@@ -89,7 +89,7 @@ func (w *Writer) rememberState(p Patch, obj *unstructured.Unstructured, state ui
 	w.known[uid][p.Manager] = state
 }
 
-// Forget drops what is kept in memory of what a manager has in the object with that UID.
+// Forget drops the state of a manager in the object with this UID.
 func (w *Writer) Forget(uid types.UID, manager string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,8 +103,8 @@ func (w *Writer) forgetLocked(uid types.UID, manager string) {
 	}
 }
 
-// ForgetRule drops what is kept in memory of the patches of a rule that has stopped: what they have in objects is then
-// found out by looking.
+// ForgetRule drops the state of the patches of a stopped rule. If the rule comes back, their objects are compared
+// again.
 func (w *Writer) ForgetRule(ruleID string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,8 +117,7 @@ func (w *Writer) ForgetRule(ruleID string) {
 	}
 }
 
-// ForgetTarget drops what is kept in memory of an object that is gone or out of sight: what patches have in it is then found
-// out by looking.
+// ForgetTarget drops the state of an object that is gone or out of view. If it comes back, it is compared again.
 func (w *Writer) ForgetTarget(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// recordPrevious records the fields of a patch that have another value, which is to be restored later. It
-// returns the object as it is then. held is what the patch has already.
+// recordPrevious records the other values of the fields that a patch sets, so that they can be restored later. It
+// returns the resulting object. held are the paths that the patch owns.
 func (w *Writer) recordPrevious(ctx context.Context, p Patch, held *fieldpath.Set) (*unstructured.Unstructured, error) {
 	list := patchset.PreviousOf(p.Object)
 	changed := false
@@ -31,7 +31,7 @@ func (w *Writer) recordPrevious(ctx context.Context, p Patch, held *fieldpath.Se
 			failed = err
 			return
 		}
-		// Nobody of ours had the field alone, so what was remembered of it is older.
+		// No patch had the field, so what was recorded about it before is outdated.
 		list = slices.DeleteFunc(list, func(o patchset.Previous) bool { return slices.Equal(o.Path, t.Path) })
 		list, changed = append(list, *t), true
 	})
@@ -44,8 +44,8 @@ func (w *Writer) recordPrevious(ctx context.Context, p Patch, held *fieldpath.Se
 	return w.writePrevious(ctx, p, list)
 }
 
-// previousOf is what is to be recorded of a field that the patch sets; nil where that is nothing: where the field is not
-// there, has this value already, or is the patch's alone.
+// previousOf returns what to record about a field that the patch sets; nil if the field does not exist, already has
+// this value, or belongs to the patch alone.
 func (p Patch) previousOf(path fieldpath.Path, held bool) (*patchset.Previous, error) {
 	there, found := patchset.LookUp(p.Object.Object, path)
 	wanted, _ := patchset.LookUp(p.Content.AsObject(), path)
@@ -66,7 +66,7 @@ func (p Patch) previousOf(path fieldpath.Path, held bool) (*patchset.Previous, e
 		}
 	}
 	if owner == "" && (held || patches) {
-		return nil, nil // what was there before a patch had the field is remembered
+		return nil, nil // the value from before the first patch is already recorded
 	}
 	t, err := patchset.NewPrevious(path, there, owner)
 	if err != nil {

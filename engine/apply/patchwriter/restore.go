@@ -18,8 +18,8 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// restore puts back what the patch took and sets no more, unless another patch has the field still, or somebody else
-// has it by now. It returns the object as it is then. held is what the patch has.
+// restore restores the fields that the patch took and no longer sets, unless another patch or somebody else has them
+// by now. It returns the resulting object. held are the paths that the patch owns.
 func (w *Writer) restore(ctx context.Context, p Patch, held *fieldpath.Set) (*unstructured.Unstructured, error) {
 	list := patchset.PreviousOf(p.Object)
 	kept, returned := patchset.SplitPrevious(p.Object, p.Manager, p.Content, held)
@@ -53,8 +53,8 @@ func (w *Writer) restore(ctx context.Context, p Patch, held *fieldpath.Set) (*un
 	return live, nil
 }
 
-// restoreTo puts fields back for one owner, whose they are then: in one request, which changes the values, moves the
-// ownership from the patch to the owner, and leaves in AnnotationTaken what is kept.
+// restoreTo restores fields for one owner in one request, which changes the values, moves the ownership from the
+// patch to the owner, and leaves kept in AnnotationTaken.
 func (w *Writer) restoreTo(ctx context.Context, p Patch, live *unstructured.Unstructured, owner string, list, kept []patchset.Previous) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(live)
 	owner = cmp.Or(owner, patchset.RestoreManager)
@@ -64,7 +64,7 @@ func (w *Writer) restoreTo(ctx context.Context, p Patch, live *unstructured.Unst
 		path, _ := t.Fields()
 		pointer, ok := fieldset.PointerTo(live.Object, path)
 		if !ok {
-			continue // what held it is gone
+			continue // the object around it is gone
 		}
 		operations = append(operations, fieldset.Operation{Op: "add", Path: pointer, Value: t.Value})
 		paths.Insert(path)

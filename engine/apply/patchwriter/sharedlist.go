@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/engine/apply/server"
 )
 
-// syncSharedList brings the joined list of the object up to date, and returns the object as it is then.
+// syncSharedList brings the shared list of the object up to date, and returns the resulting object.
 func (w *Writer) syncSharedList(ctx context.Context, p Patch) (*unstructured.Unstructured, error) {
 	plan := patchset.PlanSharedList(p.Object, p.Manager, p.sharedItems())
 	if !plan.Changed {
@@ -34,7 +34,7 @@ func (w *Writer) syncSharedList(ctx context.Context, p Patch) (*unstructured.Uns
 		if _, there := patchset.SharedListOf(p.Object); !there {
 			plan.Record.Owner = owner
 		}
-	} else { // the list is theirs again
+	} else { // no item is ours any more: the list belongs to its former owner
 		writer = cmp.Or(owner, plan.Record.Owner, patchset.RestoreManager)
 	}
 	operations, err := plan.Operations(p.Object, field)
@@ -49,7 +49,7 @@ func (w *Writer) syncSharedList(ctx context.Context, p Patch) (*unstructured.Uns
 	return answer, nil
 }
 
-// sharedItems are the names of the items that the patch wants in the joined list.
+// sharedItems returns the names of the items that the patch wants in the shared list.
 func (p Patch) sharedItems() []string {
 	if p.Content == nil {
 		return nil

@@ -21,9 +21,9 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// Part prepares what a parent sets: object has apiVersion, kind and the fields, and is not changed.
+// Part returns the part for what a parent sets. object has apiVersion, kind and the fields; it is not changed.
 //
-// The error is an *refusal.InvalidError when the fields do not fit the kind's schema; any other error is worth another try.
+// The error is a *refusal.InvalidError if the fields do not fit the kind's schema; any other error is worth a retry.
 func (w *Writer) Part(ctx context.Context, object *unstructured.Unstructured) (*patchset.Part, error) {
 	return server.ByNewestSchema(ctx, w.server, object, mark.RefOf(object), func() (*patchset.Part, error) {
 		gvk := object.GroupVersionKind()
@@ -39,81 +39,75 @@ func (w *Writer) Part(ctx context.Context, object *unstructured.Unstructured) (*
 type Writer struct {
 	server   *server.API
 	reserved reserved.Objects
-	// seed is the state of patches is hashed with.
+	// seed is the seed for hashing the state of patches.
 	seed maphash.Seed
 
 	mu sync.Mutex
-	// known has, by the UID of a target, a hash of the entry of each manager after its last write, with what it set. Guarded by mu.
+	// known has, by the UID of a target and by manager, a hash of the manager's entry and content after its last
+	// write. Guarded by mu.
 	known map[types.UID]map[string]uint64
 }
 
-// New returns a Writer that never writes to the objects that are reserved.
+// New returns a Writer that never writes to reserved objects.
 func New(to *server.API, r reserved.Objects) *Writer {
 	return &Writer{server: to, reserved: r, seed: maphash.MakeSeed(), known: map[types.UID]map[string]uint64{}}
 }
 
-// Patch is what one manager has to set in an object.
+// Patch is what one manager is to set in an object.
 type Patch struct {
-	// GVR is where the object is.
+	// GVR is the resource of the object.
 	GVR schema.GroupVersionResource
 	// Object is the newest known state of the object; read-only.
 	Object *unstructured.Unstructured
 	// Manager is the field manager, see patchset.Manager.
 	Manager string
-	// Content is what is to be set; nil: nothing, so that all that the manager ever set is released.
+	// Content is what is to be set. nil: nothing, so that everything the manager ever set is relinquished.
 	Content *patchset.Part
-	// Refuse keeps fields that other managers have with other values as they are.
+	// Refuse leaves fields alone that other managers own with other values.
 	Refuse bool
-	// Keeps gives the reason why a manager keeps a field, with Refuse or without; empty where a patch may take it. nil: all may be
-	// taken.
+	// Keeps returns the reason why a manager keeps a field, regardless of Refuse; empty if a patch may take it. nil:
+	// all may be taken.
 	Keeps func(manager string) string
 }
 
-// Sync brings what a patch sets in an object up to date. An object in which it is in place costs no request, another
-// one an apply. Before the first apply that takes a field with another value, that value is remembered in the object
-// (AnnotationTaken), which costs a request of its own; and one that was recorded is restored before the apply that
-// releases its field, so that the field never has a default in between.
+// Sync brings what a patch sets in an object up to date. If it is in place, Sync sends no request; otherwise one
+// apply. Before the first apply that takes a field with another value, that value is recorded in the object
+// (AnnotationTaken), by a request of its own. A recorded value is restored before the apply that relinquishes its
+// field, so that the field never falls back to a default in between.
 //
-// The error is a *refusal.ReplacedError when the object is gone, was replaced, or has changed since (read it again), a
-// *refusal.FieldConflictError when a field is not to be taken, an *refusal.InvalidError when the API server refuses what comes out; any other
-// error is worth another try.
+// The error is a *refusal.ReplacedError if the object is gone, was replaced, or has changed meanwhile (read it
+// again); a *refusal.FieldConflictError if a field must not be taken; and a *refusal.InvalidError if the API server
+// refuses the result. Any other error is worth a retry.
 func (w *Writer) Sync(ctx context.Context, p Patch) (live *unstructured.Unstructured, written bool, err error) {
 	if err := w.mayWrite(p); err != nil {
 		return nil, false, err
 	}
 	before := p.Object
-	live, err = w.syncSharedList(ctx, p)
-	if err != nil {
+	if p.Object, err = w.syncSharedList(ctx, p); err != nil {
 		return nil, false, err
 	}
-	p.Object = live
 	held, _ := patchset.PatchEntry(p.Object, p.Manager)
 	nothing := held == nil && (p.Content == nil || p.Content.Paths.Empty())
 	if held == nil {
 		held = &fieldpath.Set{}
 	}
-	if nothing {
-		// What was recorded for an apply that never came must not be restored one day.
-		if live, err = w.restore(ctx, p, held); err != nil {
-			return nil, false, err
-		}
+	if !nothing && w.inSync(p, held) {
+		return p.Object, p.Object != before, nil
 	}
-	if nothing || w.inSync(p, held) {
-		return live, live != before, nil
-	}
-	if live, err = w.restore(ctx, p, held); err != nil {
+	if p.Object, err = w.restore(ctx, p, held); err != nil {
 		return nil, false, err
 	}
-	p.Object = live
+	if nothing { // what was recorded for an apply that never happened is restored now, and not one day
+		return p.Object, p.Object != before, nil
+	}
 	if p.Content != nil {
-		if live, err = w.recordPrevious(ctx, p, held); err != nil {
+		if p.Object, err = w.recordPrevious(ctx, p, held); err != nil {
 			return nil, false, err
 		}
-		p.Object = live
 	}
 	version := ""
 	if p.Content != nil && !p.Content.Paths.Difference(held).Empty() {
-		version = live.GetResourceVersion() // what it takes is what was read
+		version = p.Object.GetResourceVersion() // take exactly what was recorded
 	}
 	answer, err := w.apply(ctx, p, version)
 	if err != nil {
@@ -123,8 +117,8 @@ func (w *Writer) Sync(ctx context.Context, p Patch) (live *unstructured.Unstruct
 	return answer, true, nil
 }
 
-// apply is one server-side apply to exactly the object seen, which it never creates; with version only to that
-// resourceVersion of it.
+// apply sends one server-side apply to exactly the object seen, which it never creates. With a version, it applies
+// only to that resourceVersion.
 func (w *Writer) apply(ctx context.Context, p Patch, version string) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(p.Object)
 	content := map[string]any{}
@@ -156,10 +150,10 @@ func (w *Writer) apply(ctx context.Context, p Patch, version string) (*unstructu
 	return answer, nil
 }
 
-// mayWrite fails for a patch of an object that no rule may write.
+// mayWrite returns an error for a patch of an object that no rule may write.
 func (w *Writer) mayWrite(p Patch) error {
 	if p.Content == nil {
-		return nil // the patch is removed
+		return nil // the patch is relinquished
 	}
 	if err := w.reserved.Check(p.Object); err != nil {
 		return err
@@ -167,11 +161,11 @@ func (w *Writer) mayWrite(p Patch) error {
 	return w.reserved.CheckRef(mark.RefOf(p.Object), p.Content.SetsLabel)
 }
 
-// MayWrite fails for an object that no rule may write, whatever the rule says.
+// MayWrite returns an error for an object that no rule may write, whatever the rule is.
 func (w *Writer) MayWrite(live *unstructured.Unstructured) error { return w.reserved.Check(live) }
 
-// MayContribute fails for what no rule may set in a target, whatever the target is now. part is nil where what it sets is not
-// known.
+// MayContribute returns an error for a part that no rule may set in a target, whatever the target's state is. part is
+// nil if the contribution is unknown.
 func (w *Writer) MayContribute(kind schema.GroupKind, target types.NamespacedName, part *patchset.Part) error {
 	return w.reserved.CheckRef(mark.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: target.Namespace, Name: target.Name}, part.SetsLabel)
 }

@@ -1,16 +1,16 @@
-// Package refusal reads what the API server means when it refuses a write.
+// Package refusal interprets the API server's refusals of writes.
 //
-// The API server has few reasons of its own: a change of an immutable field, a value that is invalid, and an object that
-// was replaced by another one of its name all come as 422. What tells them apart are the fields that the answer names
-// and, as a last resort, its words:
+// The API server has few reasons: a change of an immutable field, an invalid value, and an object that was replaced
+// by another one of its name all result in 422. What distinguishes them are the fields that the answer names and, as
+// a last resort, its text:
 //
 //	switch {
 //	case refusal.WrongUID(err): // another object has the name
 //	case refusal.Immutable(err): // the change is refused, not the object
-//	case refusal.Permanent(err): // the object is refused, and will be as long as it stays as it is
-//	default: // worth another try
+//	case refusal.Permanent(err): // the object is refused, and will be until it changes
+//	default: // retry
 //	}
 //
-// errors.go has the errors that follow from it: [ReplacedError], [InvalidError] and others, which a caller decides on. It decides
-// nothing itself.
+// errors.go has the resulting errors: [ReplacedError], [InvalidError] and others. The package only classifies;
+// callers decide what to do.
 package refusal

@@ -13,16 +13,18 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// NameConflictError says that an object of the child's name exists and is not ours. It is never touched.
+// NameConflictError reports that an object with the child's name exists and is not ours. Kanon never writes to it.
 type NameConflictError struct {
 	// Ref is the object, with its UID.
 	Ref mark.Ref
-	// OwnedBy tells who owns it: its controller, the rule and parent that made it, or its field managers.
+	// OwnedBy describes the owner: its controller, the rule and parent that it was created for, or its field
+	// managers.
 	OwnedBy string
-	// Free is the object where neither a controller nor a rule claims it, so that Writer.Adopt may take it over; else nil.
-	// It was read from the API server.
+	// Free is the object, as read from the API server, if neither a controller nor a rule claims it, so that
+	// Writer.Adopt may take it over; else nil.
 	Free *unstructured.Unstructured
-	// Returns is true where Free is an orphan of the owner that wants it again, so that Writer.Return may take it over.
+	// Returns is true if Free is an orphan of the owner that renders it again, so that Writer.Return may take it
+	// over.
 	Returns bool
 }
 
@@ -34,12 +36,12 @@ func (e *NameConflictError) Error() string {
 	return message
 }
 
-// TerminatingError says that the child's name is still in use by an object that is on its way out: one that is being
-// deleted, or one made for an earlier parent of the same name. The caller waits for its end.
+// TerminatingError reports that the child's name is still in use by an object that is being deleted, or that belongs
+// to an earlier parent of the same name. The caller waits until it is gone.
 type TerminatingError struct {
 	// Ref is the object, with its UID.
 	Ref mark.Ref
-	// Reason is what is being waited for.
+	// Reason says what the caller waits for.
 	Reason string
 }
 
@@ -47,7 +49,8 @@ func (e *TerminatingError) Error() string {
 	return fmt.Sprintf("%s %s", e.Ref, e.Reason)
 }
 
-// NamespaceMissingError says that a child cannot be created because its namespace does not exist. The caller waits for it.
+// NamespaceMissingError reports that a child cannot be created because its namespace does not exist. The caller waits
+// for it.
 type NamespaceMissingError struct {
 	// Ref is the child, without a UID.
 	Ref mark.Ref
@@ -61,8 +64,8 @@ func (e *NamespaceMissingError) Error() string {
 
 func (e *NamespaceMissingError) Unwrap() error { return e.Err }
 
-// ReplacedError says that the object last seen is gone, or that another one has its name. The caller reads again; it
-// does not create on the strength of this error.
+// ReplacedError reports that the object last seen is gone, or that another one has its name. The caller reads it
+// again; this error alone is no reason to create it.
 type ReplacedError struct {
 	// Ref is the object last seen, with its UID.
 	Ref mark.Ref
@@ -76,10 +79,10 @@ func (e *ReplacedError) Error() string {
 
 func (e *ReplacedError) Unwrap() error { return e.Err }
 
-// OwnerReferenceLostError says that a child has no ownerReference to its parent, and that the caller has not seen it so yet. It was not
-// given one: the caller reads the parent first, see Child.RestoresController.
+// OwnerReferenceLostError reports that a child has lost its ownerReference to its parent since the caller saw it. The
+// reference was not restored: the caller reads the parent first, see Child.RestoresController.
 type OwnerReferenceLostError struct {
-	// Live is the child, as it was read from the API server.
+	// Live is the child, as read from the API server.
 	Live *unstructured.Unstructured
 }
 
@@ -87,15 +90,15 @@ func (e *OwnerReferenceLostError) Error() string {
 	return fmt.Sprintf("%s has lost its ownerReference", mark.RefOf(e.Live))
 }
 
-// InvalidError says that the rendered object is refused and will be as long as it stays as it is: unknown fields, wrong
-// types, duplicate keys in a list, values that do not validate. Nothing but a change of the rule, of its input or of the
-// kind's schema helps.
+// InvalidError reports that the rendered object is refused, and will be until the rule, its input or the kind's
+// schema changes: because of unknown fields, wrong types, duplicate keys in a list, or invalid values.
 type InvalidError struct {
 	// Ref is the child, without a UID.
 	Ref mark.Ref
-	// Err says what is wrong and, where known, under which path.
+	// Err says what is wrong and, if known, at which path.
 	Err error
-	// Fields are the fields of a Secret that hold no base64: the API server refuses such an object, and names none.
+	// Fields are the fields of a Secret that are not base64: the API server refuses such an object without naming
+	// them.
 	Fields []string
 }
 
@@ -105,16 +108,16 @@ func (e *InvalidError) Error() string {
 
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// ImmutableError is the cause of an *InvalidError where the API server refuses the change, and not what the object would
-// be: it may be accepted as a new object, see Writer.WouldCreate.
+// ImmutableError is the cause of an *InvalidError if the API server refuses the change, and not the resulting object:
+// a new object may be accepted, see Writer.WouldCreate.
 type ImmutableError struct {
-	// Live is the object that cannot be changed, as it was seen.
+	// Live is the object that cannot be changed, as last seen.
 	Live *unstructured.Unstructured
 	// Err is the API server's answer.
 	Err error
 }
 
-// Error is the API server's answer, or the fields alone where the answer has their whole values: that of a Job's template
+// Error returns the API server's answer. If it quotes large values, only the fields are named: the template of a Job
 // would hide what to do about it.
 func (e *ImmutableError) Error() string {
 	const readable = 300 // bytes
@@ -127,16 +130,17 @@ func (e *ImmutableError) Error() string {
 
 func (e *ImmutableError) Unwrap() error { return e.Err }
 
-// Fields are those of which the API server refuses a change.
+// Fields returns the fields that the API server does not allow to be changed.
 func (e *ImmutableError) Fields() []string { return ImmutableFields(e.Err) }
 
-// IsReplaced reports whether the API server refused a write because the object is not the one, or not in the version, that it was for.
+// IsReplaced reports whether a write was refused because the object is gone, was replaced, or has another
+// resourceVersion.
 func IsReplaced(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || WrongUID(err)
 }
 
-// OfTarget is the error for a write to an object last seen as ref that the API server answered with err, nil for none: a
-// *ReplacedError, an *InvalidError, or one that is worth another try and begins with verb.
+// OfTarget wraps the API server's error err for a write to an object last seen as ref. It returns a *ReplacedError,
+// an *InvalidError, or an error that begins with verb and is worth a retry; nil if err is nil.
 func OfTarget(verb string, ref mark.Ref, err error) error {
 	switch {
 	case err == nil:
@@ -150,8 +154,8 @@ func OfTarget(verb string, ref mark.Ref, err error) error {
 	}
 }
 
-// invalidBase64 lists the fields of a Secret's data that are not base64, sorted. The API server says of one that it cannot read it,
-// and quotes a part of it, and does not say which field it is.
+// invalidBase64 returns the fields of a Secret's data that are not base64, sorted. The API server's answer quotes a
+// part of such a value, but does not name its field.
 func invalidBase64(obj *unstructured.Unstructured) []string {
 	if !fieldset.IsSecret(obj) {
 		return nil
@@ -168,13 +172,13 @@ func invalidBase64(obj *unstructured.Unstructured) []string {
 	return fields
 }
 
-// FieldConflictError says that another manager keeps a field.
+// FieldConflictError reports that another manager keeps a field.
 type FieldConflictError struct {
 	// Ref is the object.
 	Ref mark.Ref
-	// Path is the field, and Manager who has it.
+	// Path is the field, and Manager its owner.
 	Path, Manager string
-	// Why is the reason.
+	// Why is the reason, for people.
 	Why string
 }
 
@@ -182,8 +186,8 @@ func (e *FieldConflictError) Error() string {
 	return fmt.Sprintf("%s: %s has another value, of field manager %s; %s", e.Ref, e.Path, e.Manager, e.Why)
 }
 
-// OfObject tells permanent refusals of an object, an *InvalidError and a *NamespaceMissingError, from errors that are worth another
-// try, which begin with verb.
+// OfObject wraps the API server's error err for the creation of an object. It returns an *InvalidError, a
+// *NamespaceMissingError, or an error that begins with verb and is worth a retry.
 func OfObject(verb string, object *unstructured.Unstructured, err error) error {
 	ref := mark.RefOf(object)
 	ref.UID = ""

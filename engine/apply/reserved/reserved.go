@@ -1,4 +1,5 @@
-// Package reserved says which objects no rule may write, whatever it renders: those that Kanon itself reads in its own namespace.
+// Package reserved decides which objects no rule may write, whatever it renders: those that Kanon itself reads in its
+// own namespace.
 //
 //	err := objects.Check(rendered) // a *refusal.InvalidError for a ConfigMap with rules
 package reserved
@@ -16,27 +17,27 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// What a rule renders may follow from texts of its parents, which others write. In Kanon's own namespace such a text could
-// become a rule that acts cluster-wide, or pass for what Kanon itself keeps there. So no child and no patch is written there
-// that would be read as one of these, whatever rule renders it.
+// What a rule renders may depend on the content of its parents, which others write. In Kanon's own namespace, such
+// content could become a rule that acts cluster-wide, or pass for Kanon's own data. So no rule may write a child or a
+// patch there that Kanon would read as one of these.
 
-// Objects says which objects no rule may write. The zero value reserves none.
+// Objects describes the objects that no rule may write. The zero value reserves none.
 type Objects struct {
-	// Namespace is Kanon's own.
+	// Namespace is Kanon's own namespace.
 	Namespace string
-	// Labels select what Kanon reads there: rules, and its records.
+	// Labels mark what Kanon reads there: rules, and its records.
 	Labels []string
-	// Prefixes and Names are those of objects that Kanon keeps there, by their kinds.
+	// Prefixes and Names are the names, by kind, of objects that Kanon keeps there.
 	Prefixes map[schema.GroupKind]string
 	Names    map[schema.GroupKind]string
-	// Kinds are those of which Kanon reads all objects there.
+	// Kinds are the kinds of which Kanon reads every object there.
 	Kinds []schema.GroupKind
 }
 
-// errReserved is the reason of an InvalidError for an object that no rule may write.
+// errReserved is the error inside the InvalidError.
 var errReserved = errors.New("no rule may write what Kanon itself reads in its own namespace")
 
-// CheckRef fails for an object that no rule may write. hasLabel reports whether it has a label.
+// CheckRef returns an error for an object that no rule may write. hasLabel reports whether the object has a label.
 func (o Objects) CheckRef(ref mark.Ref, hasLabel func(string) bool) error {
 	if o.Namespace == "" || ref.Namespace != o.Namespace {
 		return nil
@@ -64,7 +65,7 @@ func (o Objects) CheckRef(ref mark.Ref, hasLabel func(string) bool) error {
 	return &refusal.InvalidError{Ref: ref, Err: fmt.Errorf("%w: %s; render it into another namespace, or without that", errReserved, reason)}
 }
 
-// Check is CheckRef of an object as it is or would be.
+// Check is CheckRef for an object as it is or would be.
 func (o Objects) Check(obj *unstructured.Unstructured) error {
 	return o.CheckRef(mark.RefOf(obj), func(label string) bool {
 		_, ok := mark.MetadataString(obj, "labels", label)

@@ -17,12 +17,13 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// Resource is the client for one object's kind and namespace.
+// Resource returns the client for a resource in a namespace.
 func (a *API) Resource(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	return a.client.Resource(gvr).Namespace(namespace)
 }
 
-// Strict are the options of a patch by a manager that refuses unknown fields; force has an apply take fields from other managers.
+// Strict returns the options of a patch that refuses unknown fields. With force, an apply takes fields from other
+// managers.
 func Strict(manager string, force bool) metav1.PatchOptions {
 	options := metav1.PatchOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict}
 	if force {
@@ -31,7 +32,7 @@ func Strict(manager string, force bool) metav1.PatchOptions {
 	return options
 }
 
-// PatchMetadata merges metadata into that of an object, and returns the object and the API server's own error.
+// PatchMetadata merges metadata into that of an object. It returns the object and the API server's own error.
 func (a *API) PatchMetadata(
 	ctx context.Context, gvr schema.GroupVersionResource, ref mark.Ref, manager string, metadata map[string]any,
 ) (*unstructured.Unstructured, error) {
@@ -42,7 +43,7 @@ func (a *API) PatchMetadata(
 	return a.Resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, Strict(manager, false))
 }
 
-// PatchSteps sends a JSON patch, and returns the object and the API server's own error.
+// PatchSteps sends a JSON patch. It returns the object and the API server's own error.
 func (a *API) PatchSteps(
 	ctx context.Context, gvr schema.GroupVersionResource, ref mark.Ref, options metav1.PatchOptions, steps []fieldset.Operation, subresources ...string,
 ) (*unstructured.Unstructured, error) {
@@ -53,7 +54,8 @@ func (a *API) PatchSteps(
 	return a.Resource(gvr, ref.Namespace).Patch(ctx, ref.Name, types.JSONPatchType, body, options, subresources...)
 }
 
-// Reread reads the object live again. A *refusal.ReplacedError says that it is gone or has another UID now.
+// Reread reads the object from the API server. The error is a *refusal.ReplacedError if the object is gone or has
+// another UID.
 func (a *API) Reread(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(live)
 	fresh, err := a.Resource(gvr, ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})

@@ -16,17 +16,17 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// API sends requests, and knows schemas. It is safe for concurrent use.
+// API sends requests and knows schemas. It is safe for concurrent use.
 type API struct {
 	client    dynamic.Interface
 	schemas   Schemas
 	hasStatus func(schema.GroupVersionKind) bool
-	// kinds has what was found of each GVK in the schema that it had last.
+	// kinds caches a fieldset.Kind for each GVK, valid for the schema that the GVK had last.
 	kinds sync.Map
 }
 
-// New returns an API. The client sends all requests; its own rate limit, if any, holds. hasStatus reports whether a kind has a
-// status subresource; nil: none has.
+// New returns an API. The client sends all requests, subject to its own rate limit. hasStatus reports whether a kind
+// has a status subresource; nil: none has.
 func New(client dynamic.Interface, schemas Schemas, hasStatus func(schema.GroupVersionKind) bool) *API {
 	if hasStatus == nil {
 		hasStatus = func(schema.GroupVersionKind) bool { return false }
@@ -34,10 +34,11 @@ func New(client dynamic.Interface, schemas Schemas, hasStatus func(schema.GroupV
 	return &API{client: client, schemas: schemas, hasStatus: hasStatus}
 }
 
-// HasStatus reports whether a kind has a status subresource: the API server then ignores the status in other writes.
+// HasStatus reports whether a kind has a status subresource. If so, the API server ignores the status in other
+// writes.
 func (a *API) HasStatus(gvk schema.GroupVersionKind) bool { return a.hasStatus(gvk) }
 
-// Kind fetches the schema of gvk. A server that has none is no error; a fetch that failed is.
+// Kind returns the schema of gvk. If the server has none, types are deduced; only a failed fetch is an error.
 func (a *API) Kind(ctx context.Context, gvk schema.GroupVersionKind) (fieldset.Kind, error) {
 	converter, err := a.schemas.Converter(ctx, gvk)
 	var none interface{ NoSchema() bool }
@@ -59,8 +60,9 @@ func (a *API) Kind(ctx context.Context, gvk schema.GroupVersionKind) (fieldset.K
 	return found, err
 }
 
-// ByNewestSchema calls prepare, and once more if an object does not fit its schema and there is a newer one: a CRD that has just
-// changed is the likely innocent cause. The error of an object that fits none is an *refusal.InvalidError.
+// ByNewestSchema calls prepare. If the object does not fit its schema, and there is a newer schema, it calls prepare
+// once more, because the CRD may have just changed. If the object still does not fit, the error is a
+// *refusal.InvalidError.
 func ByNewestSchema[T any](ctx context.Context, a *API, object *unstructured.Unstructured, ref mark.Ref, prepare func() (T, error)) (prepared T, err error) {
 	prepared, err = prepare()
 	if !errors.As(err, new(*fieldset.SchemaMismatchError)) {
@@ -79,12 +81,11 @@ func ByNewestSchema[T any](ctx context.Context, a *API, object *unstructured.Uns
 	return prepared, err
 }
 
-// Schemas gives the schemas of kinds. *schemas.Schemas implements it.
+// Schemas has the schemas of kinds. *schemas.Schemas implements it.
 type Schemas interface {
-	// Converter returns the converter that knows gvk. Where the server has no schema for it, the error has a method
-	// NoSchema() bool that returns true; the child is then compared by deduced paths. Any other error is passed on.
+	// Converter returns the type converter for gvk. If the server has no schema for gvk, the error has a method
+	// NoSchema() bool that returns true; paths are then deduced. Any other error is passed on.
 	Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error)
-	// Recheck asks the server whether the schemas of gv are still the newest, and reports whether they changed. It limits
-	// its own rate.
+	// Recheck asks the server whether the schemas of gv changed. It limits its own rate.
 	Recheck(ctx context.Context, gv schema.GroupVersion) (changed bool, err error)
 }

@@ -14,9 +14,9 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Held is what the manager said last, as far as it still holds it, with the values that the object has now; nil
-// when that is nothing. The content of s does not matter. The result shares no memory with the object. The error is that
-// the schema could not be loaded, or that the status does not fit it.
+// Held returns what the manager set last and still owns, with the current values of the object; nil if nothing. It
+// ignores the content of s. The result shares no memory with the object. It fails if the schema cannot be loaded or
+// the status does not fit it.
 func (w *Writer) Held(ctx context.Context, s Status) (map[string]any, error) {
 	live, paths, err := w.statusAndPaths(ctx, s)
 	if live == nil || err != nil {
@@ -25,7 +25,7 @@ func (w *Writer) Held(ctx context.Context, s Status) (map[string]any, error) {
 	return runtime.DeepCopyJSON(statusIn(live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()))), nil
 }
 
-// statusAndPaths are the status of s.Object and the paths of it that the manager holds; nil where it has no entry.
+// statusAndPaths returns the status of s.Object and the paths in it that the manager owns; nil if it has no entry.
 func (w *Writer) statusAndPaths(ctx context.Context, s Status) (live *typed.TypedValue, paths *fieldpath.Set, err error) {
 	e, ok := s.entry()
 	if !ok {
@@ -49,16 +49,16 @@ func (w *Writer) statusAndPaths(ctx context.Context, s Status) (live *typed.Type
 	return live, paths, nil
 }
 
-// statusIn is the status in a typed object.
+// statusIn returns the status in a typed object.
 func statusIn(v *typed.TypedValue) map[string]any {
 	object, _ := v.AsValue().Unstructured().(map[string]any)
 	status, _ := object["status"].(map[string]any)
 	return status
 }
 
-// Others is the status of s.Object without what the manager of s holds of it, and without what is empty then; the
-// content of s does not matter. It may share memory with the object. The error is that the schema could not be loaded, or
-// that the status does not fit it.
+// Others returns the status of s.Object without what the manager of s owns, and without fields that are empty then.
+// It ignores the content of s. The result may share memory with the object. It fails if the schema cannot be loaded
+// or the status does not fit it.
 func (w *Writer) Others(ctx context.Context, s Status) (map[string]any, error) {
 	live, paths, err := w.statusAndPaths(ctx, s)
 	switch {
@@ -71,7 +71,7 @@ func (w *Writer) Others(ctx context.Context, s Status) (map[string]any, error) {
 	return withoutEmpty(statusIn(live.RemoveItems(paths))), nil
 }
 
-// withoutEmpty leaves out the fields, at any depth, that hold nothing.
+// withoutEmpty returns the fields without empty ones, at any depth.
 func withoutEmpty(fields map[string]any) map[string]any {
 	left := make(map[string]any, len(fields))
 	for name, value := range fields {
@@ -93,7 +93,7 @@ func withoutEmpty(fields map[string]any) map[string]any {
 	return left
 }
 
-// entry is the manager's entry in managedFields.
+// entry returns the manager's entry in managedFields.
 func (s Status) entry() (fieldset.Entry, bool) {
 	entries := fieldset.EntriesOf(s.Object)
 	i := slices.IndexFunc(entries, func(e fieldset.Entry) bool {
@@ -106,19 +106,19 @@ func (s Status) entry() (fieldset.Entry, bool) {
 	return entries[i], true
 }
 
-// HoldsConditions reports whether the manager of s wrote the list of conditions as a whole, and nobody has since.
+// HoldsConditions reports whether the manager of s owns the list of conditions as one value.
 func HoldsConditions(s Status) bool {
 	return heldBy(s.Object, s.Manager).Has(fieldpath.MakePathOrDie("status", "conditions"))
 }
 
-// heldBy are the paths that a manager holds.
+// heldBy returns the paths that a manager owns.
 func heldBy(obj *unstructured.Unstructured, manager string) *fieldpath.Set {
 	return fieldset.Held(obj, func(e fieldset.Entry) bool { return e.Manager == manager })
 }
 
-// HeldByAnother reports whether a manager other than the one given, one for which counts is true, holds a field of the
-// condition of one of those types in the status of obj that the one given does not hold. Such a condition was taken over, or was
-// never the given one's to write. Fields that both hold, because both said the same, decide nothing.
+// HeldByAnother reports whether another manager, for which counts is true, owns a field of a condition of one of
+// these types in the status of obj that manager does not own. Such a condition was taken over, or never belonged to
+// manager. Fields that both own, because both set the same value, do not count.
 func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool, conditionTypes ...string) bool {
 	own := heldBy(obj, manager)
 	others := fieldset.Held(obj, func(e fieldset.Entry) bool { return e.Manager != manager && counts(e.Manager) })
@@ -129,12 +129,12 @@ func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(m
 	})
 }
 
-// HoldsCondition reports whether a manager holds a field of the condition of that type in the status of obj.
+// HoldsCondition reports whether a manager owns a field of the condition of a type in the status of obj.
 func HoldsCondition(obj *unstructured.Unstructured, manager, conditionType string) bool {
 	return slices.ContainsFunc(conditionPaths(conditionType), heldBy(obj, manager).Has)
 }
 
-// conditionPaths are the paths of what a condition says.
+// conditionPaths returns the paths of a condition's fields.
 func conditionPaths(conditionType string) []fieldpath.Path {
 	condition := fieldpath.MakePathOrDie("status", "conditions", fieldpath.KeyByFields("type", conditionType))
 	names := []string{"status", "reason", "message", "observedGeneration", "lastTransitionTime"}

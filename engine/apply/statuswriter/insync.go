@@ -9,8 +9,8 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
-// appliedThrough is the subresource that the manager's entry was applied through, in any version of the API; none is true where
-// the manager has no entry.
+// appliedThrough returns the subresource that the manager's entry was applied through, in any API version. none is
+// true if the manager has no entry.
 func (s Status) appliedThrough() (subresource string, none bool) {
 	for _, e := range fieldset.EntriesOf(s.Object) {
 		if e.Manager == s.Manager && e.Operation == fieldset.OperationApply {
@@ -20,7 +20,7 @@ func (s Status) appliedThrough() (subresource string, none bool) {
 	return "", true
 }
 
-// inSync reports whether the manager holds exactly the paths of the content and the object has its values.
+// inSync reports whether the manager owns exactly the paths of the content and the object has its values.
 func (w *Writer) inSync(ctx context.Context, s Status) (bool, error) {
 	kind, err := w.server.Kind(ctx, s.Object.GroupVersionKind())
 	if err != nil {
@@ -37,7 +37,7 @@ func (w *Writer) inSync(ctx context.Context, s Status) (bool, error) {
 	return inSync, nil
 }
 
-// isInPlace reports what inSync does, by a schema. What cannot be compared is not in place: the API server says better what
+// isInPlace is inSync without the cache. What cannot be compared is not in place: the API server reports better what
 // does not fit.
 func (s Status) isInPlace(k fieldset.Kind) bool {
 	wanted, err := k.Converter.ObjectToTyped(s.desired())
@@ -56,7 +56,7 @@ func (s Status) isInPlace(k fieldset.Kind) bool {
 	return err == nil && difference.IsSame()
 }
 
-// typedStatus reads the status of the object; but for its name the rest of it is left out.
+// typedStatus returns the object with only its name and status, as a typed value.
 func (s Status) typedStatus(k fieldset.Kind) (*typed.TypedValue, error) {
 	s.Content = nil
 	live := s.desired()

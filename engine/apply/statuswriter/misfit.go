@@ -16,10 +16,11 @@ import (
 	"kanon.dev/kanon/engine/apply/server"
 )
 
-// A status that was set before the kind's definition changed may be of another type than the schema gives it now. The API server keeps
-// such a value, and refuses every apply of the object until it is gone. Whatever the manager itself has set, it sets again.
+// A status that was set before the kind's definition changed may have another type than the schema now requires. The
+// API server keeps such a value, but refuses every apply of the object until it is gone. So the manager removes such
+// values that it set itself, and sets them again.
 
-// misfits are the paths of what the manager has set in the status, as far as it is of another type than the schema says.
+// misfits returns the paths of what the manager set in the status that have another type than in the schema.
 func (s Status) misfits(k fieldset.Kind) []fieldpath.Path {
 	e, ok := s.entry()
 	if !ok {
@@ -42,7 +43,7 @@ func (s Status) misfits(k fieldset.Kind) []fieldpath.Path {
 	var found []fieldpath.Path
 	held.Leaves().Iterate(func(path fieldpath.Path) {
 		if len(path) < 2 || slices.ContainsFunc(path, func(step fieldpath.PathElement) bool { return step.FieldName == nil }) {
-			return // of a list with keys, which several have
+			return // it has list items, which other managers may own too
 		}
 		at := any(s.Object.Object)
 		for i, step := range path {
@@ -65,7 +66,7 @@ func (s Status) misfits(k fieldset.Kind) []fieldpath.Path {
 	return found
 }
 
-// withoutMisfits is s with an object that has no misfits. It is false if there are none.
+// withoutMisfits returns s with an object without misfits. It returns false if there are none.
 func (s Status) withoutMisfits(k fieldset.Kind) (Status, bool) {
 	misfits := s.misfits(k)
 	if len(misfits) == 0 {
@@ -82,8 +83,8 @@ func (s Status) withoutMisfits(k fieldset.Kind) (Status, bool) {
 	return s, true
 }
 
-// removeMisfits removes the misfits from the object, in exactly the version that it has, and returns it as it is then; nil where there
-// are none.
+// removeMisfits removes the misfits from the object, in exactly the version seen, and returns the resulting object;
+// nil if there are none.
 func (w *Writer) removeMisfits(ctx context.Context, s Status) (*unstructured.Unstructured, error) {
 	kind, err := w.server.Kind(ctx, s.Object.GroupVersionKind())
 	if err != nil {

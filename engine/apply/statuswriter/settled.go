@@ -7,15 +7,15 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
-// Most reconciles find the status in place, and comparing it takes much of a reconcile that writes nothing. Whether it is in place
-// depends on nothing but the content, the status of the object, the manager's entry and the schema. So the verdicts are remembered
-// by what they depend on, and there is nothing to forget when a parent goes.
+// Most reconciles find the status in place, and comparing it is a large part of a reconcile that writes nothing.
+// Whether it is in place depends only on the content, the status of the object, the manager's entry and the schema.
+// So the results are cached by a hash of these, and need no invalidation when a parent goes.
 
-// settled remembers for which statuses the verdict was that they are in place. It has room for so many parents; where there are
-// more, some statuses are compared again.
+// settled caches which statuses are in place. Its size is fixed; with more parents than slots, some statuses are
+// compared again.
 type settled struct {
 	mu sync.Mutex
-	// slots has each verdict at the place that its hash gives. Guarded by mu.
+	// slots has each result at the index given by its hash. Guarded by mu.
 	slots [1 << 13]fieldset.Source
 }
 
@@ -31,7 +31,7 @@ func (s *settled) add(of fieldset.Source) {
 	s.slots[of.Hash%uint64(len(s.slots))] = of
 }
 
-// sourceOf identifies all that inSync depends on; ok is false where it cannot be told.
+// sourceOf identifies everything that inSync depends on; ok is false if it cannot be determined.
 func (w *Writer) sourceOf(k fieldset.Kind, s Status) (of fieldset.Source, ok bool) {
 	var paths string
 	if e, has := s.entry(); has {

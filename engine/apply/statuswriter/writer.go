@@ -21,7 +21,7 @@ import (
 // Writer compares and writes statuses. It is safe for concurrent use.
 type Writer struct {
 	server *server.API
-	// seed is what statuses are hashed with.
+	// seed is the seed for hashing statuses.
 	seed    maphash.Seed
 	settled settled
 }
@@ -29,34 +29,34 @@ type Writer struct {
 // New returns a Writer.
 func New(to *server.API) *Writer { return &Writer{server: to, seed: maphash.MakeSeed()} }
 
-// Status is what one field manager has to say in the status of an object.
+// Status is what one field manager sets in the status of an object.
 type Status struct {
-	// GVR is where the object is.
+	// GVR is the resource of the object.
 	GVR schema.GroupVersionResource
 	// Object is the newest known state of the object; read-only.
 	Object *unstructured.Unstructured
 	// Manager is the field manager: one for each rule, so that rules do not take fields from one another.
 	Manager string
-	// Content is the whole of what the manager says under status. Paths that it said before and does not say now are
-	// removed, unless another manager has them too. An empty one says nothing: all that it ever said is removed.
+	// Content is everything that the manager sets under status. Paths that it set before and no longer sets are
+	// removed, unless another manager owns them too. If empty, everything that it ever set is removed.
 	Content map[string]any
-	// Exact has the status applied only to Object in the version that it has there: a content that was computed from the
-	// status is not written over one that has changed since.
+	// Exact applies the status only to the resourceVersion of Object, so that a content that was computed from the
+	// status does not overwrite a newer status.
 	Exact bool
-	// Subresource is true where the kind has a status subresource; without one, the object itself is written.
+	// Subresource is true if the kind has a status subresource. Otherwise the object itself is written.
 	Subresource bool
 }
 
-// Sync applies a status where it differs from what the object says, or from what the manager holds. An object whose
-// status is in place costs no request, another one an apply. The result is the object as it is then, and whether it was written.
+// Sync applies a status if the object has other values, or the manager owns other paths. If the status is in place,
+// Sync sends no request; otherwise one apply. It returns the resulting object and whether it was written.
 //
-// The error is a *refusal.ReplacedError when the object is gone or was replaced, or with Exact has changed, an *refusal.InvalidError when the content does not fit
-// the kind's schema; any other error is worth another try.
+// The error is a *refusal.ReplacedError if the object is gone, was replaced or, with Exact, has changed; and a
+// *refusal.InvalidError if the content does not fit the kind's schema. Any other error is worth a retry.
 func (w *Writer) Sync(ctx context.Context, s Status) (live *unstructured.Unstructured, written bool, err error) {
 	inSync := false
 	if len(s.Content) == 0 {
-		// The entry says where the manager applied it, whatever discovery shows of the kind now: what is not
-		// removed here is not removed by anyone.
+		// The entry records how the manager applied it, whatever discovery reports about the kind now. What is not
+		// removed here is never removed.
 		var subresource string
 		subresource, inSync = s.appliedThrough()
 		s.Subresource = subresource == "status"
@@ -88,7 +88,7 @@ func (w *Writer) Sync(ctx context.Context, s Status) (live *unstructured.Unstruc
 	return answer, true, nil
 }
 
-// apply sends a status.
+// apply sends the status.
 func (w *Writer) apply(ctx context.Context, s Status) (*unstructured.Unstructured, error) {
 	ref, desired := mark.RefOf(s.Object), s.desired()
 	desired.SetUID(s.Object.GetUID())
@@ -102,11 +102,11 @@ func (w *Writer) apply(ctx context.Context, s Status) (*unstructured.Unstructure
 	return w.server.Resource(s.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, server.Strict(s.Manager, true), s.subresources()...)
 }
 
-// errAnotherUID says that an answer is about another object than the one that was seen.
+// errAnotherUID means that the API server answered with another object than the one seen.
 var errAnotherUID = errors.New("an object with another UID has the name")
 
-// withdraw takes back a status that came to another object of the same name: where a custom kind has a status subresource, the
-// API server takes the UID in an apply to it for a part of the metadata, which it leaves alone.
+// withdraw removes a status that was applied to another object of the same name. This can happen because the API
+// server ignores the UID in an apply to the status subresource of a custom kind, as it ignores other metadata there.
 func (w *Writer) withdraw(ctx context.Context, s Status, stranger *unstructured.Unstructured) error {
 	ref := mark.RefOf(s.Object)
 	s.Object, s.Content = stranger, nil
@@ -115,7 +115,7 @@ func (w *Writer) withdraw(ctx context.Context, s Status, stranger *unstructured.
 	return &refusal.ReplacedError{Ref: ref, Err: err}
 }
 
-// desired is the object as the manager applies it, without a UID.
+// desired returns the object as the manager applies it, without a UID.
 func (s Status) desired() *unstructured.Unstructured {
 	desired := &unstructured.Unstructured{Object: map[string]any{}}
 	if len(s.Content) > 0 {
@@ -134,12 +134,11 @@ func (s Status) subresources() []string {
 	return nil
 }
 
-// PlaceConditions makes conditions the whole of status.conditions of s.Object, in exactly the version that it has. It is for
-// kinds that take this list for one value, where an apply would make it the manager's alone. The content of s does not
-// matter.
+// PlaceConditions replaces status.conditions of s.Object, in exactly the version seen. It is for kinds that treat
+// this list as one value, where an apply would make all of it the manager's. It ignores the content of s.
 //
-// The error is a *refusal.ReplacedError when the object has changed, is gone or was replaced, an *refusal.InvalidError when the list is
-// refused; any other error is worth another try.
+// The error is a *refusal.ReplacedError if the object has changed, is gone or was replaced, and a
+// *refusal.InvalidError if the list is refused. Any other error is worth a retry.
 func (w *Writer) PlaceConditions(ctx context.Context, s Status, conditions []any) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(s.Object)
 	operations := fieldset.ExactlyThis(s.Object)

@@ -9,19 +9,19 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
-// Yield leaves out of s.Content what another manager, one for which counts is true, holds with another value and the
-// manager of s does not. It returns the content that is left and what was left out. Who asks before each apply never takes
-// a path from such a manager, so that two of them cannot take it from each other for ever.
+// Yield removes from s.Content what another manager, for which counts is true, owns with another value and the
+// manager of s does not own. It returns the remaining content and what was removed. A caller that asks before each
+// apply never takes a path from such a manager, so the two cannot take it from each other for ever.
 //
-// The content is never changed. One that does not fit the kind's schema is returned as it is: the API server says better
-// what is wrong. The error is that the schema could not be loaded.
+// s.Content itself is not changed. If it does not fit the kind's schema, it is returned as it is: the API server
+// reports better what is wrong. The error means that the schema could not be loaded.
 func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string) bool) (map[string]any, []fieldset.Contested, error) {
 	rivals := make(map[string]*fieldpath.Set)
 	for _, e := range fieldset.EntriesOf(s.Object) {
 		if e.Manager == s.Manager || !counts(e.Manager) {
 			continue
 		}
-		if set, err := e.Fields(); err == nil { // an entry that cannot be read holds nothing that is known
+		if set, err := e.Fields(); err == nil { // nothing is known about an entry that cannot be decoded
 			rivals[e.Manager] = set
 		}
 	}
@@ -50,7 +50,8 @@ func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string
 	return statusIn(wanted.RemoveItems(lost)), contested, nil
 }
 
-// differing finds the paths of a status that the object has with other values; false where they cannot be compared.
+// differing returns the paths of a status for which the object has other values; ok is false if they cannot be
+// compared.
 func (s Status) differing(k fieldset.Kind) (wanted *typed.TypedValue, paths *fieldpath.Set, ok bool) {
 	wanted, err := k.Converter.ObjectToTyped(s.desired())
 	if err != nil {

@@ -11,27 +11,27 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// Book is the account of all rules. It is safe for use by many goroutines.
+// Book is the account of all rules. It is safe for concurrent use.
 type Book struct {
 	mu sync.Mutex
-	// ledgers has what is known of each rule, by its id. Guarded by mu, with all below.
+	// ledgers has the account of each rule, by its id. Guarded by mu, like everything below.
 	ledgers map[string]*ledger
-	// busy counts the targets of a patch that are worked on. Guarded by mu.
+	// busy counts the targets of a patch that are being reconciled.
 	busy map[patchName]int
 }
 
-// patchName names a patch: a rule's id, and an id in it.
+// patchName identifies a patch: the rule's id and the patch's id in it.
 type patchName struct{ rule, patch string }
 
 func patchOf(k queue.Key) patchName { return patchName{k.Rule, k.Patch} }
 
-// New makes an empty book.
+// New returns an empty book.
 func New() *Book {
 	return &Book{ledgers: make(map[string]*ledger), busy: make(map[patchName]int)}
 }
 
-// Expect makes a revision the newest one of its rule. From now on, what is called on behalf of any other has no effect: a pass of
-// an operator that was replaced may end late. Nothing is taken in for the new one before Begin.
+// Expect makes a revision the newest one of its rule. From now on, calls on behalf of any other have no effect: a
+// reconcile of a replaced operator may end late. Calls for the new one have none before Begin.
 func (b *Book) Expect(revision *plan.Plan) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,8 +43,8 @@ func (b *Book) Expect(revision *plan.Plan) {
 	l.revision, l.begun = revision, false
 }
 
-// Begin opens the wave of the revision that is expected, with these parents. found are keys to be worked on besides when it is
-// over; it becomes the book's. It returns what is ready at once.
+// Begin opens the wave of the expected revision, with these parents. found are more keys to return at its end; the
+// map becomes the book's. It returns the keys that are ready at once.
 func (b *Book) Begin(revision *plan.Plan, parents map[types.NamespacedName]Parent, found queue.Keys) (ready []queue.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,14 +56,14 @@ func (b *Book) Begin(revision *plan.Plan, parents map[types.NamespacedName]Paren
 	return l.ready()
 }
 
-// HasBegun tells whether the wave of a revision was opened, and no other is expected.
+// HasBegun reports whether Begin was called for a revision, and no other is expected.
 func (b *Book) HasBegun(revision *plan.Plan) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ofLocked(revision) != nil
 }
 
-// ofLocked is the ledger of a rule for a revision; nil where that is not the one that counts.
+// ofLocked returns the ledger of a revision; nil if it is not the newest one or has not begun.
 func (b *Book) ofLocked(revision *plan.Plan) *ledger {
 	if l := b.ledgers[revision.ID]; l != nil && l.revision == revision && l.begun {
 		return l
@@ -71,7 +71,7 @@ func (b *Book) ofLocked(revision *plan.Plan) *ledger {
 	return nil
 }
 
-// Reconciled notes that a parent was reconciled, and gives the keys that are ready now.
+// Reconciled records that a parent was reconciled, and returns the keys that are ready now.
 func (b *Book) Reconciled(revision *plan.Plan, parent types.NamespacedName) (ready []queue.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,8 +83,8 @@ func (b *Book) Reconciled(revision *plan.Plan, parent types.NamespacedName) (rea
 	return l.ready()
 }
 
-// Set takes in what a parent contributes by a patch, and gives the targets to be worked on now. What is not known stays as it was
-// before.
+// Set takes in what a parent contributes by a patch, and returns the targets to reconcile now. Unknown contributions
+// stay as they were.
 func (b *Book) Set(revision *plan.Plan, parent types.NamespacedName, id string, now *Contribution) []queue.Key {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,7 +96,7 @@ func (b *Book) Set(revision *plan.Plan, parent types.NamespacedName, id string, 
 	return l.take()
 }
 
-// Drop ends all that a parent contributes, and gives the targets to be worked on.
+// Drop ends all contributions of a parent, and returns the targets to reconcile.
 func (b *Book) Drop(revision *plan.Plan, parent types.NamespacedName) []queue.Key {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,8 +116,8 @@ func (b *Book) Drop(revision *plan.Plan, parent types.NamespacedName) []queue.Ke
 	return l.take()
 }
 
-// IsLeaving tells whether a target of a parent that was dropped was not worked on since. When all have been, the parent is among
-// the keys of Finish; what could not be released then is tried again without it.
+// IsLeaving reports whether some target of a dropped parent was not reconciled since. When all have been, Finish
+// returns the parent's key. Targets that could not be released by then are retried without the parent.
 func (b *Book) IsLeaving(parent queue.Key) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,7 +125,7 @@ func (b *Book) IsLeaving(parent queue.Key) bool {
 	return l != nil && l.contributors[parent.Parent] != nil && l.contributors[parent.Parent].leaving > 0
 }
 
-// AddKeys adds to found the parents of a rule that contribute something.
+// AddKeys adds the parents of a rule that contribute something to found.
 func (b *Book) AddKeys(rule string, found queue.Keys) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,28 +138,28 @@ func (b *Book) AddKeys(rule string, found queue.Keys) {
 	}
 }
 
-// ForgetRule drops what is known of a rule that stopped; its targets stay as they are.
+// ForgetRule drops the state of a rule that stopped; its targets stay as they are.
 func (b *Book) ForgetRule(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.ledgers, id)
 }
 
-// Fare is how what a parent sets in a target fares.
+// Fare is the problem with what a parent sets in one target.
 type Fare struct {
 	Target  types.NamespacedName
 	Part    *patchset.Part
 	Problem conditions.Problem
 }
 
-// Fares lists what is in the way of what a parent contributes by a patch, by target. Where awaited is true, there are targets
-// that nobody has worked on since it changed: the parent is among the keys of Finish when all have been.
+// Fares returns the problems with what a parent contributes by a patch, by target. If awaited is true, some targets
+// were not reconciled since the contribution changed; when all have been, Finish returns the parent's key.
 func (b *Book) Fares(revision *plan.Plan, parent types.NamespacedName, id string) (fares []Fare, awaited bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.ofLocked(revision)
 	if l == nil {
-		return nil, true // the start of the newest revision has the parent reconciled
+		return nil, true // the start of the newest revision reconciles the parent
 	}
 	if l.patches[id] == nil || l.contributors[parent] == nil {
 		return nil, false

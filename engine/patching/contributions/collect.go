@@ -9,25 +9,24 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// Collected is what is known of a target.
+// Collected is what the reconcile of a target needs.
 type Collected struct {
-	// Parts are those of Parents, the oldest first.
+	// Parts are the parts of Parents, the oldest parent first.
 	Parts   []*patchset.Part
 	Parents []types.NamespacedName
-	// Merged is what earlier parts came to together, nil where that is not known. Who puts these together leaves here what comes
-	// of it.
+	// Merged is the result of an earlier merge, nil if there is none. The caller stores the new result here.
 	Merged *patchset.Merged
-	// Pending is true during a wave, when nothing else is said. Doubt names a parent of which it was never known what it
-	// contributes.
+	// Pending is true during a wave; the other fields are empty then. Doubt names a parent whose contributions were
+	// never known.
 	Pending bool
 	Doubt   string
 
 	revision *plan.Plan
-	change   int // that of the target
+	change   int // that of the target when collected
 }
 
-// Collect begins the work on a target, which Finish ends: it gives what all parents contribute to it. It is false where another
-// revision counts; then nothing has begun.
+// Collect begins the reconcile of a target, which Finish ends, and returns what all parents contribute to it. It
+// returns false if another revision is the newest; then nothing has begun.
 func (b *Book) Collect(revision *plan.Plan, target queue.Key) (Collected, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,7 +51,7 @@ func (l *ledger) collect(p *patch, name types.NamespacedName, out *Collected) {
 	if t == nil && p.open.named == nil {
 		return
 	}
-	t = p.target(name) // where there is a doubt, its end leads here, also if nobody contributes
+	t = p.target(name) // the end of a doubt enqueues the target even if nobody contributes to it
 	if it := t.doubt(); it != nil {
 		out.Doubt = it.about.by.name.String()
 		if p.blocked == nil {
@@ -69,14 +68,14 @@ func (l *ledger) collect(p *patch, name types.NamespacedName, out *Collected) {
 	}
 }
 
-// IsBusy tells whether a target of the key's patch is being worked on.
+// IsBusy reports whether a target of the key's patch is being reconciled.
 func (b *Book) IsBusy(k queue.Key) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.busy[patchOf(k)] > 0
 }
 
-// Contributes tells whether some parent contributes to a target.
+// Contributes reports whether some parent contributes to a target.
 func (b *Book) Contributes(target queue.Key) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,9 +87,9 @@ func (b *Book) Contributes(target queue.Key) bool {
 	return t != nil && t.size() > 0
 }
 
-// Finish ends the work on a target that Collect began: it notes what came of it, and what is in the way of single parents, and
-// gives the parents that are to be told.
-func (b *Book) Finish(target queue.Key, saw Collected, came conditions.Problem, left map[types.NamespacedName]conditions.Problem) (told []queue.Key) {
+// Finish ends the reconcile of a target that Collect began. came is its problem, and left has the problems of single
+// parents. It returns the parents to enqueue.
+func (b *Book) Finish(target queue.Key, saw Collected, came conditions.Problem, left map[types.NamespacedName]conditions.Problem) (waited []queue.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	name := patchOf(target)
@@ -99,7 +98,7 @@ func (b *Book) Finish(target queue.Key, saw Collected, came conditions.Problem, 
 	}
 	l := b.ofLocked(saw.revision)
 	if l == nil || came.IsTransient() {
-		return nil // another try follows
+		return nil // a retry follows
 	}
 	p := l.patches[target.Patch]
 	if p == nil || p.targets[target.Parent] == nil {
@@ -109,26 +108,25 @@ func (b *Book) Finish(target queue.Key, saw Collected, came conditions.Problem, 
 	l.note(t, came, left)
 	t.seen, t.merged = saw.change, saw.Merged
 	if t.isCurrent() {
-		told = l.tell(t)
+		waited = l.settle(t)
 	}
 	if t.isIdle() {
 		delete(p.targets, t.name)
 	}
-	return told
+	return waited
 }
 
-// note takes in what came of the work on a target. For whom that is new waits.
+// note records the result of reconciling a target. The parents for whom it changes are to be enqueued.
 func (l *ledger) note(t *target, came conditions.Problem, left map[types.NamespacedName]conditions.Problem) {
 	before := t.left
-	switch {
-	case !t.problem.Same(came):
+	if !t.problem.Same(came) {
 		l.visited += len(t.shares)
 		for _, s := range t.shares {
 			if !s.gone {
 				t.await(s)
 			}
 		}
-	default:
+	} else {
 		l.visited += len(before) + len(left)
 		for name, problem := range before {
 			if !problem.Same(left[name]) {
@@ -158,25 +156,24 @@ func (l *ledger) awaitOf(t *target, parent types.NamespacedName) {
 	}
 }
 
-// tell gives the parents that wait for nothing else than this target. One that waits for more of them could not say yet how it
-// fares.
-func (l *ledger) tell(t *target) (told []queue.Key) {
+// settle returns the parents that wait only for this target. Those that wait for more targets cannot report yet.
+func (l *ledger) settle(t *target) (waited []queue.Key) {
 	l.visited += len(t.awaited) + len(t.leaving)
 	for _, s := range t.awaited {
 		if !s.awaited {
-			continue // it was taken out meanwhile
+			continue // the share was removed meanwhile
 		}
 		s.awaited = false
 		if s.of.by.awaited--; s.of.by.awaited == 0 {
-			told = append(told, queue.Key{Rule: l.rule, Parent: s.of.by.name})
+			waited = append(waited, queue.Key{Rule: l.rule, Parent: s.of.by.name})
 		}
 	}
 	for _, c := range t.leaving {
 		if c.leaving--; c.leaving == 0 {
-			told = append(told, queue.Key{Rule: l.rule, Parent: c.name})
+			waited = append(waited, queue.Key{Rule: l.rule, Parent: c.name})
 			l.forgetIdle(c)
 		}
 	}
 	t.awaited, t.leaving = nil, nil
-	return told
+	return waited
 }

@@ -4,20 +4,20 @@ import (
 	"math/rand/v2"
 )
 
-// doubt is that a parent was never known, since the rule's start, to contribute this or that: to one target, or to any where the
-// target is nil.
+// doubt means that since the rule's start, it was never known what a parent contributes: to one target, or to any
+// target if target is nil.
 type doubt struct {
 	about  *contribution
 	target *target
-	at     int // the place among the doubts
+	at     int // the index in doubts.all
 }
 
-// doubts are those of one patch about all targets, or about a single one. As long as there are any, nothing is taken out of the
-// targets.
+// doubts are the doubts of one patch: about all targets, or about a single one. While there are any, nothing is
+// removed from the targets.
 type doubts struct {
 	all []*doubt
-	// named is the one that people are told of. It stays the same as long as it lasts, so that nobody is told something else at
-	// every turn; after it comes any other, so that of n that end in whatever order, about log n were named.
+	// named is the doubt that messages name. It stays the same while it lasts, so that messages rarely change. A
+	// random one follows it, so that of n doubts that end in any order, about log n are named.
 	named *doubt
 }
 
@@ -29,7 +29,7 @@ func (d *doubts) add(it *doubt) {
 	}
 }
 
-// remove ends a doubt, and tells whether another one is named now, or none.
+// remove ends a doubt, and reports whether named changed.
 func (d *doubts) remove(it *doubt) (renamed bool) {
 	last := len(d.all) - 1
 	d.all[it.at] = d.all[last]

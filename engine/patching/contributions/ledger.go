@@ -10,23 +10,22 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// ledger is what is known of one rule.
+// ledger is the account of one rule.
 type ledger struct {
 	rule string
-	// revision is the newest one, and begun is true once Begin was called for it.
+	// revision is the newest one; begun is true once Begin was called for it.
 	revision *plan.Plan
 	begun    bool
-	// pending has, after that, the parents that were not reconciled yet, and due the keys of targets that are to be worked on
-	// when all have been.
+	// pending has the parents that were not reconciled since, and due the targets to enqueue when all have been.
 	pending map[types.NamespacedName]bool
 	due     queue.Keys
 
 	patches      map[string]*patch
 	contributors map[types.NamespacedName]*contributor
 
-	// marked are the targets that a call found to be worked on. It is empty between calls.
+	// marked are the targets that the current call has to return. It is empty between calls.
 	marked []*target
-	// visited counts the entries that calls went through, so that tests can tell what a call costs.
+	// visited counts the entries that calls went through, so that tests can measure the cost of a call.
 	visited int
 }
 
@@ -67,7 +66,7 @@ func (l *ledger) begin(parents map[types.NamespacedName]Parent, found queue.Keys
 	}
 }
 
-// dropPatch forgets a patch that the rule has no more, or that has other targets now.
+// dropPatch forgets a patch that the rule no longer has, or that has another kind of targets now.
 func (l *ledger) dropPatch(p *patch) {
 	delete(l.patches, p.id)
 	for _, t := range p.targets {
@@ -88,7 +87,7 @@ func (l *ledger) dropPatch(p *patch) {
 	l.visited += len(l.contributors)
 }
 
-// ready gives the keys that are due, once all parents were reconciled.
+// ready returns the keys that are due, if all parents have been reconciled.
 func (l *ledger) ready() []queue.Key {
 	if len(l.pending) > 0 || len(l.due) == 0 {
 		return nil
@@ -108,15 +107,15 @@ func (l *ledger) contributor(name types.NamespacedName) *contributor {
 	return c
 }
 
-// forgetIdle drops a contributor of which nothing need be known any more.
+// forgetIdle drops a contributor that has no state left.
 func (l *ledger) forgetIdle(c *contributor) {
 	if len(c.contributions) == 0 && c.leaving <= 0 {
 		delete(l.contributors, c.name)
 	}
 }
 
-// set takes in what a parent contributes to a patch now, and marks the targets to be worked on: those of which something changes,
-// and those that were left as they are for want of what is known now.
+// set takes in a parent's current contribution to a patch. It marks the targets for which something changes, and
+// those that were blocked because of what is known now.
 func (l *ledger) set(c *contributor, p *patch, now *Contribution) {
 	given := c.to(p)
 	if given != nil && given.UID != now.UID { // another parent of that name
@@ -138,7 +137,7 @@ func (l *ledger) setShares(given *contribution, now *Contribution) {
 	for _, s := range given.shares {
 		part := now.Parts[s.target.name]
 		switch {
-		case part == nil && (now.Open || now.Doubtful[s.target.name]): // as it was
+		case part == nil && (now.Open || now.Doubtful[s.target.name]): // it stays as it was
 		case part == nil:
 			s.target.remove(s)
 			l.mark(s.target, given.by)
@@ -165,8 +164,8 @@ func (l *ledger) setShares(given *contribution, now *Contribution) {
 	}
 }
 
-// setDoubts replaces the doubts about a contribution. New ones come before the old ones go: in between there is no moment without
-// any.
+// setDoubts replaces the doubts about a contribution. It adds new ones before it ends old ones, so that there is no
+// moment in between without doubts.
 func (l *ledger) setDoubts(given *contribution, now *Contribution) {
 	before := given.doubts
 	given.doubts = nil
@@ -187,8 +186,8 @@ func (l *ledger) setDoubts(given *contribution, now *Contribution) {
 	l.endDoubts(given.patch, before)
 }
 
-// endDoubts ends doubts, and marks the targets that were left as they are because of them: nothing is in their way any more, or
-// something else is.
+// endDoubts ends doubts, and marks the targets that they blocked: nothing blocks them any more, or another doubt
+// does.
 func (l *ledger) endDoubts(p *patch, ended []*doubt) {
 	for _, it := range ended {
 		t := it.target
@@ -216,7 +215,7 @@ func (l *ledger) unblock(p *patch) {
 	p.blocked = nil
 }
 
-// end ends a contribution, and marks the targets for which that is a change.
+// end ends a contribution, and marks the targets that it changes.
 func (l *ledger) end(given *contribution) {
 	l.visited += len(given.shares) + len(given.doubts)
 	for _, s := range given.shares {
@@ -227,7 +226,7 @@ func (l *ledger) end(given *contribution) {
 	given.by.contributions = slices.DeleteFunc(given.by.contributions, func(other *contribution) bool { return other == given })
 }
 
-// mark notes that a target is to be worked on; by is the parent whose contribution to it changed.
+// mark records that a target is to be reconciled. by is the parent whose contribution to it changed, if any.
 func (l *ledger) mark(t *target, by *contributor) {
 	t.change++
 	if by != nil {
@@ -239,8 +238,8 @@ func (l *ledger) mark(t *target, by *contributor) {
 	}
 }
 
-// take gives the keys of the targets that were marked. While parents are pending, there are none: they come when all parents were
-// reconciled.
+// take returns the keys of the marked targets. While parents are pending, it returns none: the keys are due once all
+// parents have been reconciled.
 func (l *ledger) take() (keys []queue.Key) {
 	l.visited += len(l.marked)
 	for _, t := range l.marked {
@@ -259,5 +258,5 @@ func (l *ledger) take() (keys []queue.Key) {
 	return keys
 }
 
-// keepMarked bounds the room for marked targets that is kept between calls.
+// keepMarked bounds the capacity for marked targets that is kept between calls.
 const keepMarked = 64

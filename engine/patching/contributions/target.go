@@ -10,38 +10,40 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 )
 
-// patch is what is known of one patch.
+// patch is the account of one patch.
 type patch struct {
 	id string
-	// kind is that of the targets.
+	// kind is the kind of the targets.
 	kind    schema.GroupVersionKind
 	targets map[types.NamespacedName]*target
 	// open are the doubts about all targets.
 	open doubts
-	// blocked are the targets that were worked on while there was a doubt.
+	// blocked are the targets that were reconciled while there was a doubt.
 	blocked map[*target]bool
 }
 
-// target is what is known of one target.
+// target is the account of one target.
 type target struct {
 	name  types.NamespacedName
 	patch *patch
-	// shares are those of all parents, the oldest first once they are sorted, with gone of them that are not set any more.
+	// shares are those of all parents, oldest parent first if sorted is true. gone counts the removed ones among
+	// them.
 	shares []*share
 	sorted bool
 	gone   int
 	// doubts are those about this target alone.
 	doubts doubts
-	// change counts what changed in the contributions, and seen is the change that was seen by who worked on the target last.
+	// change counts the changes of the contributions; seen is the change that the last reconcile saw.
 	change, seen int
-	// marked is true while it is among the ledger's marked ones.
+	// marked is true while the target is in ledger.marked.
 	marked bool
-	// problem is what came of that, and left has the problems of single parents.
+	// problem is the result of the last reconcile, and left has the problems of single parents.
 	problem conditions.Problem
 	left    map[types.NamespacedName]conditions.Problem
-	// merged is what the shares came to together; nil where they are less than two.
+	// merged is the result of merging the shares; nil if there are fewer than two.
 	merged *patchset.Merged
-	// awaited are shares of which the parents wait for the outcome, and leaving are parents that were dropped since.
+	// awaited are the shares whose parents wait for the result; leaving are the parents that were dropped since the
+	// last reconcile.
 	awaited []*share
 	leaving []*contributor
 }
@@ -55,7 +57,7 @@ func (p *patch) target(name types.NamespacedName) *target {
 	return t
 }
 
-// size is how many parents contribute.
+// size is the number of parents that contribute.
 func (t *target) size() int { return len(t.shares) - t.gone }
 
 func (t *target) add(s *share) {
@@ -64,7 +66,7 @@ func (t *target) add(s *share) {
 	t.shares = append(t.shares, s)
 }
 
-// remove takes a share out; its place is given up when many are empty.
+// remove removes a share. Its slot is freed once half of the slots are empty.
 func (t *target) remove(s *share) {
 	if s.gone = true; s.awaited {
 		s.awaited = false
@@ -82,7 +84,7 @@ func (t *target) compact() {
 	}
 }
 
-// inOrder are the shares of all parents, the oldest first.
+// inOrder returns the shares of all parents, oldest parent first.
 func (t *target) inOrder() []*share {
 	if t.gone > 0 {
 		t.compact()
@@ -94,7 +96,7 @@ func (t *target) inOrder() []*share {
 	return t.shares
 }
 
-// doubt is what keeps things from being taken out of the target; nil where nothing does.
+// doubt returns the doubt that keeps anything from being removed from the target; nil if there is none.
 func (t *target) doubt() *doubt {
 	if t.patch.open.named != nil {
 		return t.patch.open.named
@@ -102,7 +104,7 @@ func (t *target) doubt() *doubt {
 	return t.doubts.named
 }
 
-// await has a parent wait until somebody has worked on the target.
+// await has a parent wait until the target was reconciled.
 func (t *target) await(s *share) {
 	if !s.awaited {
 		s.awaited = true
@@ -111,10 +113,10 @@ func (t *target) await(s *share) {
 	}
 }
 
-// isCurrent tells whether somebody worked on it since the contributions changed.
+// isCurrent reports whether the target was reconciled since the contributions changed.
 func (t *target) isCurrent() bool { return t.seen >= t.change }
 
-// isIdle tells whether nothing need be known of it any more.
+// isIdle reports whether the target has no state left.
 func (t *target) isIdle() bool {
 	return t.size() == 0 && len(t.doubts.all) == 0 && len(t.leaving) == 0 && t.isCurrent() && t.problem.IsNone() && !t.patch.blocked[t]
 }
