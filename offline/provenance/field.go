@@ -44,7 +44,7 @@ type Source struct {
 
 // Input is one read of an expression.
 type Input struct {
-	// Path is the read as the expression has it.
+	// Path is the read as written in the expression.
 	Path string `json:"path"`
 	// Value is nil if it is hidden, absent or unknown, and for a whole object.
 	Value  any  `json:"value,omitempty"`
