@@ -11,10 +11,10 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Printer writes results for people.
+// Printer prints results as text.
 type Printer struct {
 	Color bool
-	// Verbose prints each case, and not only what failed.
+	// Verbose prints each case, and not only the failed ones.
 	Verbose bool
 }
 
@@ -32,7 +32,7 @@ func (p Printer) colored(color, text string) string {
 	return color + text + plain
 }
 
-// Print writes what came out of a file.
+// Print prints the result of a file.
 func (p Printer) Print(w io.Writer, r *FileResult) error {
 	var out strings.Builder
 	if err := (diagnostic.Printer{Color: p.Color}).Print(&out, r.Findings); err != nil {
@@ -90,7 +90,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Summary is one line: how many cases in how many files, and how many failed.
+// Summary summarises results in one line: the number of cases, files and failures.
 func Summary(results []*FileResult) string {
 	cases, failed, broken := 0, 0, 0
 	for _, r := range results {
@@ -116,7 +116,7 @@ func Summary(results []*FileResult) string {
 	return fmt.Sprintf("%s: %d failed, and %s could not run", text, failed, counted(broken, "file"))
 }
 
-// PrintCoverage writes what no case has taken.
+// PrintCoverage prints the parts that no case has exercised.
 func PrintCoverage(w io.Writer, c *Coverage) error {
 	gaps, taken, all := c.Gaps()
 	var out strings.Builder
@@ -156,7 +156,7 @@ type junitFailure struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes results in the format that CI systems read: a suite for each file.
+// WriteJUnit writes results as JUnit XML for CI systems, with a suite for each file.
 func WriteJUnit(w io.Writer, results []*FileResult) error {
 	all := junitSuites{}
 	for _, r := range results {
@@ -192,7 +192,7 @@ func WriteJUnit(w io.Writer, results []*FileResult) error {
 	return err
 }
 
-// brokenBy is why no case of a file could run; empty if they could.
+// brokenBy says why no case of a file could run; empty if they could.
 func (r *FileResult) brokenBy() string {
 	switch {
 	case r.Err != nil:
