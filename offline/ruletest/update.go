@@ -22,7 +22,8 @@ type rewrite struct {
 // rewrite replaces outputs in the file by block scalars. All other lines stay.
 func (f *File) rewrite(outputs []rewrite) error {
 	lines := bytes.SplitAfter(f.data, []byte("\n"))
-	slices.SortFunc(outputs, func(a, b rewrite) int { return f.source.At(b.key).Line - f.source.At(a.key).Line }) // from the bottom up, so that positions stay valid
+	// From the bottom up, so that positions stay valid.
+	slices.SortFunc(outputs, func(a, b rewrite) int { return f.source.At(b.key).Line - f.source.At(a.key).Line })
 	for _, out := range outputs {
 		at := f.source.At(out.key)
 		line := string(lines[at.Line-1])
