@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/offline/textdiff"
 	"kanon.dev/kanon/rules/diagnostic"
 )
@@ -57,10 +58,10 @@ func (p Printer) Print(w io.Writer, r *FileResult) error {
 	case len(r.Cases) == 0:
 		fmt.Fprintf(&out, "     %s: no case ran\n", r.Path)
 	default:
-		fmt.Fprintf(&out, "%s %s: %s (%s)\n", p.colored(green, "ok  "), r.Path, counted(len(r.Cases), "case"), rounded(r.Duration))
+		fmt.Fprintf(&out, "%s %s: %s (%s)\n", p.colored(green, "ok  "), r.Path, manifests.Counted(len(r.Cases), "case"), rounded(r.Duration))
 	}
 	if r.Updated > 0 {
-		fmt.Fprintf(&out, "     %s: %s rewritten\n", r.Path, counted(r.Updated, "output"))
+		fmt.Fprintf(&out, "     %s: %s rewritten\n", r.Path, manifests.Counted(r.Updated, "output"))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -83,13 +84,6 @@ func (p Printer) failure(out *strings.Builder, f Failure) {
 
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // Summary summarises results in one line: the number of cases, files and failures.
 func Summary(results []*FileResult) string {
 	cases, failed, broken := 0, 0, 0
@@ -104,7 +98,7 @@ func Summary(results []*FileResult) string {
 			}
 		}
 	}
-	text := fmt.Sprintf("%s in %s", counted(cases, "case"), counted(len(results), "file"))
+	text := fmt.Sprintf("%s in %s", manifests.Counted(cases, "case"), manifests.Counted(len(results), "file"))
 	switch {
 	case cases == 0 && broken == 0:
 		return text + ": no case ran"
@@ -113,7 +107,7 @@ func Summary(results []*FileResult) string {
 	case broken == 0:
 		return fmt.Sprintf("%s: %d failed", text, failed)
 	}
-	return fmt.Sprintf("%s: %d failed, and %s could not run", text, failed, counted(broken, "file"))
+	return fmt.Sprintf("%s: %d failed, and %s could not run", text, failed, manifests.Counted(broken, "file"))
 }
 
 // PrintCoverage prints the parts that no case has exercised.

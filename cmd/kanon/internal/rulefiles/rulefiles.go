@@ -82,7 +82,7 @@ func Decoded(file string) []*syntax.Rule {
 	return all
 }
 
-// Add adds the rules in files to a set.
+// Add adds the rules in files to a set. Without names, it does nothing.
 func Add(cmd *cobra.Command, set *ruleset.Set, names []string, kinds *manifests.Kinds, o rules.Options) error {
 	files, err := manifests.Read(names, cmd.InOrStdin())
 	switch {
