@@ -233,15 +233,14 @@ func (n Node) rendered() []*unstructured.Unstructured {
 }
 
 // MayPrune reports whether children that are no longer rendered may be deleted: the children of every node are known,
-// and all of them could be written.
+// and all rendered objects could be written.
 func (p *Preview) MayPrune() bool {
 	return !slices.ContainsFunc(p.Nodes, func(n Node) bool {
 		return n.HoldPrune || len(n.Refused) > 0 || n.State != program.StateApplied && n.State != program.StateSkipped
 	})
 }
 
-// IsFinal reports whether the refusal stays until somebody does something. An object that is being deleted goes by
-// itself.
+// IsFinal reports whether the refusal stays until somebody does something. It does not if the object is being deleted.
 func (r Refused) IsFinal() bool {
 	_, terminating := errors.AsType[*refusal.TerminatingError](r.Err)
 	return !terminating
