@@ -1,4 +1,4 @@
-// Package docs has the pages that the program shows: those on functions and findings in the folder reference.
+// Package docs embeds the pages that the program shows: the reference of functions and findings.
 //
 //	page, ok := docs.Finding("KN0204")
 package docs
@@ -14,8 +14,8 @@ import (
 //go:embed reference/findings/*.md
 var findings embed.FS
 
-// Finding is what the reference says about a code, in Markdown, without its heading. Links to other pages begin at the root of the
-// repository, as in docs/reference/rule.md. It is false for a code that is not there.
+// Finding is the section of a code in the reference, in Markdown, without its heading. Links to other pages are
+// relative to the root of the repository, as in docs/reference/rule.md. It returns false for an unknown code.
 func Finding(code string) (string, bool) {
 	name, _, section, ok := findingOf(code)
 	if !ok {
@@ -24,8 +24,8 @@ func Finding(code string) (string, bool) {
 	return rooted(name, strings.TrimSpace(section)) + "\n", true
 }
 
-// FindingPlace is where the reference explains a code: the path of the page in the repository, and the anchor that Markdown gives the
-// heading, as in docs/reference/findings/names.md#kn0204-an-unknown-name. It is empty for a code that is not there.
+// FindingPlace is the place of a code in the reference: the path of the page in the repository and the anchor of the
+// heading, as in docs/reference/findings/names.md#kn0204-an-unknown-name. It is empty for an unknown code.
 func FindingPlace(code string) string {
 	name, heading, _, ok := findingOf(code)
 	if !ok {
@@ -34,7 +34,7 @@ func FindingPlace(code string) string {
 	return path.Join("docs", name) + "#" + anchor(heading)
 }
 
-// findingOf finds the page that has a section on a code, the heading of that section, and its text.
+// findingOf finds the page with a section on a code, the heading of the section, and its text.
 func findingOf(code string) (name, heading, section string, ok bool) {
 	pages, err := findings.ReadDir("reference/findings")
 	if err != nil || code == "" {
@@ -59,7 +59,7 @@ func findingOf(code string) (name, heading, section string, ok bool) {
 	return "", "", "", false
 }
 
-// anchor is what GitHub, and the site, make of a heading.
+// anchor is the anchor that GitHub and the site give a heading.
 func anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -73,10 +73,10 @@ func anchor(heading string) string {
 	}, heading)
 }
 
-// link is a link of Markdown.
+// link matches a Markdown link.
 var link = regexp.MustCompile(`\[([^\[\]]*)\]\(([^()\s]*)\)`)
 
-// rooted is the text of a page, with links that begin at the root of the repository. Examples stay as they are.
+// rooted makes the links of a page relative to the root of the repository, except in examples.
 func rooted(page, markdown string) string {
 	return outsideExamples(markdown, func(line string) string {
 		return link.ReplaceAllStringFunc(line, func(found string) string {
@@ -97,7 +97,7 @@ func rooted(page, markdown string) string {
 	})
 }
 
-// outsideExamples changes the lines that are not in a block of code.
+// outsideExamples changes the lines outside of code blocks.
 func outsideExamples(markdown string, change func(line string) string) string {
 	var out strings.Builder
 	inExample := false
@@ -114,7 +114,7 @@ func outsideExamples(markdown string, change func(line string) string) string {
 	return out.String()
 }
 
-// Plain is Markdown as a terminal shows it: examples are indented, and a link is its text with its target.
+// Plain formats Markdown for a terminal: examples are indented, and a link is its text followed by its target.
 func Plain(markdown string) string {
 	var out strings.Builder
 	indent := ""

@@ -11,8 +11,8 @@ var ownFunctions string
 //go:embed reference/cel.md
 var celFunctions string
 
-// Function is what the reference says about a function or a macro, in Markdown: its section, or what its rows of the tables say. The
-// name is that after the dot, as in join, or the whole, as in math.abs. It is false for a name that is not there.
+// Function is the reference of a function or macro, in Markdown: its section, or its rows in the tables. name is the
+// name after the dot, such as join, or the whole name, such as math.abs. It returns false for an unknown name.
 func Function(name string) (string, bool) {
 	if text := functionSection(name); text != "" {
 		return rooted("reference/functions.md", text), true
@@ -26,7 +26,7 @@ func Function(name string) (string, bool) {
 	return strings.TrimSuffix(out.String(), "\n"), out.Len() > 0
 }
 
-// functionSection is the section of a function of Kanon's own, with its heading; empty if it has none.
+// functionSection is the section of one of Kanon's own functions, with its heading; empty if there is none.
 func functionSection(name string) string {
 	rest := ownFunctions
 	for {
@@ -38,7 +38,7 @@ func functionSection(name string) string {
 		level := "###" + strings.Repeat("#", len(section)-len(strings.TrimLeft(section, "#")))
 		heading, body, _ := strings.Cut(strings.TrimLeft(section, "# "), "\n")
 		if !isCallOf(heading, name) || strings.ToLower(heading[:1]) != heading[:1] {
-			continue // the heading of a table begins with a capital
+			continue // headings of tables start with a capital
 		}
 		for n := 2; n <= len(level); n++ {
 			body, _, _ = strings.Cut(body, "\n"+strings.Repeat("#", n)+" ")
@@ -47,14 +47,14 @@ func functionSection(name string) string {
 	}
 }
 
-// isCallOf reports whether a signature such as list.join(sep) → string is that of a function.
+// isCallOf reports whether a signature such as list.join(sep) → string belongs to a function.
 func isCallOf(signature, name string) bool {
 	called, _, _ := strings.Cut(signature, "(")
 	_, after, isMember := strings.Cut(called, ".")
 	return name != "" && (called == name || isMember && after == name)
 }
 
-// functionRow is a row of a table: the call, what it returns, an example and its result.
+// functionRow parses a row of a table: the call, its result type, an example and the result.
 func functionRow(line string) (row [4]string, ok bool) {
 	cells := strings.Split(strings.ReplaceAll(strings.TrimSpace(line), `\|`, "\x00"), " | ")
 	if len(cells) != len(row) || !strings.HasPrefix(cells[0], "| `") {

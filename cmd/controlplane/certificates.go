@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// certificateLife is how long certificates hold. They live as long as one run
-// of the control plane, so any number well above that does.
+// certificateLife is the validity of certificates. They are made for one run of the control plane, so any much longer
+// time will do.
 const certificateLife = 10 * 365 * 24 * time.Hour
 
 // authority is a certificate authority, kept in memory only.
@@ -33,7 +33,7 @@ type credential struct {
 	key         []byte
 }
 
-// newAuthority makes a self-signed authority with that common name.
+// newAuthority makes a self-signed authority with a common name.
 func newAuthority(name string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -56,8 +56,8 @@ func newAuthority(name string) (*authority, error) {
 	return &authority{certificate: certificate, key: key, pem: encodePEM("CERTIFICATE", der)}, nil
 }
 
-// client issues a client certificate. To Kubernetes the common name is the
-// user's name and the organizations are the groups.
+// client issues a client certificate. Kubernetes takes the common name as the user name, and the organizations as
+// groups.
 func (a *authority) client(user string, groups ...string) (credential, error) {
 	template, err := certificateTemplate(pkix.Name{CommonName: user, Organization: groups})
 	if err != nil {
@@ -112,9 +112,8 @@ func certificateTemplate(subject pkix.Name) (*x509.Certificate, error) {
 	}, nil
 }
 
-// ensureServiceAccountKey leaves at path the private key that signs service
-// account tokens. An existing one stays, so that tokens outlive a restart in
-// the same directory.
+// ensureServiceAccountKey makes the private key that signs service account tokens, unless it exists. So tokens stay
+// valid after a restart in the same directory.
 func ensureServiceAccountKey(path string) error {
 	_, err := os.Stat(path)
 	if err == nil {

@@ -36,15 +36,14 @@ const (
 	kubectlName           = "kubectl"
 )
 
-// untilStdinCloses is the flag that binds a process to the life of the one
-// that started it.
+// untilStdinCloses is the flag that makes a process exit with the process that started it.
 const untilStdinCloses = "until-stdin-closes"
 
-// entryPoint runs a component to its end and returns its exit code. args are
-// the component's own arguments, without its name.
+// entryPoint runs a component until it ends, and returns its exit code. args are the component's arguments, without its
+// name.
 type entryPoint func(ctx context.Context, args []string) int
 
-// entryPoints gives each component's entry point by the component's name.
+// entryPoints has the entry point of each component, by name.
 func entryPoints() map[string]entryPoint {
 	return map[string]entryPoint{
 		etcdName: func(_ context.Context, args []string) int {
@@ -74,7 +73,7 @@ func newRoot() *cobra.Command {
 		Short:         "A Kubernetes control plane in one binary, on loopback",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		// The components parse their own flags; ours stand before their name.
+		// The components parse their own flags. Flags of this program come before the name of a component.
 		TraverseChildren: true,
 	}
 	root.PersistentFlags().Bool(untilStdinCloses, false,
@@ -86,8 +85,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// componentCommand wraps an entry point. It does not return from the component
-// by way of cobra, because the components report their errors themselves.
+// componentCommand wraps an entry point. It exits instead of returning to cobra, because the components report their
+// errors themselves.
 func componentCommand(name string, entry entryPoint) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
@@ -104,8 +103,8 @@ func componentCommand(name string, entry entryPoint) *cobra.Command {
 					os.Exit(1)
 				}()
 			}
-			// The components take from here the name by which clients introduce
-			// themselves (and so that of field managers), and kubectl its plugins.
+			// The components take their user agent, and so their field manager, from here, and kubectl takes its
+			// plugins.
 			os.Args = append([]string{name}, args...)
 			os.Exit(entry(cmd.Context(), args))
 			return nil
@@ -113,10 +112,9 @@ func componentCommand(name string, entry entryPoint) *cobra.Command {
 	}
 }
 
-// waitForEOF reads r until it ends or fails, which a pipe does when the last
-// process that could write to it is gone.
+// waitForEOF reads r until it ends or fails. A pipe ends when no process can write to it any more.
 func waitForEOF(r io.Reader) {
-	_, _ = io.Copy(io.Discard, r) // its end is the news, whatever brought it about
+	_, _ = io.Copy(io.Discard, r) // only the end matters, whatever its cause
 }
 
 // untilSignal returns a context that ends at SIGINT or SIGTERM.

@@ -9,24 +9,22 @@ import (
 	"strings"
 )
 
-// clientRate is the rate of requests per second, and their burst, that the
-// controllers allow themselves. At the controller manager's default of 20 a
-// second the garbage collection of 3,000 objects takes minutes; API Priority
-// and Fairness protects the API server either way.
+// clientRate is the client-side rate limit of the controllers, in requests per second, and their burst. With the
+// controller manager's default of 20 per second, the garbage collection of 3,000 objects takes minutes. API Priority
+// and Fairness protects the API server anyway.
 const clientRate = 5000
 
 // component is one process of the control plane.
 type component struct {
 	name string
 	args []string
-	// ready returns nil when the component serves. nil: nobody waits for it.
+	// ready returns nil once the component serves. nil: nobody waits for the component.
 	ready func(context.Context) error
 }
 
-// etcdArgs are etcd's arguments. It listens on sockets in a directory that only
-// its owner can enter, so it needs neither a port nor certificates. What it
-// advertises must be a TCP address and is used by nobody: it is the only member,
-// and its only client knows the socket.
+// etcdArgs are the arguments of etcd. It listens on sockets in a directory that only the owner can enter, so it needs
+// neither a port nor certificates. The advertised address must be TCP, but nobody uses it: there is only one member,
+// and its only client uses the socket.
 func etcdArgs(l *layout) []string {
 	const quota = 8 << 30 // bytes; the most that etcd's documentation recommends
 	return []string{
@@ -40,8 +38,7 @@ func etcdArgs(l *layout) []string {
 	}
 }
 
-// apiServerArgs are kube-apiserver's arguments; those of the options come last
-// and so prevail.
+// apiServerArgs are the arguments of kube-apiserver. Those from the options come last, so they take precedence.
 func apiServerArgs(l *layout, o Options, p *port) []string {
 	args := slices.Concat([]string{
 		"--etcd-servers=unix://" + l.etcdSocket(),
@@ -63,8 +60,8 @@ func apiServerArgs(l *layout, o Options, p *port) []string {
 		"--proxy-client-cert-file=" + l.certificate(proxyClientName),
 		"--proxy-client-key-file=" + l.key(proxyClientName),
 		"--enable-aggregator-routing",
-		// It taints new Nodes until the node lifecycle controller has looked at
-		// them. That controller does not run: nothing keeps fake nodes alive.
+		// The plugin taints new Nodes until the node lifecycle controller removes the taint. That controller does not
+		// run, as nothing keeps fake nodes alive.
 		"--disable-admission-plugins=TaintNodesByCondition",
 		"--allow-privileged",
 		"--profiling=false",
@@ -80,7 +77,7 @@ func apiServerArgs(l *layout, o Options, p *port) []string {
 	return append(args, o.APIArgs...)
 }
 
-// controllerManagerArgs are kube-controller-manager's arguments.
+// controllerManagerArgs are the arguments of kube-controller-manager.
 func controllerManagerArgs(l *layout, controllers []string, p *port) []string {
 	return slices.Concat([]string{
 		"--kubeconfig=" + l.client(controllerManagerName),
@@ -97,8 +94,7 @@ func controllerManagerArgs(l *layout, controllers []string, p *port) []string {
 	}, servingArgs(l, p))
 }
 
-// schedulerArgs are kube-scheduler's arguments; the rest is in a file, because
-// the scheduler has no flags for it.
+// schedulerArgs are the arguments of kube-scheduler. The other settings have no flags and are in a file.
 func schedulerArgs(l *layout, p *port) []string {
 	return slices.Concat([]string{
 		"--config=" + l.schedulerConf(),
@@ -108,7 +104,7 @@ func schedulerArgs(l *layout, p *port) []string {
 	}, servingArgs(l, p))
 }
 
-// servingArgs are the arguments that all Kubernetes servers share.
+// servingArgs are the arguments shared by all Kubernetes servers.
 func servingArgs(l *layout, p *port) []string {
 	return []string{
 		"--secure-port=" + strconv.Itoa(p.number),
@@ -118,8 +114,8 @@ func servingArgs(l *layout, p *port) []string {
 	}
 }
 
-// writeSchedulerConfig writes the scheduler's configuration file. Pods that
-// found no node are tried again after a second and not after up to ten.
+// writeSchedulerConfig writes the scheduler's configuration file. Pods that fit on no node are retried after one
+// second, and not after up to ten.
 func writeSchedulerConfig(l *layout) error {
 	text := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -135,8 +131,8 @@ podMaxBackoffSeconds: 1
 	return nil
 }
 
-// writeAuditPolicy has every request recorded once, when it was answered (a
-// watch: when it began, and when it ended), without its body.
+// writeAuditPolicy writes a policy that records each request once, after the response, without its body. A watch is
+// recorded at its start and its end.
 func writeAuditPolicy(l *layout) error {
 	const policy = `apiVersion: audit.k8s.io/v1
 kind: Policy

@@ -9,11 +9,10 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 )
 
-// controllerSuffix ends the name of each controller; it may be left out.
+// controllerSuffix is the suffix of all controllers' names. It may be left out.
 const controllerSuffix = "-controller"
 
-// defaultControllers are those that a namespace, its workloads and its Services
-// need.
+// defaultControllers are the controllers that namespaces, workloads and Services need.
 func defaultControllers() []string {
 	return []string{
 		names.GarbageCollectorController,
@@ -35,8 +34,8 @@ func defaultControllers() []string {
 	}
 }
 
-// resolveControllers gives the full names of controllers. None stands for the
-// default ones. An unknown name is an error that lists the known ones.
+// resolveControllers returns the full names of controllers, or the default ones if none are given. The error for an
+// unknown name lists the known ones.
 func resolveControllers(given []string) ([]string, error) {
 	if len(given) == 0 {
 		return defaultControllers(), nil

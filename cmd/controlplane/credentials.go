@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// The base names of the files in pki, besides the components' names.
+// The base names of files in pki, in addition to the components' names.
 const (
 	servingName        = "serving"
 	clusterCAName      = "ca"
@@ -16,17 +16,16 @@ const (
 	adminName          = "admin"
 )
 
-// mastersGroup is the group whose members the API server lets do everything.
+// mastersGroup is the group that the API server gives all rights.
 const mastersGroup = "system:masters"
 
-// credentials are what the control plane's clients are known by.
+// credentials are the credentials of the control plane's clients.
 type credentials struct {
 	authority *authority
 	byName    map[string]credential // client credentials by the client's name
 }
 
-// issueCredentials makes the authorities and all certificates and writes those
-// that components read from files.
+// issueCredentials makes the authorities and all certificates, and writes the files that components read.
 func issueCredentials(l *layout) (*credentials, error) {
 	ca, err := newAuthority("controlplane-ca")
 	if err != nil {
@@ -71,8 +70,8 @@ func issueCredentials(l *layout) (*credentials, error) {
 	return clients, nil
 }
 
-// groupsOf gives the groups of a client. The scheduler has a role of its own by
-// default; the others would need one per controller.
+// groupsOf lists the groups of a client. The scheduler has a default role. The others would need one role per
+// controller, so they are masters.
 func groupsOf(name string) []string {
 	if name == schedulerName {
 		return nil

@@ -1,20 +1,18 @@
-// Command controlplane runs a complete Kubernetes control plane on loopback,
-// with nothing but this one binary: no container runtime, no kubelet, no
-// download. The demo and the tests run on it.
+// Command controlplane runs a complete Kubernetes control plane on loopback from this single binary, without a
+// container runtime, a kubelet or downloads. The demo and the tests run on it.
 //
-// Every component is the real one, linked in and run as a child process of
-// the same binary:
+// Every component is the real one, linked into the binary and run as a child process:
 //
 //	etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl
 //
-// and two small ones of its own stand beside them:
+// There are two small components of its own:
 //
-//	garbage-collector   Kubernetes' garbage collector, told of new kinds at once
+//	garbage-collector   Kubernetes' garbage collector, which learns of new kinds immediately
 //	kwok                fake nodes on which Pods become Ready and Jobs complete
 //
 // # Example
 //
-// Start one, wait for the line "ready", use it, and end it with Ctrl-C:
+// Start it, wait for the line "ready", use it, and stop it with Ctrl-C:
 //
 //	$ controlplane up --kubeconfig /tmp/demo.kubeconfig &
 //	ready
@@ -26,17 +24,15 @@
 //	web    3/3     3            3           1s
 //	$ kill %1
 //
-// A benchmark wants as little as possible beside the API server:
+// For a benchmark, run as little as possible beside the API server:
 //
 //	controlplane up --kubeconfig F --nodes 0 --controllers garbage-collector,namespace
 //
 // # Processes
 //
-// Standard input of each child is a pipe that only `up` holds open for
-// writing. When `up` ends, however it ends, the kernel closes that pipe and the
-// children exit at the end of their input. The same flag, --until-stdin-closes,
-// binds `up` itself to the life of whoever started it.
+// Standard input of each child is a pipe that only `up` holds open for writing. However `up` ends, the kernel then
+// closes the pipe, and the children exit at the end of their input. The flag --until-stdin-closes does the same for
+// `up` itself.
 //
-// A symbolic link to the binary that is named like one of the components (for
-// example kubectl) runs that component.
+// A symbolic link to the binary with the name of a component, such as kubectl, runs that component.
 package main

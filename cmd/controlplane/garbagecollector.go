@@ -22,25 +22,22 @@ import (
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 )
 
-// Numbers of the garbage collector.
+// Settings of the garbage collector.
 const (
 	// garbageCollectorWorkers is the controller manager's default.
 	garbageCollectorWorkers = 20
-	// discoveryInterval is how often the kinds are read after one has changed.
+	// discoveryInterval is the interval of discovery after a change.
 	discoveryInterval = 500 * time.Millisecond
-	// discoverySettling is how long after a change the API server's discovery
-	// may still lag behind it.
+	// discoverySettling is how long the API server's discovery may lag behind a change.
 	discoverySettling = 5 * time.Second
-	// discoveryResync is how often the kinds are read in any case. It is the
-	// interval of the controller manager, whose only trigger is time.
+	// discoveryResync is the interval of discovery without changes. It is the interval of the controller manager, which
+	// has no other trigger.
 	discoveryResync = 30 * time.Second
 )
 
-// newGarbageCollectorCommand builds the component that runs Kubernetes' garbage
-// collector by itself. In the controller manager it learns of a new kind up to
-// 30 seconds late, and until then leaves the children of deleted parents of that
-// kind; here it learns as soon as a CustomResourceDefinition or APIService
-// changes.
+// newGarbageCollectorCommand makes the component that runs Kubernetes' garbage collector. In the controller manager,
+// the collector learns of a new kind up to 30 seconds late, and until then leaves the children of deleted parents of
+// that kind. Here it learns as soon as a CustomResourceDefinition or APIService changes.
 func newGarbageCollectorCommand() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
@@ -61,8 +58,7 @@ func newGarbageCollectorCommand() *cobra.Command {
 	return cmd
 }
 
-// componentConfig loads a component's client configuration, without a limit of
-// its own on the rate of requests.
+// componentConfig loads a component's client configuration, without a client-side rate limit.
 func componentConfig(path, userAgent string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
@@ -83,15 +79,14 @@ func collectGarbage(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("make metadata client: %w", err)
 	}
-	// The mapper empties the cache of its discovery client, so it has one of
-	// its own.
+	// The mapper invalidates the cache of its discovery client, so it has a client of its own.
 	mapping, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make discovery client: %w", err)
 	}
 	factory := metadataInformers{metadatainformer.NewSharedInformerFactory(objects, 0)}
 	started := make(chan struct{})
-	close(started) // nothing else shares the informers, so nothing has to be waited for
+	close(started) // the informers are not shared, so there is nothing to wait for
 
 	collector, err := garbagecollector.NewGarbageCollector(ctx, client, objects,
 		restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(mapping)),
@@ -115,30 +110,28 @@ func collectGarbage(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// metadataInformers gives the garbage collector informers that keep nothing of
-// an object but its metadata, which is all that it looks at.
+// metadataInformers makes informers that keep only the metadata of objects, which is all that the garbage collector
+// needs.
 type metadataInformers struct {
 	metadatainformer.SharedInformerFactory
 }
 
-// ForResource implements the factory that the garbage collector asks for.
+// ForResource implements garbagecollector's informer factory.
 func (m metadataInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	return m.SharedInformerFactory.ForResource(resource), nil
 }
 
-// changedKinds is discovery that holds back its answer until the kinds may have
-// changed. The garbage collector asks again and again; so it hears of changes
-// at once, and sends no request while there are none.
+// changedKinds is a discovery client that answers only once the kinds may have changed. The garbage collector polls it,
+// so the collector learns of changes immediately, and sends no requests while nothing changes.
 type changedKinds struct {
 	discovery.ServerResourcesInterface
-	changed chan struct{} // has room for one; a second change says nothing new
+	changed chan struct{} // buffered for one: several changes need only one discovery
 	stop    <-chan struct{}
-	// settled is when discovery shows the last change for sure. Only the
-	// goroutine that asks uses it.
+	// settled is when discovery is certain to show the last change. Only the goroutine that polls uses it.
 	settled time.Time
 }
 
-// watch has the informers of the objects that define kinds report changes.
+// watch makes informers report changes of the objects that define kinds.
 func (k *changedKinds) watch(factory metadatainformer.SharedInformerFactory) error {
 	note := func() {
 		select {
@@ -172,30 +165,27 @@ func (k *changedKinds) ServerPreferredResources() ([]*metav1.APIResourceList, er
 	return lists, nil
 }
 
-// wait returns when there may be news: after a change, for a while after it,
-// at the first call, and once per discoveryResync.
+// wait blocks until the kinds may have changed. It returns on a change and while discovery settles after it, on the first call,
+// and after discoveryResync.
 func (k *changedKinds) wait() {
-	var idle <-chan time.Time // nil while discovery settles
-	if time.Now().After(k.settled) && !k.settled.IsZero() {
-		timer := time.NewTimer(discoveryResync)
-		defer timer.Stop()
-		idle = timer.C
-	}
-	if idle == nil {
+	isFirst := k.settled.IsZero()
+	if isFirst || !time.Now().After(k.settled) {
 		select {
 		case <-k.changed:
 		default:
-			if !k.settled.IsZero() {
+			if !isFirst {
 				return
 			}
 		}
 		k.settled = time.Now().Add(discoverySettling)
 		return
 	}
+	idle := time.NewTimer(discoveryResync)
+	defer idle.Stop()
 	select {
 	case <-k.changed:
 		k.settled = time.Now().Add(discoverySettling)
-	case <-idle:
+	case <-idle.C:
 	case <-k.stop:
 	}
 }

@@ -10,11 +10,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// clusterName is what kubeconfig files call the cluster and the context.
+// clusterName is the name of the cluster and the context in kubeconfig files.
 const clusterName = "controlplane"
 
-// kubeconfig describes the API server at url to a client that trusts the
-// authority and presents the credential.
+// kubeconfig is the configuration of a client of the API server at url.
 func kubeconfig(url, user string, ca *authority, client credential) *clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[clusterName] = &clientcmdapi.Cluster{
@@ -30,8 +29,7 @@ func kubeconfig(url, user string, ca *authority, client credential) *clientcmdap
 	return config
 }
 
-// checkKubeconfigPath refuses a file that tells of other clusters, because it
-// will be overwritten.
+// checkKubeconfigPath rejects a file with other clusters, because the file will be overwritten.
 func checkKubeconfigPath(path string) error {
 	present, err := clientcmd.LoadFromFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,20 +19,19 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/client"
 )
 
-// Numbers of kwok.
+// Settings of kwok.
 const (
-	// stageParallelism is how many Pods change their state at the same time.
+	// stageParallelism is the number of Pods that change state concurrently.
 	stageParallelism = 16
-	// podRange gives Pods their addresses.
+	// podRange is the range of Pod addresses.
 	podRange = "10.0.0.1/8"
 	// nodeAddress is the address of every fake Node.
 	nodeAddress = "10.0.0.1"
 )
 
-// newKwokCommand builds the component that plays the kubelet of every Node: Nodes
-// and Pods become Ready, the Pods of Jobs complete, deleted Pods go. It uses kwok
-// as a library, because kwok's own command also serves HTTP and renews a lease
-// per Node, which nobody here asks for.
+// newKwokCommand makes the component that simulates the kubelet of every Node: Nodes and Pods become Ready, Pods of
+// Jobs complete, and deleted Pods disappear. It uses kwok as a library, because kwok's own command also serves HTTP and
+// renews a lease per Node, which are not needed here.
 func newKwokCommand() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
@@ -58,7 +57,7 @@ func newKwokCommand() *cobra.Command {
 	return cmd
 }
 
-// newKwokController makes kwok's controller with the stages that it embeds.
+// newKwokController makes kwok's controller with its default stages.
 func newKwokController(path string) (*controllers.Controller, error) {
 	stages, err := loadStages(fast.DefaultNodeInit, podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete)
 	if err != nil {
@@ -113,7 +112,7 @@ func newKwokController(path string) (*controllers.Controller, error) {
 	return controller, nil
 }
 
-// loadStages decodes stage documents and groups them by the kind they are for.
+// loadStages decodes stages and groups them by the kind they are for.
 func loadStages(documents ...string) (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	for _, document := range documents {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// layout names the files of one control plane.
+// layout has the paths of a control plane's files.
 //
 //	logs/NAME.log      output of each component
 //	pki/               certificates and keys
@@ -15,17 +15,17 @@ import (
 //	sockets/           etcd's sockets
 type layout struct {
 	root string
-	// sockets is somewhere else when the path of root is too long for a socket.
+	// sockets is outside of root if root's path is too long for a socket.
 	sockets string
-	// temporary says that root goes away with the control plane.
+	// temporary is true if root is removed with the control plane.
 	temporary bool
 }
 
-// longestSocket is how long the path of a socket may be, in bytes: sun_path has
-// 104 on macOS and 108 on Linux, with the byte that ends it.
+// longestSocket is the maximum length of a socket's path in bytes: sun_path has 104 bytes on macOS and 108 on Linux,
+// including the terminating byte.
 const longestSocket = 103
 
-// newLayout makes the directories. An empty root stands for a temporary one.
+// newLayout makes the directories. An empty root means a temporary one.
 func newLayout(root string) (*layout, error) {
 	l := &layout{temporary: root == ""}
 	if l.temporary {
@@ -63,14 +63,14 @@ func (l *layout) schedulerConf() string  { return filepath.Join(l.root, "schedul
 func (l *layout) etcdSocket() string     { return filepath.Join(l.sockets, "client") }
 func (l *layout) etcdPeerSocket() string { return filepath.Join(l.sockets, "peer") }
 
-// client is the kubeconfig file of a component.
+// client is the path of a component's kubeconfig.
 func (l *layout) client(name string) string { return filepath.Join(l.clients(), name) }
 
-// certificate and key are the files of one credential.
+// certificate and key are the paths of a credential.
 func (l *layout) certificate(name string) string { return filepath.Join(l.pki(), name+".crt") }
 func (l *layout) key(name string) string         { return filepath.Join(l.pki(), name+".key") }
 
-// remove deletes what is not meant to outlive the control plane.
+// remove deletes the files that must not outlive the control plane.
 func (l *layout) remove() error {
 	if err := os.RemoveAll(l.sockets); err != nil {
 		return fmt.Errorf("remove sockets: %w", err)

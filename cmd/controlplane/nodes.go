@@ -11,8 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// createNodes registers count fake Nodes, named node-0 and up, as kubelets
-// would. Those that are there already stay as they are.
+// createNodes registers fake Nodes, named node-0 and up, as kubelets would. Existing ones stay as they are.
 func createNodes(ctx context.Context, client kubernetes.Interface, count int) error {
 	for i := range count {
 		name := fmt.Sprintf("node-%d", i)
@@ -32,7 +31,7 @@ func createNodes(ctx context.Context, client kubernetes.Interface, count int) er
 	return nil
 }
 
-// probeNodes is satisfied when every Node is Ready and takes Pods.
+// probeNodes returns a check that succeeds once every Node is Ready.
 func probeNodes(client kubernetes.Interface) func(context.Context) error {
 	return func(ctx context.Context) error {
 		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -52,7 +51,7 @@ func probeNodes(client kubernetes.Interface) func(context.Context) error {
 	}
 }
 
-// isReady says whether the Node has the condition Ready.
+// isReady reports whether a Node has a true condition Ready.
 func isReady(node *corev1.Node) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {

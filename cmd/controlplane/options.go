@@ -9,26 +9,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options say what `up` runs. The zero value, with a Kubeconfig, runs the
-// default controllers and no node.
+// Options configure `up`. The zero value, with a Kubeconfig, runs the default controllers and no node.
 type Options struct {
 	// Kubeconfig is the file to write the administrator's kubeconfig to.
 	Kubeconfig string
-	// Dir holds data, logs and keys. Empty: a temporary directory, removed at
-	// the end. A directory that was used before is continued from.
+	// Dir has data, logs and keys. Empty: a temporary directory, removed at the end. A control plane continues from the
+	// data of an existing directory.
 	Dir string
-	// AuditLog is the file to record every request in, as JSON lines. Empty: no
-	// record.
+	// AuditLog is the file that records every request as a JSON line. Empty: requests are not recorded.
 	AuditLog string
-	// APIArgs are further arguments of kube-apiserver; they prevail.
+	// APIArgs are further arguments of kube-apiserver. They take precedence.
 	APIArgs []string
-	// Controllers are the names of the controllers to run. Empty: the default
-	// ones.
+	// Controllers are the names of the controllers to run. Empty: the default ones.
 	Controllers []string
 	// Nodes is the number of fake Nodes. 0: no node, no scheduler, no kwok.
 	Nodes int
-	// StartTimeout bounds the time in which one component must get ready. 0: two
-	// minutes, for slow and busy machines.
+	// StartTimeout bounds the time until a component is ready. 0: two minutes, for slow and busy machines.
 	StartTimeout time.Duration
 }
 
@@ -46,7 +42,7 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.StartTimeout, "start-timeout", defaultStartTimeout, "how long one component may take to get ready")
 }
 
-// complete checks the options and fills in the defaults.
+// complete checks the options and sets the defaults.
 func (o Options) complete() (Options, error) {
 	if o.Kubeconfig == "" {
 		return o, errors.New("--kubeconfig is required")

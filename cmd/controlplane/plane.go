@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 )
 
-// stopGrace is how long a component may take to end when its data are kept.
+// stopGrace is the time for a component to end if its data are kept.
 const stopGrace = 5 * time.Second
 
 // plane is one control plane: its files, its ports and its processes.
@@ -27,17 +27,17 @@ type plane struct {
 
 	apiServer, controllerManager, scheduler *port
 
-	// fail ends the context in which the plane runs. It is told of every
-	// component that ends; once that context has ended, it does nothing.
+	// fail cancels the context in which the plane runs. It is called for every component that ends, and has no effect
+	// once the context has ended.
 	fail     context.CancelCauseFunc
 	watchers sync.WaitGroup
 
-	// layers are the running components. Those of one layer need those of the
-	// layers before, and are stopped before them.
+	// layers are the running components. The components of a layer need those of the layers before, and are stopped
+	// before them.
 	layers [][]*process
 }
 
-// newPlane prepares what the components read from files, and holds their ports.
+// newPlane writes the files that components read, and reserves their ports.
 func newPlane(files *layout, o Options, fail context.CancelCauseFunc) (*plane, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *plane) writeKubeconfigs() error {
 	return nil
 }
 
-// start starts all components, each layer when the one before is ready.
+// start starts all components, each layer once the previous one is ready.
 func (p *plane) start(ctx context.Context) error {
 	if err := p.startLayer(ctx, component{name: etcdName, args: etcdArgs(p.files), ready: probeEtcd(p.files)}); err != nil {
 		return err
@@ -136,8 +136,7 @@ func (p *plane) clientArgs(name string) []string {
 	return []string{"--kubeconfig=" + p.files.client(name)}
 }
 
-// startLayer starts components beside one another and waits until all are ready
-// or one fails.
+// startLayer starts components concurrently, and waits until all are ready or one fails.
 func (p *plane) startLayer(ctx context.Context, components ...component) error {
 	p.layers = append(p.layers, nil)
 	layer := &p.layers[len(p.layers)-1]
@@ -158,11 +157,11 @@ func (p *plane) startLayer(ctx context.Context, components ...component) error {
 	return waiting.Wait()
 }
 
-// stop ends all components, the last layer first, and returns when they are gone.
+// stop stops all components, the last layer first, and waits until they have ended.
 func (p *plane) stop() error {
 	grace := stopGrace
 	if p.files.temporary {
-		grace = 0 // nothing that they could still write is ever read
+		grace = 0 // the data are removed anyway
 	}
 	for _, layer := range slices.Backward(p.layers) {
 		var ending sync.WaitGroup
@@ -185,13 +184,12 @@ func (p *plane) releasePorts() error {
 	return errors.Join(failures...)
 }
 
-// probe returns a check of a Kubernetes server, as one of the clients or, with
-// an empty name, as nobody.
+// probe returns a check of a Kubernetes server, as a named client, or without a credential if the name is empty.
 func (p *plane) probe(as string, at *port, path string) (func(context.Context) error, error) {
 	return probeServer(p.credentials.authority, p.credentials.byName[as], at, path)
 }
 
-// client makes an administrator's client.
+// client makes a client with the administrator's rights.
 func (p *plane) client() (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", p.options.Kubeconfig)
 	if err != nil {

@@ -8,16 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port is a TCP port of 127.0.0.1 that is held for a component. The socket is
-// bound but does not listen, and shares its port (SO_REUSEPORT), so the
-// component can listen on it (its --permit-port-sharing) while no other process
-// is given it in between.
+// port is a TCP port of 127.0.0.1 that is reserved for a component. The socket is bound but does not listen, and shares
+// its port (SO_REUSEPORT). So the component can listen on the port (with --permit-port-sharing), but the kernel gives
+// it to no other process.
 type port struct {
 	number int
 	socket int
 }
 
-// reservePort takes a port that is free.
+// reservePort reserves a free port.
 func reservePort() (*port, error) {
 	syscall.ForkLock.RLock()
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
@@ -54,7 +53,7 @@ func (p *port) bind() error {
 	return nil
 }
 
-// release gives the port back.
+// release frees the port.
 func (p *port) release() error {
 	if err := unix.Close(p.socket); err != nil {
 		return fmt.Errorf("release port: %w", err)

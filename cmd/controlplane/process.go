@@ -14,21 +14,19 @@ import (
 )
 
 const (
-	// tailLines and tailBytes bound what an error shows of a component's log.
+	// tailLines and tailBytes bound the part of a component's log in an error.
 	tailLines = 25
 	tailBytes = 16 << 10
 )
 
-// process is a component that runs as a child of this process.
+// process is a component that runs as a child process.
 type process struct {
 	name    string
 	logFile string
 	cmd     *exec.Cmd
-	// lifeline is the child's standard input. Nothing is written to it; the
-	// child exits when it is closed.
+	// lifeline is the child's standard input. Nothing is written to it; the child exits when it is closed.
 	lifeline io.WriteCloser
-	// exited is closed when the child has ended and was waited for. exitError
-	// may be read only after that.
+	// exited is closed once the child has been waited for. Only then may exitError be read.
 	exited    chan struct{}
 	exitError error
 }
@@ -46,8 +44,8 @@ func startProcess(executable, logDir, name string, args []string) (*process, err
 	cmd := exec.Command(executable, line...) //nolint:noctx // ended by stop, in the order in which components depend on one another
 	cmd.Stdout = log
 	cmd.Stderr = log
-	// A Ctrl-C at a terminal goes to the whole process group. The children are
-	// out of it, so that they are ended one after the other.
+	// Ctrl-C at a terminal signals the whole process group. The children have groups of their own, so that they are
+	// stopped in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {
@@ -65,8 +63,7 @@ func startProcess(executable, logDir, name string, args []string) (*process, err
 	return p, nil
 }
 
-// stop asks the child to end, ends it the hard way after the grace period (at
-// once if that is 0), and returns when it is gone.
+// stop asks the child to end, kills it after the grace period (immediately if that is 0), and waits until it has ended.
 func (p *process) stop(grace time.Duration) {
 	if grace == 0 {
 		p.kill()
@@ -81,14 +78,14 @@ func (p *process) stop(grace time.Duration) {
 		p.kill()
 		<-p.exited
 	}
-	_ = p.lifeline.Close() // closed already by Wait, in the usual case
+	_ = p.lifeline.Close() // usually closed already by Wait
 }
 
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // fails only if it has ended already
 }
 
-// died describes the end of a child that should be running.
+// died waits for the unexpected end of the child, and describes it.
 func (p *process) died() error {
 	<-p.exited
 	cause := p.exitError
@@ -98,7 +95,7 @@ func (p *process) died() error {
 	return p.failure(fmt.Errorf("ended by itself: %w", cause))
 }
 
-// failure adds to a cause which component it is about and the end of its log.
+// failure adds the component and the end of its log to a cause.
 func (p *process) failure(cause error) error {
 	tail, err := tailOf(p.logFile)
 	if err != nil {
@@ -107,8 +104,7 @@ func (p *process) failure(cause error) error {
 	return fmt.Errorf("%s %w\n--- the end of %s ---\n%s", p.name, cause, p.logFile, tail)
 }
 
-// ready asks check every few milliseconds until it returns nil. It fails with
-// the cause when ctx ends, and with check's last error when the limit has passed.
+// ready polls check until it returns nil. It returns the cause if ctx ends, and check's last error after the limit.
 func (p *process) ready(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	const interval = 20 * time.Millisecond
 	limited, cancel := context.WithTimeout(ctx, limit)
@@ -130,7 +126,7 @@ func (p *process) ready(ctx context.Context, limit time.Duration, check func(con
 		if err == nil {
 			return nil
 		}
-		if limited.Err() == nil { // else the error is only about the limit
+		if limited.Err() == nil { // otherwise the error is only about the limit
 			last = err
 		}
 	}

@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// probeTimeout bounds one question to a component.
+// probeTimeout bounds one request of a probe.
 const probeTimeout = 5 * time.Second
 
-// probe returns a check that is satisfied when a GET answers 200.
+// probe returns a check that succeeds if a GET is answered with 200.
 func probe(client *http.Client, url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
@@ -44,8 +44,8 @@ func probe(client *http.Client, url string) func(context.Context) error {
 	}
 }
 
-// notOK picks out of a health report of Kubernetes ("[+]ping ok" a line) the
-// checks that fail.
+// notOK lists the failing checks in a health report of Kubernetes, in which a passing check is a line such as "[+]ping
+// ok".
 func notOK(report []byte) []byte {
 	var failing [][]byte
 	for line := range bytes.SplitSeq(bytes.TrimSpace(report), []byte("\n")) {
@@ -56,7 +56,7 @@ func notOK(report []byte) []byte {
 	return bytes.Join(failing, []byte("; "))
 }
 
-// all is satisfied when each check is, asked in this order.
+// all returns a check that runs several checks in order.
 func all(checks ...func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, check := range checks {
@@ -68,7 +68,7 @@ func all(checks ...func(context.Context) error) func(context.Context) error {
 	}
 }
 
-// probeEtcd asks etcd on its socket whether it serves.
+// probeEtcd returns a check of etcd on its socket.
 func probeEtcd(l *layout) func(context.Context) error {
 	dialer := &net.Dialer{}
 	return probe(&http.Client{
@@ -82,8 +82,7 @@ func probeEtcd(l *layout) func(context.Context) error {
 	}, "http://etcd/health")
 }
 
-// probeServer asks a Kubernetes server on a port of loopback. The client
-// credential may be empty where the path is open to everybody.
+// probeServer returns a check of a Kubernetes server. The client credential may be empty if the path is public.
 func probeServer(ca *authority, client credential, p *port, path string) (func(context.Context) error, error) {
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.certificate)
@@ -105,8 +104,7 @@ func serverURL(p *port) string {
 	return "https://" + net.JoinHostPort(loopback().String(), strconv.Itoa(p.number))
 }
 
-// probeServiceAccount is satisfied when Pods can be created in the default
-// namespace, which takes its default service account.
+// probeServiceAccount returns a check for the service account that Pods in the default namespace need.
 func probeServiceAccount(client kubernetes.Interface) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})

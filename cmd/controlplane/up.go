@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newUpCommand builds the command that starts the whole control plane.
+// newUpCommand makes the command that starts the whole control plane.
 func newUpCommand() *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
@@ -39,9 +39,8 @@ func newUpCommand() *cobra.Command {
 	return cmd
 }
 
-// up runs a control plane until ctx ends, which is success. It calls ready once,
-// when everything serves, and gives up if that fails. Whatever the outcome, no
-// process is left when it returns.
+// up runs a control plane until ctx ends, which is success. It calls ready once everything serves, and ends if that
+// fails. No process is left when it returns.
 func up(ctx context.Context, o Options, ready func() error) (err error) {
 	o, err = o.complete()
 	if err != nil {
@@ -70,7 +69,7 @@ func up(ctx context.Context, o Options, ready func() error) (err error) {
 		err = context.Cause(running)
 	}
 	if ctx.Err() != nil {
-		return nil // ended as asked, perhaps while it was starting
+		return nil // ended as requested, perhaps during the start
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/operating"
 )
 
-// newRoot makes the command as users call it: kanon, or kubectl kanon.
+// newRoot makes the root command. name is how users call it: kanon, or kubectl kanon.
 func newRoot(name string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kanon",
@@ -28,13 +28,13 @@ templates, which children each parent has and what its status says.`,
   kanon render rule.yaml parent.yaml --schemas crds/`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		// As git has it: a word of two wrong letters is still near.
+		// The value of git: a word with two wrong letters is still suggested.
 		SuggestionsMinimumDistance: 2,
-		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true}, // ours has examples
+		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true}, // newCompletionCommand has examples
 		Args:                       commandline.KnownCommand,
 	}
-	// Not by cobra, which would do it with a template: where one can be executed the
-	// linker keeps every method there is, a fifth of the program and of an empty process.
+	// cobra's own --version flag executes a template. Then the linker keeps every exported method, which is a fifth of
+	// the program and of an empty process' memory.
 	asked := root.Flags().Bool("version", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asked {

@@ -25,7 +25,7 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// lastTraces is how long the end may take to send traces.
+// lastTraces bounds the time for sending the last traces before the program ends.
 const lastTraces = 5 * time.Second
 
 // runOptions are the flags of kanon run.
@@ -107,7 +107,7 @@ is called wrongly or no cluster is configured.`,
 	return cmd
 }
 
-// declareServing declares the flags of what is served. They have the names that they have in Kubernetes' controllers.
+// declareServing declares the flags for the endpoints, with the names of Kubernetes' controllers.
 func (o *runOptions) declareServing(flags *pflag.FlagSet) {
 	flags.StringVar(&o.serving.Health, "health-probe-bind-address", manager.Off, "address that serves /livez and /readyz, such as :8081; 0: none")
 	flags.StringVar(&o.serving.Metrics, "metrics-bind-address", manager.Off, "address that serves /metrics, /debug/pprof/ and /debug/flags/v, such as :8443; 0: none")
@@ -116,7 +116,7 @@ func (o *runOptions) declareServing(flags *pflag.FlagSet) {
 	flags.StringVar(&o.serving.KeyFile, "tls-private-key-file", "", "file with the key of that certificate")
 }
 
-// declareElection declares the flags of the leader election, by the names of kube-controller-manager.
+// declareElection declares the flags of the leader election, with the names of kube-controller-manager.
 func (o *runOptions) declareElection(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.elect, "leader-elect", false, "write only while this Kanon has the Lease kanon in its namespace, and stand by otherwise")
 	flags.DurationVar(&o.election.LeaseDuration, "leader-elect-lease-duration", leadership.DefaultLeaseDuration, "how long the others wait for one that does not renew the Lease")
@@ -124,8 +124,7 @@ func (o *runOptions) declareElection(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.election.RetryPeriod, "leader-elect-retry-period", leadership.DefaultRetryPeriod, "pause between two renewals")
 }
 
-// validate finds what is wrong with the flags by themselves, before a cluster is
-// looked for.
+// validate checks the flags that can be checked without a cluster.
 func (o *runOptions) validate() error {
 	var wrong []string
 	if o.workers < 1 {

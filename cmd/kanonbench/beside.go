@@ -10,17 +10,17 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
 
-// quiet is the one parent of the second rule.
+// quiet is the name of the second rule's only parent.
 const quiet = "quiet"
 
-// beside are the phases of a load in which one parent of a rule is watched while all
-// parents of another rule change again and again.
+// beside are the phases of a load that measures one parent of a rule while all parents of another rule change
+// continuously.
 func (r *runner) beside() []step {
 	names := namesOf("app", r.load.Parents)
 	return []step{r.begin(), {phase: report.Beside, do: func(ctx context.Context) error { return r.changeBeside(ctx, names) }}}
 }
 
-// changeBeside measures how long a change of the quiet parent takes.
+// changeBeside measures how long changes of the quiet parent take.
 func (r *runner) changeBeside(ctx context.Context, names []string) error {
 	if err := r.bring(ctx, append(names, quiet)...); err != nil {
 		return err
@@ -66,8 +66,7 @@ func (r *runner) changeBeside(ctx context.Context, names []string) error {
 	return err
 }
 
-// churn changes all parents at once, and again as soon as the engine is done with
-// them, until it is enough.
+// churn changes all parents, again and again, each time the engine has converged, until enough is closed.
 func (r *runner) churn(ctx context.Context, names []string, enough <-chan struct{}) error {
 	for revision := 2; ; revision++ {
 		select {
@@ -86,8 +85,8 @@ func (r *runner) churn(ctx context.Context, names []string, enough <-chan struct
 	}
 }
 
-// changeOne changes the quiet parent, and returns how long it takes until that is
-// seen of its children, and until the API server has answered the change itself.
+// changeOne changes the quiet parent. took is the time until the change shows in its children, and answered the time
+// until the API server has answered the change itself.
 func (r *runner) changeOne(ctx context.Context, revision string) (took, answered time.Duration, err error) {
 	begun := time.Now()
 	done := r.world.Expect([]string{quiet}, r.load.converged(revision))

@@ -16,7 +16,7 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
 
-// circumstances are those that are known before anything is started.
+// circumstances are the circumstances that are known before anything starts.
 func circumstances(ctx context.Context, kanon string) ([]report.Circumstance, error) {
 	version, err := exec.CommandContext(ctx, kanon, "--version").Output()
 	if err != nil {
@@ -35,7 +35,7 @@ func circumstances(ctx context.Context, kanon string) ([]report.Circumstance, er
 	}, nil
 }
 
-// buildOf tells builds of a program from each other that say the same version.
+// buildOf identifies a build, as several builds can report the same version.
 func buildOf(path string) (string, error) {
 	program, err := os.ReadFile(path)
 	if err != nil {

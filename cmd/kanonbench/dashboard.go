@@ -20,7 +20,7 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
 
-// scrapeInterval is how often the metrics are scraped. Each scrape has to end before the next.
+// scrapeInterval is the interval between scrapes. A scrape must end before the next.
 const scrapeInterval = time.Second
 
 func newDashboardCommand() *cobra.Command {
@@ -51,7 +51,7 @@ draw the panels of a Grafana dashboard with them, as SVG. Their queries are eval
 	return cmd
 }
 
-// drawDashboard runs a benchmark of Kanon, and draws a dashboard with what it served meanwhile.
+// drawDashboard benchmarks Kanon, and draws a dashboard with the metrics scraped meanwhile.
 func drawDashboard(ctx context.Context, b *benchmark, path, out string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -91,7 +91,7 @@ func drawDashboard(ctx context.Context, b *benchmark, path, out string) error {
 	return nil
 }
 
-// titleOf is what a phase is called in the picture; empty for one that is not marked.
+// titleOf is the title of a phase in the picture; empty if the phase is not marked.
 func titleOf(phase report.Phase) string {
 	switch phase {
 	case report.New:
@@ -113,7 +113,7 @@ func titleOf(phase report.Phase) string {
 	}
 }
 
-// freeAddress is an address of this machine that nobody listens at.
+// freeAddress is a free TCP address on loopback.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -122,7 +122,8 @@ func freeAddress(ctx context.Context) (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// scrape adds the metrics at an address to a store until ctx ends. While nobody answers, as before a start, there is nothing to add.
+// scrape adds the metrics at an address to a store until ctx ends. It skips scrapes that nobody answers, as before
+// Kanon's start.
 func scrape(ctx context.Context, address string, store *dashboard.Store) error {
 	ticker := time.NewTicker(scrapeInterval)
 	defer ticker.Stop()
@@ -146,7 +147,7 @@ func scrapeOnce(ctx context.Context, address string, store *dashboard.Store) (er
 	at := time.Now()
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil // it does not run now
+		return nil // Kanon is not running
 	}
 	defer func() { err = errors.Join(err, answer.Body.Close()) }()
 	if answer.StatusCode != http.StatusOK {
@@ -154,7 +155,7 @@ func scrapeOnce(ctx context.Context, address string, store *dashboard.Store) (er
 	}
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return nil // it ended meanwhile
+		return nil // Kanon has ended
 	}
 	return store.Add(at, bytes.NewReader(text))
 }

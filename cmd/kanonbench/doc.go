@@ -1,15 +1,13 @@
-// Command kanonbench compares Kanon with an operator written by hand in Go, and
-// with a bare client loop, on a real API server. All three do the same work (see
-// internal/app), each as a process of its own on a control plane of its own, phase by
-// phase in turns, for some rounds:
+// Command kanonbench compares Kanon with a handwritten Go operator and with a bare client loop, on a real API server.
+// All three do the same work (see internal/app). Each is a process of its own with a control plane of its own, and they
+// take turns phase by phase, for several rounds:
 //
 //	operator  internal/operator: controller-runtime, as a good author would
 //	loop      internal/loop: applies without a cache, the least that can do it
 //	kanon     kanon run, with a rule
 //
-// What is timed is what can be seen on the API server; requests are counted by the
-// API server (see internal/plane), CPU time and memory are the kernel's. Nothing
-// is asked of the engines.
+// Times are measured by what is visible on the API server. The API server counts requests (see internal/plane), and the
+// kernel measures CPU time and memory. Nothing is asked of the engines.
 //
 // # Example
 //
@@ -18,6 +16,5 @@
 //	$ bin/kanonbench page bench.txt --out docs/performance.md
 //	$ go tool -modfile=tools/go.mod benchstat -col /engine bench.txt
 //
-// It is a module of its own so that controller-runtime, which it compares with, is
-// not among Kanon's dependencies.
+// It is a module of its own, so that controller-runtime is not among Kanon's dependencies.
 package main

@@ -18,7 +18,7 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
 
-// workers is how many parents each engine works on at the same time.
+// workers is the number of parents that each engine reconciles concurrently.
 const workers = 16
 
 // engine is a program that does the work.
@@ -26,21 +26,19 @@ type engine struct {
 	name    string
 	program string
 	args    []string
-	// told: it does not notice edited children by itself, and goes over all
-	// parents when it is told to.
+	// told is true for an engine that does not watch children, and reconciles all parents only on request.
 	told bool
 }
 
-// engineNames are the names of all engines.
+// engineNames lists all engines.
 func engineNames() []string { return []string{report.Operator, report.Loop, report.Kanon} }
 
-// newEngine is an engine for a load and with its rules. The operator and the loop are
-// this program itself.
+// newEngine is an engine for a load, with its rules. The operator and the loop are this program itself.
 func newEngine(name string, o *Options, kubeconfig, rules string, l load) (engine, error) {
 	if name == report.Kanon {
 		args := []string{
 			"run", "--kubeconfig=" + kubeconfig, "--rules=" + rules, fmt.Sprintf("--workers=%d", workers),
-			"--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0", // others may run beside
+			"--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0", // free ports: other engines run too
 		}
 		return engine{name: name, program: o.Kanon, args: append(args, o.KanonArgs...)}, nil
 	}
@@ -98,8 +96,8 @@ func newEngineCommand(name, short string, run func(context.Context, *rest.Config
 	return cmd
 }
 
-// engineConfig is a client configuration without a limit of its own. Libraries
-// stay silent: what matters is in the error.
+// engineConfig is a client configuration without a rate limit. It silences the logs of libraries, as errors contain
+// what matters.
 func engineConfig(kubeconfig string) (*rest.Config, error) {
 	ctrllog.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())

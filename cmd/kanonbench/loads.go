@@ -12,27 +12,27 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
-// The measures of loads.
+// The dimensions of loads.
 const (
 	ownChildren  = 3
 	wideChildren = 20
 	manyKinds    = app.MaxKinds
-	largeSize    = 1_000_000 // of the 1,048,576 bytes that a ConfigMap may have
+	largeSize    = 1_000_000 // a ConfigMap can have 1,048,576 bytes
 )
 
-// load is what the engines have to do.
+// load is the work of the engines.
 type load struct {
 	report.Load
-	// watched is how many kinds of parents an engine is for.
+	// watched is the number of parent kinds that an engine handles.
 	watched int
-	// plan are the phases in which an engine is measured.
+	// plan makes the phases in which an engine is measured.
 	plan func(*runner) []step
 }
 
-// extra is how many children there are beyond the three.
+// extra is the number of children beyond the three.
 func (l load) extra() int { return max(0, l.Children-ownChildren) }
 
-// converged is what should come true of a parent of a revision.
+// converged is the goal for a parent at a revision.
 func (l load) converged(revision string) world.Goal {
 	if l.Patch != "" {
 		return world.Patched(revision)
@@ -40,8 +40,8 @@ func (l load) converged(revision string) world.Goal {
 	return world.Converged(revision, l.extra())
 }
 
-// afterChange is the revision that comes true of a new parent after the change of all:
-// its own, and that of the one parent where a new object is selected.
+// afterChange is the revision to which a new parent converges after the change of all parents: its own. In the load of
+// one selecting parent, it is that parent's revision.
 func (l load) afterChange() string {
 	if l.Patch == string(app.PatchSelected) {
 		return secondRevision
@@ -49,7 +49,7 @@ func (l load) afterChange() string {
 	return firstRevision
 }
 
-// gone is what should come true of a parent that is deleted.
+// gone is the goal for a deleted parent.
 func (l load) gone() world.Goal {
 	if l.Patch != "" {
 		return world.Released()
@@ -65,12 +65,12 @@ func (l load) rules() (string, error) {
 	return app.Rules(l.watched, l.extra() > 0, l.Size), nil
 }
 
-// suits tells whether an engine takes part: the bare loop takes nothing back, which is
-// half of what a patch is about.
+// suits reports whether an engine takes part. The bare loop does not restore patched fields, which is half of what a
+// patch does.
 func (l load) suits(engine string) bool { return l.Patch == "" || engine != report.Loop }
 
-// writesOfOne is how many writes of an engine a new parent takes. With a patch it is the
-// patch; the operator by hand puts its finalizer on the parent besides.
+// writesOfOne is the number of an engine's writes for a new parent. With a patch it is the patch itself, and for the
+// handwritten operator also its finalizer on the parent.
 func (l load) writesOfOne(engine string) int {
 	switch {
 	case l.Patch == "":
@@ -96,7 +96,7 @@ func plans() map[string]load {
 	}
 }
 
-// parseLoad reads NAME=PARENTS.
+// parseLoad parses NAME=PARENTS.
 func parseLoad(text string) (load, error) {
 	name, number, _ := strings.Cut(text, "=")
 	l, known := plans()[name]
@@ -111,8 +111,7 @@ func parseLoad(text string) (load, error) {
 	return l, nil
 }
 
-// kindOf is the kind of a parent. Those that are numbered share the kinds out; the
-// others are of the last one.
+// kindOf is the kind of a parent. Numbered parents are distributed over the kinds; all others have the last kind.
 func (l load) kindOf(name string) app.Kind {
 	n, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:])
 	if err != nil {

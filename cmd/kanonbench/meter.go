@@ -11,17 +11,17 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
 
-// reading is what all meters show at one time.
+// reading is the state of all meters at one time.
 type reading struct {
 	at time.Time
 	plane.Metrics
-	engine time.Duration // CPU of the engine
-	server time.Duration // CPU of the control plane
-	ours   time.Duration // CPU of this program and all that it has started
-	busy   time.Duration // of all processors
+	engine time.Duration // CPU time of the engine
+	server time.Duration // CPU time of the control plane
+	ours   time.Duration // CPU time of this program and all its descendants
+	busy   time.Duration // busy time of all processors
 }
 
-// read reads all meters. An engine that does not run has used nothing.
+// read reads all meters. An engine that is not running has used nothing.
 func (r *runner) read(ctx context.Context) (reading, error) {
 	metrics, err := r.plane.Metrics(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *runner) read(ctx context.Context) (reading, error) {
 	return now, err
 }
 
-// settle waits until the engine is at rest, and reads all meters then.
+// settle waits until the engine is idle, and then reads all meters.
 func (r *runner) settle(ctx context.Context) (reading, error) {
 	if _, err := r.process.Settle(ctx); err != nil {
 		return reading{}, err
@@ -53,8 +53,7 @@ func (r *runner) settle(ctx context.Context) (reading, error) {
 	return r.read(ctx)
 }
 
-// between are the values of a phase that lay between two readings: what was used
-// and asked for by n parents.
+// between are the values of a phase between two readings. Requests are also given per parent, for n parents.
 func between(before, after reading, n int) []report.Value {
 	counts := after.Counts.Sub(before.Counts)
 	values := []report.Value{
@@ -76,8 +75,7 @@ func between(before, after reading, n int) []report.Value {
 	return values
 }
 
-// strangers is how many processors were kept busy by programs that have no part in
-// the benchmark.
+// strangers is the average number of processors that other programs kept busy.
 func strangers(before, after reading) float64 {
 	others := after.busy - before.busy - (after.ours - before.ours)
 	return max(0, others.Seconds()/after.at.Sub(before.at).Seconds())

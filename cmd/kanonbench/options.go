@@ -11,30 +11,29 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// controlPlaneVariable names the environment variable with the path of a control
-// plane binary, as for the tests.
+// controlPlaneVariable is the environment variable with the path of the control plane binary, as in the tests.
 const controlPlaneVariable = "KANON_CONTROLPLANE"
 
 // Options are the settings of a benchmark.
 type Options struct {
-	// Kanon and ControlPlane are the paths of the programs, built.
+	// Kanon and ControlPlane are the paths of the built programs.
 	Kanon, ControlPlane string
 	// KanonArgs are further arguments of `kanon run`.
 	KanonArgs []string
-	// Loads are what there is to do, each measured by itself, as NAME=PARENTS.
+	// Loads are the loads, as NAME=PARENTS. Each is measured separately.
 	Loads []string
 	// Rounds is how often each engine is measured.
 	Rounds int
-	// Singles is how many parents are created one by one.
+	// Singles is the number of parents that are created, or changed, one by one.
 	Singles int
-	// Rest is how long engines are watched at rest.
+	// Rest is how long idle engines are measured.
 	Rest time.Duration
-	// Engines are the names of those to measure. Empty: all.
+	// Engines are the engines to measure. Empty: all.
 	Engines []string
 	// Out is the file for the results. Empty: none.
 	Out string
-	// Logs is the directory for what the programs say, with one of its own for each engine. Empty: a temporary one that
-	// is removed when all went well.
+	// Logs is the directory for the logs of the programs, with a subdirectory for each engine. Empty: a temporary
+	// directory, which is removed after a success.
 	Logs string
 }
 
@@ -56,7 +55,7 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.Logs, "logs", "", "keep what the programs say in this directory, with one for each engine")
 }
 
-// loads are the loads that are wanted.
+// loads parses the loads.
 func (o *Options) loads() ([]load, error) {
 	var loads []load
 	var errs []error
@@ -73,12 +72,12 @@ func (o *Options) loads() ([]load, error) {
 	return loads, errors.Join(errs...)
 }
 
-// wants tells whether an engine is to be measured.
+// wants reports whether an engine is to be measured.
 func (o *Options) wants(engine string) bool {
 	return len(o.Engines) == 0 || slices.Contains(o.Engines, engine)
 }
 
-// validate finds what is wrong with the options by themselves.
+// validate checks the options.
 func (o *Options) validate() error {
 	var errs []error
 	loads, err := o.loads()

@@ -11,14 +11,13 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
-// The revisions that parents get.
+// The revisions of parents.
 const (
 	firstRevision  = "1"
 	secondRevision = "2"
 )
 
-// canary is a parent by which one sees that an engine works. It comes last in the
-// order of names.
+// canary is a parent that shows that an engine works. It is the last one by name.
 const canary = "zz-canary"
 
 // all are all phases, from an empty cluster to an empty cluster.
@@ -32,7 +31,7 @@ func (r *runner) all() []step {
 	})
 }
 
-// warmUp are the phases in which much is written.
+// warmUp are the phases with many writes.
 func (r *runner) warmUp() []step {
 	names := namesOf("app", r.load.Parents)
 	if r.load.Patch != "" {
@@ -41,7 +40,7 @@ func (r *runner) warmUp() []step {
 	return slices.Concat([]step{r.begin()}, r.writing(names), []step{r.remove(names)})
 }
 
-// patches are the phases in which parents patch what is there.
+// patches are the phases in which parents patch existing objects.
 func (r *runner) patches() []step {
 	names := namesOf("app", r.load.Parents)
 	return []step{
@@ -52,13 +51,13 @@ func (r *runner) patches() []step {
 	}
 }
 
-// memory are those phases that tell how much an engine holds.
+// memory are the phases that show the memory of an engine.
 func (r *runner) memory() []step {
 	names := namesOf("app", r.load.Parents)
 	return []step{r.begin(), r.create(names), r.idle(), {phase: report.Restart, do: r.restart}, r.remove(names)}
 }
 
-// writing are the phases in which children are made and changed.
+// writing are the phases in which children are created and changed.
 func (r *runner) writing(names []string) []step {
 	half := make([]string, 0, len(names)/2)
 	for i := 1; i < len(names); i += 2 {
@@ -100,8 +99,8 @@ func (r *runner) remove(names []string) step {
 	}}
 }
 
-// begin is what comes before the first phase: the engine is started, shows by one parent
-// that it works, and has no parent again.
+// begin is the step before the first phase: it starts the engine, and shows with one parent, which it deletes again,
+// that the engine works.
 func (r *runner) begin() step {
 	return step{phase: "Begin", do: func(ctx context.Context) error {
 		targets := slices.Concat(namesOf("app", r.load.Parents), namesOf("single", r.singles), []string{canary})
@@ -134,8 +133,8 @@ func (r *runner) begin() step {
 	}}
 }
 
-// timed measures how long it takes from cause until a goal has come true of all
-// parents of some, and what it costs until the engine is at rest again.
+// timed measures the time from cause until all named parents have reached a goal, and the cost until the engine is idle
+// again.
 func (r *runner) timed(ctx context.Context, phase report.Phase, names []string, goal world.Goal, cause func() error,
 	more ...report.Value,
 ) error {
@@ -161,10 +160,10 @@ func (r *runner) timed(ctx context.Context, phase report.Phase, names []string, 
 	return nil
 }
 
-// idle is the phase in which nothing happens, to any engine at the same time.
+// idle is the phase in which nothing happens. All engines have it at the same time.
 func (r *runner) idle() step { return step{phase: report.Rest, do: r.rest, together: true} }
 
-// rest measures what the engine does while nothing happens.
+// rest measures an idle engine.
 func (r *runner) rest(ctx context.Context) error {
 	before, err := r.read(ctx)
 	if err != nil {
@@ -196,9 +195,8 @@ func (r *runner) rest(ctx context.Context) error {
 	return nil
 }
 
-// restart measures a start with all in place. A parent that is created while no
-// engine runs shows when it serves; the writes for that one are not
-// counted. Its CPU is all that the process has used until it is at rest.
+// restart measures a start with all parents in place. A parent that is created while the engine is down shows when the
+// engine serves; the writes for it are not counted. CPU is the CPU time of the process until it is idle.
 func (r *runner) restart(ctx context.Context) error {
 	if err := r.stop(); err != nil {
 		return err
@@ -224,7 +222,7 @@ func (r *runner) restart(ctx context.Context) error {
 		return err
 	}
 	if settled.After(at) {
-		at = settled // the last parent that it looks at need not be the canary
+		at = settled // it may reconcile other parents after the canary
 	}
 	after, err := r.read(ctx)
 	if err != nil {
@@ -253,8 +251,8 @@ func (r *runner) restart(ctx context.Context) error {
 	return err
 }
 
-// oneByOne measures how long one new parent takes when there is nothing else to
-// do: from before it is created until its status is seen.
+// oneByOne measures how long one new parent takes when nothing else happens, from before its creation until its status
+// is visible.
 func (r *runner) oneByOne(ctx context.Context) error {
 	before, err := r.read(ctx)
 	if err != nil {

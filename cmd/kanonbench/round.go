@@ -15,11 +15,10 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
 
-// firstParents is how many parents an engine has, at the most, before it is measured: the
-// API server is slower at first.
+// firstParents is the maximum number of parents in the warm-up. It is needed because the API server is slower at first.
 const firstParents = 50
 
-// contender is one engine in a round, with the phases that it has to go through.
+// contender is one engine in a round, with its phases.
 type contender struct {
 	*runner
 	site  *site
@@ -27,9 +26,8 @@ type contender struct {
 	steps []step
 }
 
-// round measures each engine once. They take turns in every phase, because a machine is
-// not as fast now as it will be in five minutes. Each has a control plane of its own all
-// the while: one that has been at work for another is slower.
+// round measures each engine once. The engines take turns in every phase, because the speed of a machine changes within
+// minutes. Each keeps its own control plane, because one that has served another engine is slower.
 func (b *benchmark) round(ctx context.Context, l load, n int) (err error) {
 	var all []*contender
 	defer func() {
@@ -45,7 +43,7 @@ func (b *benchmark) round(ctx context.Context, l load, n int) (err error) {
 		}
 		all = append(all, c)
 	}
-	for i, s := range all[0].steps { // the same phases for all
+	for i, s := range all[0].steps { // all have the same phases
 		b.sayOf(n, l, "phase "+string(s.phase))
 		if b.began != nil {
 			b.began(s.phase)
@@ -61,16 +59,16 @@ func (b *benchmark) round(ctx context.Context, l load, n int) (err error) {
 	return nil
 }
 
-// phase takes the i-th step of all contenders.
+// phase runs the i-th step of all contenders.
 func phase(ctx context.Context, all []*contender, i int) error {
 	together, taken := errgroup.WithContext(ctx)
 	if !all[0].steps[i].together {
-		together.SetLimit(1) // in their order
+		together.SetLimit(1) // one after the other
 	}
 	for _, c := range all {
 		together.Go(func() error {
 			if err := context.Cause(taken); err != nil {
-				return err // another has failed, which is what Wait returns
+				return err // another contender has failed, and Wait returns its error
 			}
 			return c.do(taken, c.steps[i])
 		})
@@ -78,8 +76,7 @@ func phase(ctx context.Context, all []*contender, i int) error {
 	return together.Wait()
 }
 
-// inTurn is the order of the n-th turn: another engine comes first each time, and who
-// comes after whom changes too.
+// inTurn is the order of the n-th turn. Each time, another engine is first, and the order of the others changes too.
 func inTurn(all []*contender, n int) []*contender {
 	start := n % len(all)
 	order := slices.Concat(all[start:], all[:start])
@@ -89,7 +86,7 @@ func inTurn(all []*contender, n int) []*contender {
 	return order
 }
 
-// prepare starts a control plane for an engine, and has it warm up there.
+// prepare starts a control plane for an engine, and warms both up.
 func (b *benchmark) prepare(ctx context.Context, name string, l load) (_ *contender, err error) {
 	dir := filepath.Join(b.dir, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -136,7 +133,7 @@ func (b *benchmark) prepare(ctx context.Context, name string, l load) (_ *conten
 	return c, nil
 }
 
-// close ends the engine and its control plane, as far as they run.
+// close stops the engine and its control plane, as far as they run.
 func (c *contender) close() (err error) {
 	if c.runner != nil {
 		err = c.stop()
@@ -150,19 +147,19 @@ func (c *contender) close() (err error) {
 	return err
 }
 
-// engines are the names of the engines that are wanted for a load.
+// engines lists the engines to measure with a load.
 func (b *benchmark) engines(l load) []string {
 	return slices.DeleteFunc(engineNames(), func(name string) bool { return !b.options.wants(name) || !l.suits(name) })
 }
 
-// note keeps a circumstance of the run, once.
+// note records a circumstance of the run, once.
 func (b *benchmark) note(c report.Circumstance) {
 	if !slices.Contains(b.results.Circumstances, c) {
 		b.results.Circumstances = append(b.results.Circumstances, c)
 	}
 }
 
-// sayOf says what is done in a round.
+// sayOf prints what is done in a round.
 func (b *benchmark) sayOf(round int, l load, what string) {
 	b.say(fmt.Sprintf("%s, round %d of %d: %s", report.TitleOf(l.Load), round+1, b.options.Rounds, what))
 }

@@ -58,15 +58,15 @@ type benchmark struct {
 	out      io.Writer // the table
 	progress io.Writer
 
-	// began is called when a phase begins; nil: nobody wants to know.
+	// began is called when a phase begins, unless it is nil.
 	began func(report.Phase)
 
 	dir     string
 	results report.Run
 }
 
-// run measures everything and shows it. What all engines have measured before an error
-// is kept.
+// run measures everything and shows the results. After an error, the results of phases that all engines have completed
+// are kept.
 func (b *benchmark) run(ctx context.Context) (err error) {
 	ctrllog.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
@@ -81,8 +81,8 @@ func (b *benchmark) run(ctx context.Context) (err error) {
 	return errors.Join(b.measure(ctx), b.show())
 }
 
-// makeDir makes the directory for logs and other files, and returns how to remove
-// it; one that the user chose, and one with logs of what failed, stay.
+// makeDir makes the directory for logs and other files. remove removes it, unless the user chose it or it has the logs
+// of a failure.
 func (b *benchmark) makeDir() (remove func(success bool) error, err error) {
 	if b.dir = b.options.Logs; b.dir != "" {
 		if err := os.MkdirAll(b.dir, 0o755); err != nil {
@@ -105,7 +105,7 @@ func (b *benchmark) makeDir() (remove func(success bool) error, err error) {
 	}, nil
 }
 
-// measure measures all engines under all loads.
+// measure measures all engines with all loads.
 func (b *benchmark) measure(ctx context.Context) error {
 	loads, err := b.options.loads()
 	if err != nil {
@@ -119,7 +119,7 @@ func (b *benchmark) measure(ctx context.Context) error {
 	return nil
 }
 
-// measureLoad measures all engines in turns, in all rounds.
+// measureLoad measures all engines with one load, in all rounds.
 func (b *benchmark) measureLoad(ctx context.Context, l load) error {
 	for n := range b.options.Rounds {
 		if err := b.round(ctx, l, n); err != nil {
@@ -145,10 +145,10 @@ func (b *benchmark) show() error {
 }
 
 func (b *benchmark) say(what string) {
-	_, _ = fmt.Fprintln(b.progress, what) // nobody need be listening
+	_, _ = fmt.Fprintln(b.progress, what) // progress is not essential
 }
 
-// writeFile writes a file anew.
+// writeFile creates or replaces a file.
 func writeFile(path string, write func(io.Writer) error) error {
 	file, err := os.Create(path)
 	if err != nil {

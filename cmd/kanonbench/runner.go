@@ -12,7 +12,7 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
-// runner measures one engine under one load.
+// runner measures one engine with one load.
 type runner struct {
 	plane   *plane.Plane
 	world   *world.World
@@ -20,22 +20,22 @@ type runner struct {
 	load    load
 	singles int
 	restFor time.Duration
-	log     io.Writer // what the engine says
+	log     io.Writer // the engine's standard error
 
-	process *process.Process // nil: it does not run
-	empty   int64            // bytes of memory that it had without any parent
+	process *process.Process // nil: not running
+	empty   int64            // resident bytes without any parent
 	samples []report.Sample
 }
 
-// step is a phase and how it is measured.
+// step is a phase and how to measure it.
 type step struct {
 	phase report.Phase
 	do    func(context.Context) error
-	// together: it is taken by all engines at the same time, and not in turns.
+	// together is true if all engines run it at the same time, and not in turns.
 	together bool
 }
 
-// do takes a step, in the time that it may have at the most.
+// do runs a step, with a time limit.
 func (r *runner) do(ctx context.Context, s step) error {
 	limit := 3*time.Minute + r.restFor + time.Duration(r.load.Parents*max(1, r.load.Children)+r.load.Size/1000)*50*time.Millisecond
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it takes longer than %s", limit))
@@ -46,7 +46,7 @@ func (r *runner) do(ctx context.Context, s step) error {
 	return nil
 }
 
-// inOrder takes steps, one after the other.
+// inOrder runs steps, one after the other.
 func (r *runner) inOrder(ctx context.Context, steps []step) error {
 	for _, s := range steps {
 		if err := r.do(ctx, s); err != nil {
@@ -66,7 +66,7 @@ func (r *runner) start() error {
 	return nil
 }
 
-// stop ends the engine, if it runs.
+// stop stops the engine, if it is running.
 func (r *runner) stop() error {
 	if r.process == nil {
 		return nil
@@ -79,7 +79,7 @@ func (r *runner) stop() error {
 	return nil
 }
 
-// tell has an engine that does not see for itself go over all parents.
+// tell makes an engine that has to be told reconcile all parents.
 func (r *runner) tell() error {
 	if !r.engine.told {
 		return nil
@@ -90,7 +90,7 @@ func (r *runner) tell() error {
 	return nil
 }
 
-// bring creates parents and waits until the engine has seen to them.
+// bring creates parents and waits until they have converged.
 func (r *runner) bring(ctx context.Context, names ...string) error {
 	done := r.world.Expect(names, r.load.converged(firstRevision))
 	if err := r.world.Create(ctx, names, firstRevision, r.load.extra()); err != nil {

@@ -42,7 +42,7 @@ run, whose rounds are all of them.`,
 	return cmd
 }
 
-// writeTables writes all tables but that of the requests.
+// writeTables writes all tables except that of the requests.
 func writeTables(w io.Writer, run *report.Run) error {
 	if err := report.WriteTable(w, run); err != nil {
 		return err
@@ -57,7 +57,7 @@ func writeTables(w io.Writer, run *report.Run) error {
 	return nil
 }
 
-// readResults reads files as one run; differ says why that may not be compared.
+// readResults reads files as one run. differ says why they may not be comparable.
 func readResults(paths []string) (run *report.Run, differ, err error) {
 	runs := make([]*report.Run, len(paths))
 	for i, path := range paths {
@@ -78,8 +78,7 @@ func readFile(path string) (run *report.Run, err error) {
 	return report.Read(file, path)
 }
 
-// newPageCommand makes the command that writes docs/performance.md, and all tables and the plot
-// beside it.
+// newPageCommand makes the command that writes docs/performance.md, with all tables and the plot beside it.
 func newPageCommand() *cobra.Command {
 	var out string
 	var force bool

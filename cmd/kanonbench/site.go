@@ -11,16 +11,16 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
-// site is where one engine is measured: a control plane, and what watches it.
+// site is where one engine is measured: a control plane, and the watches on it.
 type site struct {
 	plane   *plane.Plane
 	world   *world.World
 	log     *os.File
-	unwatch []func() error // end what watches
+	unwatch []func() error // end the watches
 }
 
-// openSite starts a control plane that has its files in a directory, with so many kinds
-// of parents, all watched. The caller must close it.
+// openSite starts a control plane with its files in a directory, defines that many kinds of parents, and watches them.
+// The caller must close it.
 func openSite(ctx context.Context, binary, dir string, kinds int) (*site, error) {
 	log, err := os.OpenFile(filepath.Join(dir, "controlplane.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -39,7 +39,7 @@ func openSite(ctx context.Context, binary, dir string, kinds int) (*site, error)
 	return s, nil
 }
 
-// define makes the kinds of parents, and watches them.
+// define defines the kinds of parents, and watches them.
 func (s *site) define(ctx context.Context, kinds int) error {
 	if err := s.plane.Define(ctx, kinds); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s *site) define(ctx context.Context, kinds int) error {
 	return nil
 }
 
-// close ends what watches, and the control plane.
+// close ends the watches and the control plane.
 func (s *site) close() (err error) {
 	for _, unwatch := range s.unwatch {
 		err = errors.Join(err, unwatch())

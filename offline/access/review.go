@@ -10,9 +10,9 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// Missing asks an API server which rights a user does not have: each with the verbs that are missing, by name if only some names
-// are. user is a name such as system:serviceaccount:kanon-system:kanon; empty: who asks. The error says that the API server did not
-// answer.
+// Missing asks an API server which rights a user lacks. Each result has the missing verbs, and a name if only some
+// names are missing. user is a name such as system:serviceaccount:kanon-system:kanon; empty: the client's own user. The
+// error says that the API server did not answer.
 func Missing(ctx context.Context, client authorizationclient.AuthorizationV1Interface, rights *Rights, user string) ([]Right, error) {
 	var missing []Right
 	for _, right := range rights.Sorted() {
@@ -64,7 +64,7 @@ func ask(ctx context.Context, client authorizationclient.AuthorizationV1Interfac
 	return review.Status.Allowed, nil
 }
 
-// groupsOf are the groups that an API server gives a ServiceAccount.
+// groupsOf are the groups that API servers assign to a ServiceAccount.
 func groupsOf(user string) []string {
 	parts := strings.Split(user, ":")
 	if len(parts) != 4 || parts[0] != "system" || parts[1] != "serviceaccount" {
@@ -73,7 +73,7 @@ func groupsOf(user string) []string {
 	return []string{"system:serviceaccounts", "system:serviceaccounts:" + parts[2], "system:authenticated"}
 }
 
-// FullResource is the resource as kubectl names it, such as deployments.apps/status.
+// FullResource is the resource in kubectl's notation, such as deployments.apps/status.
 func (r *Right) FullResource() string {
 	resource, subresource, hasSubresource := strings.Cut(r.Resource, "/")
 	if r.Group != "" {
@@ -85,5 +85,5 @@ func (r *Right) FullResource() string {
 	return resource
 }
 
-// Purpose says what needs the right: "children of foo".
+// Purpose says what the right is for, such as "children of foo".
 func (r *Right) Purpose() string { return purpose(r.For) }

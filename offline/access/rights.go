@@ -15,51 +15,52 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Kinds tells what rights are about. *manifests.Kinds implements it.
+// Kinds has facts about kinds. *manifests.Kinds implements it.
 type Kinds interface {
-	// Resource is the resource of a kind, such as deployments; false where it is not known.
+	// Resource is the resource of a kind, such as deployments; false if the kind is unknown.
 	Resource(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ok bool)
-	// TakesConditions tells whether Kanon sets conditions on objects of a kind.
+	// TakesConditions reports whether Kanon sets conditions on objects of a kind.
 	TakesConditions(gvk schema.GroupVersionKind) bool
 	Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool)
 }
 
-// Right is what may be done with one resource.
+// Right is a set of verbs on one resource.
 type Right struct {
 	Group string
-	// Resource has its subresource, as webapps/status.
+	// Resource includes the subresource, as in webapps/status.
 	Resource string
-	// Namespace limits the right to one; empty: all, or a resource without a namespace.
+	// Namespace is the only namespace of the right. Empty: all namespaces, or a cluster-scoped resource.
 	Namespace string
-	// Each is true if the right is to be given in each namespace by a RoleBinding of its own, so that it does not hold for all.
+	// Each is true if the right is to be granted by a RoleBinding in each namespace that needs it, instead of in all
+	// namespaces.
 	Each  bool
 	Names []string
 	Verbs []string
-	// For says which part of which rule needs it: "children of webapp".
+	// For lists the parts of rules that need the right, such as "children of webapp".
 	For []string
 }
 
-// Rights are those of rules. The zero value has none.
+// Rights are the rights that rules need. The zero value has none.
 type Rights struct {
 	all []*Right
-	// notes say what cannot be computed.
+	// notes describe rights that cannot be computed.
 	notes []string
 }
 
-// Options say what besides a rule asks for rights.
+// Options add rights that do not depend on the rule alone.
 type Options struct {
-	// Finalizers adds what API servers want that have the admission plugin OwnerReferencesPermissionEnforcement.
+	// Finalizers adds the rights that the admission plugin OwnerReferencesPermissionEnforcement requires.
 	Finalizers bool
-	// Definitions adds the rights to install CustomResourceDefinitions that stand beside rules.
+	// Definitions adds the rights to install CustomResourceDefinitions in the files of rules.
 	Definitions bool
 }
 
-// verbs in the order in which roles list them.
+// order lists the verbs in the order of roles.
 func order() []string {
 	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "bind"}
 }
 
-// Add adds what a rule needs. The error names a kind that is not known.
+// Add adds the rights that a rule needs. The error names an unknown kind.
 func (r *Rights) Add(rule *syntax.Rule, program *program.Program, kinds Kinds, o Options) error {
 	a := adder{Rights: r, rule: rule, program: program, kinds: kinds}
 	a.parent(o)
@@ -82,7 +83,7 @@ func (r *Rights) Add(rule *syntax.Rule, program *program.Program, kinds Kinds, o
 	return a.err
 }
 
-// adder adds what one rule needs.
+// adder adds the rights of one rule.
 type adder struct {
 	*Rights
 	rule    *syntax.Rule
@@ -99,7 +100,7 @@ func (a *adder) resource(gvk schema.GroupVersionKind) schema.GroupVersionResourc
 	return gvr
 }
 
-// parentRight is a right on the parents, in their namespace if the rule names exactly one.
+// parentRight is a right on the parents, limited to their namespace if the rule names exactly one.
 func (a *adder) parentRight(subresource string, verbs ...string) Right {
 	parent := a.program.Parent
 	gvr := a.resource(parent.GVK)
@@ -141,7 +142,7 @@ func (a *adder) parent(o Options) {
 	}
 }
 
-// mayNeedFinalizer tells whether children are deleted by Kanon, and not by the garbage collector.
+// mayNeedFinalizer reports whether Kanon may have to delete children itself, because the garbage collector does not.
 func (a *adder) mayNeedFinalizer() bool {
 	if a.program.Finalize != nil {
 		return true
@@ -152,7 +153,8 @@ func (a *adder) mayNeedFinalizer() bool {
 	})
 }
 
-// template is the template of a child, which the rule has in the order of the program; those of spec.finalize follow.
+// template is the template of the program's i-th child in the rule; nil for children of spec.finalize, which follow the
+// others.
 func (a *adder) template(i int, id string) *yamltree.Node {
 	if i < len(a.rule.Children) && a.rule.Children[i].ID == id {
 		return a.rule.Children[i].Template
@@ -164,7 +166,7 @@ func (a *adder) child(child *program.Child, template *yamltree.Node) {
 	gvr := a.resource(child.GVK)
 	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	if hasEmpty(template) {
-		verbs = slices.DeleteFunc(verbs, func(verb string) bool { return verb == "update" }) // an empty field is written by apply only
+		verbs = slices.DeleteFunc(verbs, func(verb string) bool { return verb == "update" }) // empty fields are written by apply only
 	}
 	a.add(Right{Group: gvr.Group, Resource: gvr.Resource, Verbs: verbs, For: []string{"children"}})
 	if child.Namespaced && child.Elsewhere && !a.namesParent(template) {
@@ -188,13 +190,13 @@ func (a *adder) child(child *program.Child, template *yamltree.Node) {
 	}
 }
 
-// namesParent tells whether the namespace of a child is the parent itself, which exists.
+// namesParent reports whether the child's namespace is the parent itself, which exists.
 func (a *adder) namesParent(template *yamltree.Node) bool {
 	namespace, _ := template.Get("metadata").Get("namespace").Text()
 	return namespace == "${parent.metadata.name}" && a.program.Parent.GVK.Kind == "Namespace"
 }
 
-// hasEmpty tells whether a template has an empty mapping or list.
+// hasEmpty reports whether a template has an empty mapping or list.
 func hasEmpty(n *yamltree.Node) bool {
 	if n == nil {
 		return false
@@ -209,7 +211,7 @@ func hasEmpty(n *yamltree.Node) bool {
 	}
 }
 
-// read adds a right on objects that the rule does not own. Secrets are read in their namespace only.
+// read adds a right on objects that the rule does not own. Secrets are granted per namespace.
 func (a *adder) read(what string, gvk schema.GroupVersionKind, namespace string, verbs ...string) {
 	gvr := a.resource(gvk)
 	a.add(Right{
@@ -218,7 +220,7 @@ func (a *adder) read(what string, gvk schema.GroupVersionKind, namespace string,
 	})
 }
 
-// add adds a right, or its verbs to one on the same resource.
+// add adds a right, or merges it into a right on the same resource.
 func (a *adder) add(right Right) {
 	right.For[0] += " of " + a.program.Name
 	for _, known := range a.all {
@@ -239,7 +241,7 @@ type place struct {
 
 func (r *Right) place() place { return place{r.Group, r.Resource, r.Namespace, r.Each} }
 
-// union has the verbs of both in the order in which roles list them.
+// union is the union of verbs, in the order of roles.
 func union(a, b []string) []string {
 	var out []string
 	for _, verb := range order() {
@@ -250,7 +252,7 @@ func union(a, b []string) []string {
 	return out
 }
 
-// Sorted lists the rights by namespace, group and resource. One that another one covers is left out.
+// Sorted lists the rights by namespace, group and resource, without those that another right covers.
 func (r *Rights) Sorted() []Right {
 	var out []Right
 	for _, right := range r.all {
@@ -268,7 +270,7 @@ func (r *Rights) Sorted() []Right {
 	return out
 }
 
-// isCovered tells whether a right in one namespace, or in each, is one in all namespaces too.
+// isCovered reports whether another right grants the same in all namespaces.
 func (r *Rights) isCovered(right *Right) bool {
 	if right.Namespace == "" && !right.Each {
 		return false

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Subject says to whom rights are given.
+// Subject is the recipient of rights.
 type Subject struct {
-	// Role is the name of the roles and their bindings.
+	// Role is the name of the roles and bindings.
 	Role           string
 	ServiceAccount types.NamespacedName
 }
 
-// Roles writes the rights as YAML: a ClusterRole for what holds in all namespaces, a Role in each namespace that a rule names, and
-// their bindings. What is to be given namespace by namespace is a ClusterRole without a binding.
+// Roles writes the rights as YAML: a ClusterRole for all namespaces, a Role for each namespace that a rule names, and
+// their bindings. Rights that are to be granted namespace by namespace are a ClusterRole without a binding.
 func (r *Rights) Roles(s Subject) string {
 	w := &writer{subject: s}
 	var namespaces []string
@@ -114,13 +113,13 @@ func (w *writer) binding(kind, name, namespace string) {
 	fmt.Fprintf(&w.text, "subjects:\n  - {kind: ServiceAccount, name: %s, namespace: %s}\n", w.subject.ServiceAccount.Name, w.subject.ServiceAccount.Namespace)
 }
 
-// rule is a rule of a role: rights on several resources of a group.
+// rule is a rule of a role: a right on several resources of a group.
 type rule struct {
 	Right
 	resources []string
 }
 
-// merged joins rights that differ in the resource only.
+// merged joins rights that differ only in the resource.
 func merged(rights []Right) []rule {
 	var out []rule
 	for _, right := range rights {
@@ -137,7 +136,7 @@ func merged(rights []Right) []rule {
 	return out
 }
 
-// kindsOf are the parts of rules that purposes name, without the rules.
+// kindsOf are the distinct parts in purposes, without the names of rules.
 func kindsOf(purposes []string) []string {
 	var kinds []string
 	for _, p := range purposes {
@@ -147,7 +146,7 @@ func kindsOf(purposes []string) []string {
 	return slices.Compact(kinds)
 }
 
-// purpose is what rights are for, with the rules of each part together: "children of foo, webapp; parents of foo".
+// purpose groups purposes by part: "children of foo, webapp; parents of foo".
 func purpose(purposes []string) string {
 	var parts []string
 	names := map[string][]string{}
@@ -158,7 +157,7 @@ func purpose(purposes []string) string {
 		}
 		names[part] = append(names[part], name)
 	}
-	slices.SortFunc(parts, func(a, b string) int { return cmp.Compare(a, b) })
+	slices.Sort(parts)
 	for i, part := range parts {
 		parts[i] = part + " of " + strings.Join(names[part], ", ")
 	}

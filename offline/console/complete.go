@@ -15,8 +15,8 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Complete lists what the word that ends at an offset of a line can be, sorted, and where the word begins: a name, a function, a field of
-// the value before the dot, or a command of the prompt.
+// Complete lists completions for the word that ends at an offset of a line, sorted, and where the word starts. They are
+// names, functions, fields of the value before the dot, or commands of the prompt.
 func (s *Session) Complete(line string, offset int) (from int, words []string) {
 	line = line[:offset]
 	if strings.HasPrefix(line, ":") {
@@ -27,7 +27,7 @@ func (s *Session) Complete(line string, offset int) (from int, words []string) {
 	before := path(line[:from])
 	switch {
 	case before == "" && strings.HasSuffix(strings.TrimRight(line[:from], "?"), "."):
-		return from, nil // of a value that is computed
+		return from, nil // the dot follows a computed value
 	case before == "":
 		words = append(s.Names(), functions(nil)...)
 	case flow.IsGroup(before):
@@ -40,17 +40,17 @@ func (s *Session) Complete(line string, offset int) (from int, words []string) {
 	return from, matching(words, begin)
 }
 
-// Names are those that an expression can start with.
+// Names are the names that an expression can start with.
 func (s *Session) Names() []string { return s.beside.Names(s.Child) }
 
-// matching are the words that begin so, sorted, each once.
+// matching lists the words with a prefix, sorted, each once.
 func matching(words []string, begin string) []string {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, begin) })
 	slices.Sort(words)
 	return slices.Compact(words)
 }
 
-// wordStart is where the name begins that a line ends with.
+// wordStart is the start of the name at the end of a line.
 func wordStart(line string) int {
 	from := len(line)
 	for from > 0 && scanner.IsNameByte(line[from-1]) {
@@ -59,7 +59,7 @@ func wordStart(line string) int {
 	return from
 }
 
-// path is the path before the dot that a line ends with: a name, and fields and indices after it. It is empty without one.
+// path is the path before the dot at the end of a line: a name with fields and indices; empty if there is none.
 func path(line string) string {
 	before, ok := strings.CutSuffix(strings.TrimSuffix(line, "?"), ".")
 	if !ok {
@@ -78,7 +78,7 @@ func path(line string) string {
 			continue
 		case !scanner.IsNameByte(c) && c != '.' && c != '?':
 			if c == ')' || c == '"' || c == '\'' {
-				return "" // what a call gives is not evaluated for a completion
+				return "" // completion does not evaluate calls
 			}
 			return before[from:]
 		}
@@ -87,7 +87,8 @@ func path(line string) string {
 	return before
 }
 
-// below are the fields of a value, and the functions that can be called on it: of a value with fields, only if they are asked for.
+// below lists the fields of a value, and the functions that can be called on it. If the value has fields, functions are
+// only listed if alsoFunctions is true.
 func (s *Session) below(path string, alsoFunctions bool) []string {
 	source, node := yamltree.NewText(name, path)
 	asked, _ := s.beside.Compile(source, node, true, s.Child)
@@ -120,7 +121,8 @@ func (s *Session) below(path string, alsoFunctions bool) []string {
 	return words
 }
 
-// functions are those that can be called on a value, or without one, each with its parenthesis.
+// functions lists the functions that can be called on a value, or without one if on is nil. Each ends with a
+// parenthesis.
 func functions(on ref.Val) []string {
 	env, err := celenv.Shared()
 	if err != nil {
@@ -142,7 +144,7 @@ func functions(on ref.Val) []string {
 	return words
 }
 
-// inNamespace are the functions whose names begin with a word and a dot, such as math.abs.
+// inNamespace lists the functions whose names start with a word and a dot, such as math.abs.
 func inNamespace(word string) []string {
 	var words []string
 	for _, name := range append(functions(nil), "cel.bind(") {
@@ -153,7 +155,7 @@ func inNamespace(word string) []string {
 	return words
 }
 
-// takesMacro reports whether a macro can be called on a value, or without one.
+// takesMacro reports whether a macro can be called on a value, or without one if on is nil.
 func takesMacro(name string, on ref.Val) bool {
 	switch on.(type) {
 	case nil:
@@ -175,10 +177,10 @@ func takes(t *types.Type, val ref.Val) bool {
 	return t.TypeName() == val.Type().TypeName()
 }
 
-// commands are those of the prompt.
+// commands are the commands of the prompt.
 func commands() []string { return []string{":help", ":quit"} }
 
-// completeCommand completes a command, and the name that :help asks for.
+// completeCommand completes a command, or the argument of :help.
 func (s *Session) completeCommand(line string) (from int, words []string) {
 	if rest, ok := strings.CutPrefix(line, ":help "); ok {
 		env, err := celenv.Shared()

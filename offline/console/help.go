@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/rules/flow"
 )
 
-// Greeting says what expressions know, and how to go on.
+// Greeting names the parent and the basic commands.
 func (s *Session) Greeting() string {
 	const how = "Type an expression, or :help. Tab completes, Ctrl-D ends."
 	if s.NoParent {
@@ -19,7 +19,7 @@ func (s *Session) Greeting() string {
 	return s.about + ". " + how
 }
 
-// Help is what there is to know about a function, a macro or a name; without a name, about the prompt.
+// Help explains a function, a macro or a name; without a name, the prompt.
 func (s *Session) Help(name string) string {
 	if name == "" {
 		return s.overview()
@@ -79,7 +79,7 @@ Tab completes names, fields and functions; the arrow keys go through what you as
 	return b.String()
 }
 
-// meaning is what a name of the language stands for; empty for any other.
+// meaning explains a name of the language; empty for any other name.
 func meaning(name string) string {
 	switch name {
 	case flow.RootParent:

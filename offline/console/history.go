@@ -11,23 +11,23 @@ import (
 	"strings"
 )
 
-// maxHistory is how many lines a history has.
+// maxHistory is the maximum number of lines of a history.
 const maxHistory = 1000
 
-// History is what was typed at prompts, in a file that only its owner can read. It has the lines and no values, so nothing that is read
-// from a Secret comes into it. As in shells, a line that begins with a blank is not kept.
+// History is the history of prompts, in a file that only its owner can read. It contains the typed lines but no values,
+// so no values of Secrets. As in shells, lines that start with a blank are not kept.
 //
 // It implements term.History.
 type History struct {
 	path string
-	// lines are the newest last.
+	// lines are in order, the newest last.
 	lines []string
-	// err is why the file could not be written last.
+	// err is the error of the last write.
 	err error
 }
 
-// HistoryPath is where the history is by default, in the state directory of the XDG Base Directory Specification; empty if there is
-// none.
+// HistoryPath is the default path of the history, in the state directory of the XDG Base Directory Specification; empty
+// if there is none.
 func HistoryPath() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "kanon", "eval_history")
@@ -39,7 +39,8 @@ func HistoryPath() string {
 	return filepath.Join(home, ".local", "state", "kanon", "eval_history")
 }
 
-// OpenHistory reads the history in a file, which may not exist yet. An empty path is a history that no file has.
+// OpenHistory reads the history from a file, which need not exist. With an empty path, the history is kept in memory
+// only.
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
 	if path == "" {
@@ -83,10 +84,10 @@ func (h *History) Len() int { return len(h.lines) }
 // At implements term.History: 0 is the newest line.
 func (h *History) At(i int) string { return h.lines[len(h.lines)-1-i] }
 
-// Err says why the newest line is not in the file.
+// Err is the error of the last write to the file.
 func (h *History) Err() error { return h.err }
 
-// write replaces the file, so that two prompts do not mix their lines.
+// write replaces the file atomically, so that concurrent prompts do not mix their lines.
 func (h *History) write() error {
 	if h.path == "" {
 		return nil
@@ -95,7 +96,7 @@ func (h *History) write() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("write the history: %w", err)
 	}
-	next, err := os.CreateTemp(dir, ".eval_history") // readable for its owner only
+	next, err := os.CreateTemp(dir, ".eval_history") // only its owner can read it
 	if err != nil {
 		return fmt.Errorf("write the history: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Write writes the value as YAML, or the whole result as JSON or YAML.
+// Write writes the value as YAML, or with format json or yaml the whole result.
 func (r *Result) Write(w io.Writer, format string) error {
 	var text []byte
 	var err error
@@ -42,7 +42,7 @@ func (r *Result) text() ([]byte, error) {
 	return yaml.Marshal(r.Value)
 }
 
-// About is a line about the value.
+// About describes the value in one line.
 func (r *Result) About() string {
 	what := r.Type
 	switch {

@@ -13,20 +13,20 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Prompt asks for expressions and prints what they come to.
+// Prompt reads expressions and prints their values.
 type Prompt struct {
 	Session *Session
-	// Format is json, yaml, or empty for the value alone.
+	// Format is json or yaml for the whole result, or empty for the value.
 	Format string
 	Out    io.Writer
-	// Err is for findings, and for what is known of a value besides.
+	// Err is for findings, and for the description of a value.
 	Err   io.Writer
 	Color bool
-	// History has the lines of earlier prompts, and gets those of this one; nil for the lines of this prompt alone.
+	// History is the history that the prompt continues. nil: the prompt has only its own lines.
 	History *History
 }
 
-// ErrFailed says that an expression had no value for a reason, which was printed.
+// ErrFailed is returned if an expression has no value. The reason has been printed.
 var ErrFailed = errors.New("an expression has no value")
 
 // Once evaluates one expression.
@@ -53,7 +53,7 @@ func (p *Prompt) Once(text string) error {
 	return nil
 }
 
-// Lines evaluates the lines of a file. Empty ones and those that begin with # are left out.
+// Lines evaluates the lines of a file. Empty lines and lines that start with # are skipped.
 func (p *Prompt) Lines(in io.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
@@ -76,10 +76,10 @@ func (p *Prompt) Lines(in io.Reader) error {
 	return failed
 }
 
-// maxLine is how long a line may be: longer than the longest expression.
+// maxLine is the maximum length of a line in bytes. It is longer than the longest expression.
 const maxLine = 1 << 20
 
-// answer evaluates a line, or obeys it.
+// answer evaluates a line, or runs the command in it.
 func (p *Prompt) answer(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
 	switch {
@@ -94,7 +94,7 @@ func (p *Prompt) answer(line string) error {
 	}
 }
 
-// IsTerminal reports whether somebody types what is read from a file. /dev/null, which is a device as well, is none.
+// IsTerminal reports whether a file is a terminal. Unlike a check for a device, it is false for /dev/null.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) } //nolint:gosec // A file descriptor is a small number.
 
 // Run reads expressions from a terminal until it is closed.
@@ -132,7 +132,7 @@ func (p *Prompt) Run(terminal *os.File) error {
 	}
 }
 
-// readLine reads a line. The terminal is in raw mode only meanwhile, so that Ctrl-C ends an evaluation.
+// readLine reads a line. The terminal is in raw mode only while reading, so that Ctrl-C can end an evaluation.
 func readLine(t *term.Terminal, fd int) (string, error) {
 	state, err := term.MakeRaw(fd)
 	if err != nil {
@@ -140,12 +140,12 @@ func readLine(t *term.Terminal, fd int) (string, error) {
 	}
 	defer func() { _ = term.Restore(fd, state) }()
 	if width, height, err := term.GetSize(fd); err == nil && width > 0 {
-		_ = t.SetSize(width, height) // which only matters for long lines
+		_ = t.SetSize(width, height) // an error only affects how long lines wrap
 	}
 	return t.ReadLine()
 }
 
-// complete inserts the common prefix of all candidates, or lists them.
+// complete inserts the common prefix of all completions. If there is nothing to insert, it lists them.
 func (p *Prompt) complete(t *term.Terminal, line string, pos int) (string, int, bool) {
 	from, words := p.Session.Complete(line, pos)
 	if len(words) == 0 {
@@ -161,15 +161,15 @@ func (p *Prompt) complete(t *term.Terminal, line string, pos int) (string, int, 
 		return line[:from] + common + line[pos:], from + len(common), true
 	}
 	if len(words) > 1 {
-		_, _ = io.WriteString(t, columns(words)) // it is only a help
+		_, _ = io.WriteString(t, columns(words)) // not essential
 	}
 	return line, pos, true
 }
 
-// maxListed is how many candidates are listed.
+// maxListed is the maximum number of completions listed.
 const maxListed = 60
 
-// columns are words side by side.
+// columns prints words in columns.
 func columns(words []string) string {
 	more := ""
 	if len(words) > maxListed {

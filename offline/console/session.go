@@ -25,17 +25,18 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Options are what a Session works with.
+// Options configure a Session.
 type Options struct {
-	// Rule has the names.
+	// Rule is the rule whose names expressions can use.
 	Rule    *syntax.Rule
 	Compile rules.Options
 	// Evaluate evaluates the program of the rule for the parent.
 	Evaluate func(*program.Program) (*preview.Preview, error)
-	// Child is the child in whose scope expressions are, and Item its item of forEach, from 0. Without a child it is that of the rule.
+	// Child is the child in whose scope expressions are evaluated, and Item its item of forEach, from 0. Without a
+	// child, the scope is that of the rule.
 	Child string
 	Item  int
-	// NoParent is true if the parent is only there because a rule needs one: it cannot be read.
+	// NoParent is true if the parent is a placeholder that must not be read.
 	NoParent bool
 }
 
@@ -46,18 +47,19 @@ type Session struct {
 	ev     *program.Evaluation
 	scope  template.Scope
 	tracer *provenance.Tracer
-	// secrets are values that are not shown.
+	// secrets are the values to hide.
 	secrets redact.Values
 	// about names the parent.
 	about string
 }
 
-// FindingsError says that the rule has mistakes.
+// FindingsError contains the errors in the rule.
 type FindingsError struct{ Findings diagnostic.Findings }
 
 func (e *FindingsError) Error() string { return e.Findings.Err().Error() }
 
-// New compiles and evaluates the rule. The error is a FindingsError, that of Evaluate, or says why there is no such scope.
+// New compiles and evaluates the rule. The error is a *FindingsError, the error of Evaluate, or says why the scope does
+// not exist.
 func New(o Options) (*Session, error) {
 	beside, findings := rules.CompileBeside(o.Rule, o.Compile)
 	if beside == nil {
@@ -100,32 +102,32 @@ func children(p *program.Program) []string {
 	return ids
 }
 
-// Result is what an expression comes to.
+// Result is the result of an expression.
 type Result struct {
-	// Value is JSON. It is nil for null, too, and if there is no value or it is hidden.
+	// Value is the value as JSON. It is nil for null, and if there is no value or it is hidden.
 	Value any `json:"value"`
-	// Type is that of the value; without one, it says what is known before the evaluation.
+	// Type is the type of the value. Without a value, it is the type from the compiler.
 	Type string `json:"type"`
-	// Cost is in CEL's units. That of variables is not counted: they are evaluated once for all.
+	// Cost is in CEL's units, without the cost of variables, which are evaluated only once.
 	Cost uint64 `json:"cost"`
 	// Absent is true for optional.none().
 	Absent bool `json:"absent,omitempty"`
 	// Hidden is true if the value comes from a Secret.
 	Hidden bool `json:"hidden,omitempty"`
-	// Waits or Fails says why there is no value, and Hint what to do.
+	// Waits or Fails says why there is no value, and Hint what to do about it.
 	Waits string `json:"waits,omitempty"`
 	Fails string `json:"fails,omitempty"`
 	Hint  string `json:"hint,omitempty"`
 }
 
-// severityWaits stands in the place of an error for what has no value yet.
+// severityWaits is the severity of a finding about a value that is missing for now.
 const severityWaits diagnostic.Severity = "waits"
 
-// name is how findings call what was asked.
+// name is the file name of expressions in findings.
 const name = "expression"
 
-// Eval evaluates an expression, or a template with ${…} in it. With errors among the findings there is no result; a finding about what
-// could not be evaluated comes with one.
+// Eval evaluates an expression, or a template with ${…}. If it does not compile, there is no result. If it has no
+// value, the result comes with a finding that says why.
 func (s *Session) Eval(text string) (*Result, diagnostic.Findings) {
 	text = strings.TrimSpace(text)
 	if finding := s.refused(text); finding != nil {
@@ -139,7 +141,7 @@ func (s *Session) Eval(text string) (*Result, diagnostic.Findings) {
 	if asked == nil {
 		return nil, findings
 	}
-	findings = nil // warnings are for those who write a rule
+	findings = nil // warnings are for authors of rules
 	result := s.evaluate(asked)
 	if result.Hidden = s.tracer.ReadsSecrets(asked.Template, s.scope, s.Child); result.Hidden {
 		result.Value = nil
@@ -147,7 +149,7 @@ func (s *Session) Eval(text string) (*Result, diagnostic.Findings) {
 			result.Fails, result.Hint = "it fails; why is not shown, because it reads a Secret", ""
 		}
 	}
-	result.Value = s.secrets.JSON(result.Value) // such as a ConfigMap into which the rule writes one
+	result.Value = s.secrets.JSON(result.Value) // for example, the rule may copy a Secret into a ConfigMap
 	result.Waits, result.Fails = s.secrets.Text(result.Waits), s.secrets.Text(result.Fails)
 	if problem := cmp.Or(result.Waits, result.Fails); problem != "" {
 		f := at(text, problem)
@@ -159,7 +161,7 @@ func (s *Session) Eval(text string) (*Result, diagnostic.Findings) {
 	return result, findings
 }
 
-// refused says which name cannot be read because no parent was given; nil if none is.
+// refused reports a name that cannot be read because there is no parent; nil if the text reads none.
 func (s *Session) refused(text string) *diagnostic.Finding {
 	if !s.NoParent {
 		return nil
@@ -185,7 +187,7 @@ func (s *Session) refused(text string) *diagnostic.Finding {
 	return nil
 }
 
-// expressions are those in a text: the text itself, or what is in ${…}.
+// expressions lists the expressions in a text: the text itself, or those in ${…}.
 func expressions(text string) []scanner.Part {
 	if !scanner.HasExpression(text) {
 		return []scanner.Part{{Expr: true, Text: text}}
@@ -197,7 +199,7 @@ func expressions(text string) []scanner.Part {
 	return slices.DeleteFunc(parts, func(p scanner.Part) bool { return !p.Expr })
 }
 
-// parse makes a node of what was asked: text, or a mapping or a list with expressions in it.
+// parse makes a node of the input: text, or a mapping or list that contains expressions.
 func parse(text string) (source *yamltree.Source, n *yamltree.Node, isExpression bool, findings diagnostic.Findings) {
 	source, n = yamltree.NewText(name, text)
 	if !scanner.HasExpression(text) {
@@ -222,7 +224,8 @@ func parse(text string) (source *yamltree.Source, n *yamltree.Node, isExpression
 	return nil, nil, false, found.Findings(source)
 }
 
-// evaluate renders what was compiled: twice, so that the cost is that of the expression alone.
+// evaluate renders a compiled input. It does so twice, so that the cost does not include variables, which the first run
+// evaluates.
 func (s *Session) evaluate(asked *rules.Asked) *Result {
 	var val ref.Val
 	var p *template.Problem
@@ -234,7 +237,7 @@ func (s *Session) evaluate(asked *rules.Asked) *Result {
 		val, p = render(asked.Template, s.scope)
 		cost = before - budget.Cost
 	}
-	out := &Result{Cost: cost, Type: strings.TrimPrefix(strings.TrimPrefix(asked.Type, "an "), "a ")} // as typeName has it
+	out := &Result{Cost: cost, Type: strings.TrimPrefix(strings.TrimPrefix(asked.Type, "an "), "a ")} // in the form of typeName
 	switch {
 	case p != nil && p.Verdict == template.Fails:
 		out.Fails, out.Hint = p.Message, p.Advice
@@ -260,7 +263,7 @@ func render(t template.Template, s template.Scope) (ref.Val, *template.Problem) 
 	return value.FromJSON(val), nil
 }
 
-// take fills in a value.
+// take sets the value and its type.
 func (r *Result) take(val ref.Val) {
 	r.Type = typeName(val)
 	if optional, ok := val.(*types.Optional); ok {
@@ -285,7 +288,7 @@ func (r *Result) take(val ref.Val) {
 
 func typeName(val ref.Val) string { return shortName(val.Type().TypeName()) }
 
-// shortName is the name of a type without its package.
+// shortName is a type name without its package.
 func shortName(name string) string {
 	switch name {
 	case "google.protobuf.Timestamp":
@@ -296,7 +299,8 @@ func shortName(name string) string {
 	return strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "_type")
 }
 
-// wholeWord is where a text has a word that is no part of a longer one; -1 if nowhere, or if a sentence may begin with the word.
+// wholeWord is the index of a whole word in a text; -1 if it is missing, or if it is a word that sentences commonly
+// start with.
 func wholeWord(text, word string) int {
 	if slices.Contains([]string{"a", "an", "the", "it", "no"}, word) {
 		return -1
@@ -316,7 +320,7 @@ func wholeWord(text, word string) int {
 	}
 }
 
-// at is a finding about the part of a text that a message begins with, or about all of it.
+// at is a finding about the part of a text that the message starts with, or else about the whole text.
 func at(text, message string) *diagnostic.Finding {
 	f := &diagnostic.Finding{Severity: diagnostic.SeverityError, Message: message, Text: text}
 	f.File, f.Line, f.Column, f.Length = name, 1, 1, len([]rune(text))

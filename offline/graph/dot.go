@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// dot are graphs in the language of Graphviz, each of several in a box with its name.
+// dot writes graphs in the language of Graphviz. If there are several, each is in a labelled box.
 func dot(graphs []*Graph) string {
 	var out strings.Builder
 	name := ""
@@ -27,7 +27,7 @@ func dot(graphs []*Graph) string {
 	return out.String()
 }
 
-// dotBody writes nodes and edges. prefix tells the nodes of one graph from those of another.
+// dotBody writes nodes and edges. prefix makes node ids unique across graphs.
 func (g *Graph) dotBody(out *strings.Builder, indent, prefix string) {
 	shapes := map[Kind]string{Parent: "house", Lookup: "note", Child: "box", Patch: "component", Status: "oval"}
 	for _, n := range g.Nodes {
@@ -45,7 +45,8 @@ func (g *Graph) dotBody(out *strings.Builder, indent, prefix string) {
 	}
 }
 
-// mermaid are graphs as GitHub shows them in a Markdown file, each of several in a box with its name.
+// mermaid writes graphs in the language of Mermaid, which GitHub renders. If there are several, each is in a labelled
+// box.
 func mermaid(graphs []*Graph) string {
 	var out strings.Builder
 	out.WriteString("flowchart LR\n")
@@ -63,7 +64,7 @@ func mermaid(graphs []*Graph) string {
 	return out.String()
 }
 
-// mermaidBody writes nodes and edges. first is the number of the first node in the document.
+// mermaidBody writes nodes and edges. first is the number of the graph's first node in the document.
 func (g *Graph) mermaidBody(out *strings.Builder, indent string, first int) {
 	brackets := map[Kind][2]string{
 		Parent: {"[/", "\\]"}, Lookup: {"[(", ")]"}, Child: {"[", "]"}, Patch: {"{{", "}}"}, Status: {"([", "])"},

@@ -12,9 +12,10 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// What stands beside the edges of a graph: which objects a rule watches, which fields it reads, and when things happen.
+// This file has the facts beside the edges of a graph: the objects that a rule watches, the fields that it reads, and
+// when things happen.
 
-// watch notes that the rule watches objects of a kind; notes say which.
+// watch records that the rule watches objects of a kind. notes restrict which.
 func (b *builder) watch(kind string, notes []string) {
 	text := kind
 	if len(notes) > 0 {
@@ -23,7 +24,7 @@ func (b *builder) watch(kind string, notes []string) {
 	b.graph.Watches = append(b.graph.Watches, text)
 }
 
-// parentNotes say which objects the rule is for.
+// parentNotes describe the objects that the rule is for.
 func (b *builder) parentNotes() []string {
 	parent := b.rule.Parent
 	var notes []string
@@ -39,7 +40,7 @@ func (b *builder) parentNotes() []string {
 	return append(notes, when(parent.When)...)
 }
 
-// timeNotes say when the parent is evaluated again, deleted and finalized.
+// timeNotes describe when the parent is requeued, deleted and finalized.
 func (b *builder) timeNotes() []string {
 	var notes []string
 	for _, d := range []struct {
@@ -66,7 +67,7 @@ func (b *builder) timeNotes() []string {
 	return notes
 }
 
-// timeParts are the expressions of timeNotes, and that of the parent.
+// timeParts are the expressions in timeNotes, and parent.when.
 func (b *builder) timeParts() []*yamltree.Node {
 	parts := []*yamltree.Node{b.rule.Parent.When, b.rule.DeleteWhen}
 	for _, d := range []*syntax.Duration{b.rule.RequeueAfter, b.rule.MinInterval} {
@@ -98,7 +99,7 @@ func durationText(d *syntax.Duration) string {
 	return text
 }
 
-// whichObjects says which objects of its kind a lookup, or the target of a patch, is about.
+// whichObjects describes the objects that a lookup or the target of a patch selects.
 func whichObjects(l *syntax.Lookup) []string {
 	var notes []string
 	if name, ok := l.Name.Text(); ok {
@@ -122,7 +123,7 @@ func whichObjects(l *syntax.Lookup) []string {
 	return notes
 }
 
-// deletionNotes say what becomes of a child that is no longer wanted, unless it is deleted in any case.
+// deletionNotes describe the deletionPolicy of a child, unless it is always Delete.
 func deletionNotes(d syntax.Deletion) []string {
 	pruned, _ := expressionIn(d.WhenPruned)
 	deleted, _ := expressionIn(d.WhenDeleted)
@@ -143,20 +144,20 @@ func deletionNotes(d syntax.Deletion) []string {
 	return notes
 }
 
-// note takes in what an expression of the rule reads that belongs to no node.
+// note records the reads of an expression that belongs to no node.
 func (b *builder) note(part *yamltree.Node) {
 	b.reads(part, celenv.Scope{
 		flow.RootParent, flow.RootVariables, flow.RootLookups, flow.RootChildren, flow.RootObserved, flow.RootStatus, flow.RootNow, flow.RootFinalizing,
 	})
 }
 
-// readRoots are the names under which expressions read objects.
+// readRoots are the variables through which expressions read objects.
 var readRoots = []string{flow.RootParent, flow.RootLookups, flow.RootChildren, flow.RootObserved} //nolint:gochecknoglobals // a table
 
-// plainStep is a step of a path that needs no brackets.
+// plainStep matches a path step that needs no brackets.
 var plainStep = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// readsField notes a path that an expression reads.
+// readsField records a path that an expression reads.
 func (b *builder) readsField(steps []string) {
 	if !slices.Contains(readRoots, steps[0]) {
 		return
@@ -176,7 +177,7 @@ func (b *builder) readsField(steps []string) {
 	b.graph.Reads = append(b.graph.Reads, text.String())
 }
 
-// fieldsOf are the fields that a template of a patch sets, down to where a value is computed or a list begins.
+// fieldsOf lists the fields that the template of a patch sets, down to computed values and lists.
 func fieldsOf(template *yamltree.Node) []string {
 	var fields []string
 	var walk func(n *yamltree.Node, path string)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind is what a node stands for.
+// Kind is the kind of a node.
 type Kind string
 
 // The kinds of nodes.
@@ -24,18 +24,18 @@ type Node struct {
 	// ID is unique in the graph: parent, status, lookups.ID, ID of a child, patches.ID.
 	ID   string
 	Kind Kind
-	// Name is what the rule calls it, and Object the kind of its objects.
+	// Name is the name in the rule, and Object the kind of the objects.
 	Name, Object string
-	// Notes say under which conditions it exists and how it is written: "when …", "for each …", "adopts".
+	// Notes are properties such as "when …", "for each …" and "adopts".
 	Notes []string
 }
 
-// Edge leads from what is needed to what needs it.
+// Edge leads from a node to one that needs it.
 type Edge struct {
 	From, To string
-	// Waits is true if To waits until From is ready, and not only for the data that it reads.
+	// Waits is true if To waits until From is ready, and not only for data of From.
 	Waits bool
-	// Observes is true if To reads From as it was observed, which orders nothing.
+	// Observes is true if To only reads observed objects of From, which does not order the nodes.
 	Observes bool
 }
 
@@ -44,12 +44,12 @@ type Graph struct {
 	Rule  string
 	Nodes []Node
 	Edges []Edge
-	// Watches are the objects whose changes have the rule evaluated, Reads the fields that its expressions read, and Writes what it
-	// writes. Each is sorted.
+	// Watches are the objects whose changes cause an evaluation, Reads the fields that expressions read, and Writes
+	// what the rule writes. Each is sorted.
 	Watches, Reads, Writes []string
 }
 
-// Format is how a graph is written.
+// Format is an output format.
 type Format string
 
 // The formats.
@@ -63,7 +63,7 @@ const (
 // Formats lists the formats.
 func Formats() []string { return []string{string(Text), string(Dot), string(Mermaid), string(SVG)} }
 
-// Write writes the graph. The error says that there is no such format, or that the writer failed.
+// Write writes the graph. The error says that the format does not exist, or is that of w.
 func (g *Graph) Write(w io.Writer, format Format) error { return Write(w, format, g) }
 
 // Write writes graphs as one document.
@@ -89,7 +89,7 @@ func Write(w io.Writer, format Format, graphs ...*Graph) error {
 	return err
 }
 
-// needs lists what a node needs, in the order of the nodes.
+// needs lists the edges to a node, in the order of the nodes that they come from.
 func (g *Graph) needs(id string) []Edge {
 	edges := slices.DeleteFunc(slices.Clone(g.Edges), func(e Edge) bool { return e.To != id })
 	slices.SortStableFunc(edges, func(a, b Edge) int { return g.index(a.From) - g.index(b.From) })

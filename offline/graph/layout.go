@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// place is where a node stands: in which column, and at which height in it.
+// place is the position of a node.
 type place struct{ column, row int }
 
-// layout places each node right of all that it needs. In a column, nodes stand at about the height of what they need, so that few
-// edges cross: the barycenter method of Sugiyama, Tagawa and Toda (1981), from left to right once.
+// layout places each node to the right of all that it needs. Within a column, nodes are sorted by the mean row of what
+// they need, so that few edges cross: one pass, from left to right, of the barycenter method of Sugiyama, Tagawa and
+// Toda (1981).
 func (g *Graph) layout() (places []place, columns, rows int) {
 	places = make([]place, len(g.Nodes))
 	byColumn := map[int][]int{}
@@ -29,7 +30,7 @@ func (g *Graph) layout() (places []place, columns, rows int) {
 	return places, columns, rows
 }
 
-// column is the length of the longest way to a node. below are the nodes on the way, which a graph with a cycle has again.
+// column is the length of the longest path to a node. below are the nodes on the path, to stop at cycles.
 func (g *Graph) column(i int, below map[int]bool) int {
 	if below[i] {
 		return 0
@@ -43,7 +44,7 @@ func (g *Graph) column(i int, below map[int]bool) int {
 	return column
 }
 
-// middle is the mean height of what a node needs.
+// middle is the mean row of the nodes that a node needs.
 func (g *Graph) middle(i int, places []place) float64 {
 	sum, n := 0.0, 0.0
 	for _, e := range g.needs(g.Nodes[i].ID) {

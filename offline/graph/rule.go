@@ -14,7 +14,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Of is the graph of a rule that compiles. The error says that an expression does not.
+// Of is the graph of a rule that compiles. The error names an expression that does not.
 func Of(rule *syntax.Rule) (*Graph, error) {
 	env, err := celenv.Shared()
 	if err != nil {
@@ -30,7 +30,7 @@ type builder struct {
 	env   *celenv.Env
 	rule  *syntax.Rule
 	graph *Graph
-	// variables has what those of the rule read, once that was asked.
+	// variables caches the reads of the rule's variables.
 	variables map[string][]read
 	err       error
 }
@@ -144,19 +144,19 @@ func (b *builder) child(c *syntax.Child) {
 	}
 }
 
-// dimensions are the names of a child's items, which may be those of another child.
+// dimensions are the forEach dimensions of a child, or of the child that sameAs names.
 func (b *builder) dimensions(c *syntax.Child) []syntax.Dimension {
 	for c.SameAs != nil {
 		i := slices.IndexFunc(b.rule.Children, func(other syntax.Child) bool { return other.ID == c.SameAs.ID })
 		if i < 0 {
 			return nil
 		}
-		c = &b.rule.Children[i] // cycles are no rules
+		c = &b.rule.Children[i] // the compiler refuses cycles
 	}
 	return c.ForEach
 }
 
-// when is a note of a condition; none without one.
+// when is the note for a condition; empty if there is none.
 func when(n *yamltree.Node) []string {
 	text, ok := expressionIn(n)
 	if !ok {
@@ -165,7 +165,7 @@ func when(n *yamltree.Node) []string {
 	return []string{"when " + text}
 }
 
-// expressionIn is a value that is one expression, without the braces; false without the value.
+// expressionIn is the text of a value, without the braces if it is a single expression; false if there is no value.
 func expressionIn(n *yamltree.Node) (string, bool) {
 	text, ok := n.Text()
 	if !ok {
@@ -177,7 +177,7 @@ func expressionIn(n *yamltree.Node) (string, bool) {
 	return strings.Join(strings.Fields(text), " "), true
 }
 
-// objects says what a node stands for: Deployment, or Deployments of a forEach.
+// objects describes the objects of a node, such as "Deployment" or "Deployment, for each region".
 func objects(gvk schema.GroupVersionKind, body *syntax.Body) string {
 	if len(body.ForEach) == 0 {
 		return gvk.Kind
@@ -189,7 +189,7 @@ func objects(gvk schema.GroupVersionKind, body *syntax.Body) string {
 	return fmt.Sprintf("%s, for each %s", gvk.Kind, strings.Join(names, ", "))
 }
 
-// add adds a node, and edges from all that its parts read. A node that reads nothing else belongs to the parent.
+// add adds a node, and edges from all nodes that its parts read. If there are none, it adds an edge from the parent.
 func (b *builder) add(node Node, body *syntax.Body, parts ...*yamltree.Node) {
 	b.graph.Nodes = append(b.graph.Nodes, node)
 	parts = append(parts, body.When)
@@ -218,7 +218,7 @@ func (b *builder) add(node Node, body *syntax.Body, parts ...*yamltree.Node) {
 
 func (b *builder) edge(found Edge) {
 	if found.From == found.To {
-		return // a child that reads itself as it was observed
+		return // a child that reads its own observed object
 	}
 	for i, e := range b.graph.Edges {
 		if e.From == found.From && e.To == found.To {
@@ -233,11 +233,11 @@ func (b *builder) edge(found Edge) {
 // read is a node that an expression reads.
 type read struct {
 	id string
-	// observed is true for a child as it was observed.
+	// observed is true for a read through "observed".
 	observed bool
 }
 
-// reads lists the nodes that the expressions in a part of the rule read, variables followed.
+// reads lists the nodes that the expressions in a part of the rule read, directly or through variables.
 func (b *builder) reads(n *yamltree.Node, names celenv.Scope) []read {
 	if n == nil {
 		return nil
@@ -280,7 +280,7 @@ func (b *builder) expression(text string, names celenv.Scope) []read {
 		return nil
 	}
 	var ids []read
-	within := map[int64]bool{} // of a longer path
+	within := map[int64]bool{} // operands of a longer path
 	for e := range celenv.All(x.Root()) {
 		for _, step := range flow.PathOf(e).Steps {
 			within[step.Operand.ID()] = true
@@ -307,12 +307,12 @@ func (b *builder) expression(text string, names celenv.Scope) []read {
 	return ids
 }
 
-// variable lists what a variable of the rule reads.
+// variable lists the nodes that a variable of the rule reads.
 func (b *builder) variable(name string) []read {
 	if ids, known := b.variables[name]; known {
 		return ids
 	}
-	b.variables[name] = nil // cycles are no rules
+	b.variables[name] = nil // the compiler refuses cycles; this ends the recursion all the same
 	for _, v := range b.rule.Variables {
 		if v.Name == name {
 			b.variables[name] = b.reads(v.Value, celenv.Scope{

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Sizes of a picture, in pixels.
+// Sizes of the picture, in pixels.
 const (
 	charWidth  = 7.5
 	nodeHeight = 44
@@ -16,10 +16,10 @@ const (
 	margin     = 12
 )
 
-// heading is the height of the name above each of several graphs.
+// heading is the height of the heading above each graph, if there are several.
 const heading = 28
 
-// svg is a picture of graphs, one below the other. Its colours can be read on a light and on a dark page.
+// svg draws graphs, one below the other. Its colours are readable on light and on dark pages.
 func svg(graphs []*Graph) string {
 	names := make([]string, len(graphs))
 	var body strings.Builder
@@ -50,7 +50,7 @@ func svg(graphs []*Graph) string {
 	return out.String()
 }
 
-// picture is what is in the picture of a graph, and its size.
+// picture is the content of a graph's picture, and its size.
 func (g *Graph) picture() (text string, totalX, totalY float64) {
 	places, columns, rows := g.layout()
 	width := 0.0
@@ -102,7 +102,7 @@ func (g *Graph) picture() (text string, totalX, totalY float64) {
 	return out.String(), totalX, totalY
 }
 
-// stroke is how an arrow is drawn.
+// stroke is the line style of an edge.
 func (e Edge) stroke() string {
 	switch {
 	case e.Waits:

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// text is the graph as a table: each part, its objects, and what it needs; then what the rule watches, reads and writes.
+// text is the graph as a table: each part, its objects and what it needs, then what the rule watches, reads and writes.
 func (g *Graph) text() string {
 	var rows [][3]string
 	widths := [2]int{}
@@ -18,7 +18,7 @@ func (g *Graph) text() string {
 		var reads, observes, waits []string
 		for _, e := range g.needs(n.ID) {
 			if e.From == "parent" {
-				continue // everything reads the parent
+				continue // every node needs the parent
 			}
 			switch name := g.Nodes[g.index(e.From)].Name; {
 			case e.Waits:

@@ -2,6 +2,7 @@ package languageserver
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,21 +11,21 @@ import (
 	"kanon.dev/kanon/rules/language"
 )
 
-// candidate is something that may stand at the cursor.
+// candidate is a name or value that can be at the cursor.
 type candidate struct {
 	label string
-	// insert is what is written. Empty: the label.
+	// insert is the text to insert. Empty: the label.
 	insert string
 	kind   int
-	// detail is a type, in a few words, and doc explains it in Markdown.
+	// detail is the type in a few words. doc is documentation in Markdown.
 	detail, doc string
-	// at is where it is defined in the text. nil: nowhere.
+	// at is where it is defined in the text; nil if it is not.
 	at *yaml.Node
-	// present is true for a field that is there already: it is explained, and not offered.
+	// present is true for a field that the mapping has already: hover explains it, completion does not offer it.
 	present bool
 }
 
-// candidates are what may stand at the cursor, in the order in which they are offered.
+// candidates lists what can be at the cursor, in the order of completion.
 func (s *server) candidates(ctx context.Context, c *cursor) []candidate {
 	if c.expression != nil {
 		return s.inExpression(ctx, c)
@@ -47,7 +48,8 @@ func (s *server) candidates(ctx context.Context, c *cursor) []candidate {
 	return s.values(ctx, c, t)
 }
 
-// openType is the type of a template or status that the marker is in, and how many names of the path lead to it.
+// openType is the type of the template or status that contains the marker, and the number of path names that lead to
+// it.
 func (c *cursor) openType() (*language.Type, int) {
 	t := language.Document()
 	for i, name := range c.path {
@@ -61,7 +63,7 @@ func (c *cursor) openType() (*language.Type, int) {
 	return nil, 0
 }
 
-// fieldNames are the fields of the language.
+// fieldNames lists the fields of a type of the language.
 func (c *cursor) fieldNames(t *language.Type) []candidate {
 	var all []candidate
 	mapping := c.nodes[len(c.nodes)-1]
@@ -79,7 +81,7 @@ func (c *cursor) fieldNames(t *language.Type) []candidate {
 	return all
 }
 
-// behind is what stands behind the name of a field.
+// behind is what follows the name of a field.
 func behind(t *language.Type) string {
 	switch t.Form {
 	case language.Mapping, language.Texts, language.List, language.Object, language.ShortSchema:
@@ -88,7 +90,7 @@ func behind(t *language.Type) string {
 	return ": "
 }
 
-// typeWords says what the value of a field may be.
+// typeWords describes the type of a field in a few words.
 func typeWords(t *language.Type) string {
 	var all []string
 	for _, form := range t.Forms() {
@@ -117,7 +119,7 @@ func typeWords(t *language.Type) string {
 	return strings.Join(all, " | ")
 }
 
-// values are what the value of a field may be.
+// values lists the values that a field can have.
 func (s *server) values(ctx context.Context, c *cursor, t *language.Type) []candidate {
 	var all []candidate
 	for _, form := range t.Forms() {
@@ -141,7 +143,7 @@ func (s *server) values(ctx context.Context, c *cursor, t *language.Type) []cand
 	return nil
 }
 
-// ids are those of the children, or of the lookups, with the nodes that have them.
+// ids lists the names in a group of the rule: ids of children or lookups, or names of variables.
 func (c *cursor) ids(group string) []candidate {
 	lists := []*yaml.Node{get(get(c.root, "spec"), group)}
 	name := "id"
@@ -169,7 +171,7 @@ func (c *cursor) ids(group string) []candidate {
 	return all
 }
 
-// detailOf says what an item of a group is.
+// detailOf describes an item of a group.
 func detailOf(group string, item *yaml.Node) string {
 	kind := get(item, "kind")
 	if group == "children" {
@@ -187,7 +189,7 @@ func detailOf(group string, item *yaml.Node) string {
 	return detail
 }
 
-// get is the value of a field; nil without one.
+// get is the value of a mapping's field; nil if there is none.
 func get(n *yaml.Node, name string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -207,7 +209,7 @@ func items(n *yaml.Node) []*yaml.Node {
 	return n.Content
 }
 
-// completion offers the candidates.
+// completion answers textDocument/completion.
 func (s *server) completion(ctx context.Context, t *text, p *documentParams) (any, error) {
 	out := []completionItem{}
 	c := find(t, p.Position)
@@ -224,19 +226,15 @@ func (s *server) completion(ctx context.Context, t *text, p *documentParams) (an
 			insert = found.label
 		}
 		out = append(out, completionItem{
-			Label: found.label, Kind: found.kind, Detail: found.detail, Documentation: markdown(found.doc), SortText: sortText(i),
+			Label: found.label, Kind: found.kind, Detail: found.detail, Documentation: markdown(found.doc),
+			SortText: fmt.Sprintf("%03d", i%1000), // keeps the order
 			TextEdit: &textEdit{Range: textRange{Start: t.at(c.line, c.from), End: t.at(c.line, c.to)}, NewText: insert},
 		})
 	}
 	return out, nil
 }
 
-// sortText has an editor keep the order.
-func sortText(i int) string {
-	return string([]byte{'0' + byte(i/100%10), '0' + byte(i/10%10), '0' + byte(i%10)})
-} //nolint:gosec // digits
-
-// here is the candidate that stands at the position; nil without one.
+// here is the candidate whose name is at the position; nil if there is none.
 func (s *server) here(ctx context.Context, t *text, p position) (*candidate, textRange) {
 	c := find(t, p)
 	if c == nil || c.word == "" {
@@ -251,7 +249,7 @@ func (s *server) here(ctx context.Context, t *text, p position) (*candidate, tex
 	return nil, in
 }
 
-// hover explains what stands at the position.
+// hover answers textDocument/hover.
 func (s *server) hover(ctx context.Context, t *text, p *documentParams) (any, error) {
 	found, in := s.here(ctx, t, p.Position)
 	if found == nil || found.detail == "" && found.doc == "" {
@@ -264,7 +262,7 @@ func (s *server) hover(ctx context.Context, t *text, p *documentParams) (any, er
 	return &hover{Contents: markdown(strings.TrimSpace(head + "\n\n" + found.doc)), Range: in}, nil
 }
 
-// definition is where the name at the position is defined.
+// definition answers textDocument/definition.
 func (s *server) definition(ctx context.Context, t *text, p *documentParams) (any, error) {
 	found, _ := s.here(ctx, t, p.Position)
 	if found == nil || found.at == nil {

@@ -9,28 +9,28 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// marker is put where the cursor is. It is a name in YAML and in expressions.
+// marker is inserted at the cursor. It is a valid name in YAML and in CEL.
 const marker = "kanonCursorHere"
 
-// cursor is a place in a text that can be read as YAML, with the marker in it.
+// cursor is a place in a text that parses as YAML and contains the marker.
 type cursor struct {
-	// text is the document with the marker, in the lines that it has in the whole text.
+	// text is the document with the marker, at its line numbers in the whole text.
 	text *text
-	// word is what stands at the cursor, from the byte from to the byte to of its line. typed is the part before the cursor.
+	// word is the word at the cursor, from byte from to byte to of its line. typed is the part before the cursor.
 	word, typed    string
 	line, from, to int
-	// root is the document, and nodes are those on the way to the marker: each is below the one before.
+	// root is the document. nodes are the nodes from the root to the marker, each within the one before.
 	root  *yaml.Node
 	nodes []*yaml.Node
-	// path are the names on the way, with an empty one for each item of a list.
+	// path are the field names from the root to the marker, with an empty name for each list item.
 	path []string
-	// isName is true if the marker is the name of a field.
+	// isName is true if the marker is a field name.
 	isName bool
-	// expression is the part of an expression before the marker. It is not nil if the marker is in one.
+	// expression is the part before the marker of the expression that contains it; nil outside of expressions.
 	expression *string
 }
 
-// find puts the marker at a position. It is nil where nothing can be said, as in a comment.
+// find inserts the marker at a position. It returns nil if no text with the marker parses, as in a comment.
 func find(t *text, p position) *cursor {
 	offset := t.offset(p)
 	line := t.line(p.Line)
@@ -43,10 +43,10 @@ func find(t *text, p position) *cursor {
 	}
 	c.word, c.typed = line[c.from:c.to], line[c.from:offset]
 	first, last := t.document(p.Line)
-	lines := make([]string, last) // those of other documents are empty
+	lines := make([]string, last) // lines of other documents are empty
 	copy(lines[first:], t.lines[first:last])
 	if first > 0 {
-		lines[first] = "" // the --- between the documents
+		lines[first] = "" // the separator
 	}
 	before, behind := line[:c.from], line[c.to:]
 	attempts := []string{before + marker + behind, before + marker + ":" + behind}
@@ -56,8 +56,8 @@ func find(t *text, p position) *cursor {
 	} else {
 		attempts = append(attempts, closed(before, marker), closed(before, marker+": x"), closed(before, marker)+":")
 	}
-	// The text as it is, then without what is wrong in other lines, then without what is wrong beside the marker.
-	whole := append([]string(nil), lines...)
+	// Try the text as it is, then without lines that do not parse before the marker is added, then without lines that do not parse with it.
+	whole := slices.Clone(lines)
 	whole[p.Line] = ""
 	_, repaired := readable(t.uri, whole, p.Line, maxRepairs)
 	for i, base := range [][]string{lines, repaired, lines} {
@@ -70,9 +70,10 @@ func find(t *text, p position) *cursor {
 	return nil
 }
 
-// place reads the lines, with the one of the cursor, as YAML and goes to the marker. So many lines may be left out.
+// place parses the lines as YAML, with attempt as the line of the cursor, and finds the marker. It may blank up to
+// repairs other lines.
 func (c *cursor) place(t *text, lines []string, attempt string, repairs int) bool {
-	lines = append([]string(nil), lines...)
+	lines = slices.Clone(lines)
 	lines[c.line] = attempt
 	root, repaired := readable(t.uri, lines, c.line, repairs)
 	if root == nil {
@@ -83,12 +84,12 @@ func (c *cursor) place(t *text, lines []string, attempt string, repairs int) boo
 	return c.descend(root)
 }
 
-// maxRepairs is how many lines are left out of a text that is not YAML.
+// maxRepairs is the maximum number of lines that are blanked to make a text parse.
 const maxRepairs = 10
 
-// readable is the document in the lines. So many of those that do not parse are left out, but for one that must stays.
+// readable parses the lines as one document. It blanks up to repairs lines that do not parse, but never the line stays.
 func readable(name string, lines []string, stays, repairs int) (*yaml.Node, []string) {
-	lines = append([]string(nil), lines...)
+	lines = slices.Clone(lines)
 	for range repairs + 1 {
 		src := yamltree.New(name, []byte(strings.Join(lines, "\n")))
 		docs := src.Documents()
@@ -99,8 +100,8 @@ func readable(name string, lines []string, stays, repairs int) (*yaml.Node, []st
 			}
 			return nodes[0], lines
 		}
-		wrong := finding.Line - 1
-		if wrong = culprit(lines, wrong, stays); wrong < 0 {
+		wrong := culprit(lines, finding.Line-1, stays)
+		if wrong < 0 {
 			return nil, nil
 		}
 		lines[wrong] = ""
@@ -108,8 +109,8 @@ func readable(name string, lines []string, stays, repairs int) (*yaml.Node, []st
 	return nil, nil
 }
 
-// culprit is the line because of which a parser fails in a line: one shortly before that has opened quotes or braces and not closed them, or
-// the line itself. It is negative if there is nothing to leave out.
+// culprit is the line to blank after the parser failed in a line: one of the lines just before it that leaves quotes or
+// brackets open, or the line itself. It is negative if there is none.
 func culprit(lines []string, failed, stays int) int {
 	failed = min(max(failed, 0), len(lines)-1)
 	for i := failed; i >= max(0, failed-3); i-- {
@@ -125,7 +126,7 @@ func culprit(lines []string, failed, stays int) int {
 	return -1
 }
 
-// last is the last name on the way; empty for an item, and for a document that is nothing but the marker.
+// last is the last name of the path; empty for a list item, and for a document that is only the marker.
 func (c *cursor) last() string {
 	if len(c.path) == 0 {
 		return ""
@@ -133,7 +134,7 @@ func (c *cursor) last() string {
 	return c.path[len(c.path)-1]
 }
 
-// descend goes to the scalar with the marker.
+// descend finds the scalar with the marker, and records the way to it.
 func (c *cursor) descend(n *yaml.Node) bool {
 	c.nodes = append(c.nodes, n)
 	switch n.Kind {
@@ -167,7 +168,7 @@ func (c *cursor) descend(n *yaml.Node) bool {
 	return false
 }
 
-// mapping is the mapping that the marker is a name or a value of, after so many names of the path; nil if that is none.
+// mapping is the node after the given number of path names, if it is a mapping; otherwise nil.
 func (c *cursor) mapping(names int) *yaml.Node {
 	if names < len(c.nodes) && c.nodes[names].Kind == yaml.MappingNode {
 		return c.nodes[names]
@@ -179,10 +180,11 @@ func isWord(b byte) bool {
 	return b == '_' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
 }
 
-// maxExpressionLines is how many lines an expression may have before the cursor.
+// maxExpressionLines is the maximum number of lines of an expression before the cursor.
 const maxExpressionLines = 30
 
-// expressionBefore is the part of an expression that stands before the end of a line. It is false if none is open there.
+// expressionBefore is the part of an expression before the end of line. It returns false if no expression is open
+// there.
 func expressionBefore(above []string, line string) (string, bool) {
 	all := line
 	for i := 0; ; i++ {
@@ -191,7 +193,8 @@ func expressionBefore(above []string, line string) (string, bool) {
 			if strings.HasSuffix(all[:start], "$") && !strings.HasSuffix(all[:start], "$$") {
 				return "", false // a literal ${
 			}
-			return expression, !isClosed(expression)
+			_, ended := opened(expression)
+			return expression, !ended
 		}
 		n := len(above) - 1 - i
 		if n < 0 || i > maxExpressionLines || strings.Contains(all, "}") {
@@ -201,21 +204,15 @@ func expressionBefore(above []string, line string) (string, bool) {
 	}
 }
 
-// isClosed reports whether an expression ends within a text that begins with it.
-func isClosed(text string) bool {
-	_, ended := opened(text)
-	return ended
-}
-
-// closers close what is open in an expression.
+// closers are the brackets and quotes that an expression leaves open, closed.
 func closers(expression string) string {
 	open, _ := opened(expression)
 	slices.Reverse(open)
 	return string(open)
 }
 
-// opened is what closes the brackets and quotes that an expression has opened, in the order in which they were, and whether the
-// expression ended.
+// opened returns the closing brackets and quotes for those that the expression has opened, in opening order. ended is
+// true if the expression ends within the text.
 func opened(expression string) (closers []byte, ended bool) {
 	quote := byte(0)
 	for i := 0; i < len(expression); i++ {
@@ -244,7 +241,7 @@ func opened(expression string) (closers []byte, ended bool) {
 	return closers, false
 }
 
-// closed is a line with something at its end, where quotes and braces of YAML are closed that the line has opened.
+// closed is before, followed by end and by the closing quotes and brackets of YAML that before leaves open.
 func closed(before, end string) string {
 	var open []byte
 	quote, depth := byte(0), 0

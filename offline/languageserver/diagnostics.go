@@ -7,7 +7,7 @@ import (
 	findings "kanon.dev/kanon/rules/diagnostic"
 )
 
-// diagnosticsOf are findings as the editor shows them.
+// diagnosticsOf converts the findings of a text for the editor.
 func diagnosticsOf(t *text, all findings.Findings) []problem {
 	out := []problem{}
 	for _, f := range all {
@@ -39,7 +39,7 @@ func diagnosticOf(t *text, f findings.Finding) problem {
 	return d
 }
 
-// actions are the fixes of findings in a range.
+// actions answers textDocument/codeAction: the fixes of findings in a range.
 func actions(t *text, all findings.Findings, in textRange) []codeAction {
 	out := []codeAction{}
 	for _, f := range all {

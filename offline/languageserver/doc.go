@@ -1,25 +1,27 @@
-// Package languageserver helps an editor with rules, by the Language Server Protocol 3.17: findings while typing, completion,
-// explanations, definitions, an outline, fixes and the layout.
+// Package languageserver supports rules in editors, by the Language Server Protocol 3.17: diagnostics, completion,
+// hover, definitions, an outline, quick fixes and formatting.
 //
 //	err := languageserver.Serve(ctx, os.Stdin, os.Stdout, languageserver.Options{Version: "v1.0.0"})
 //
-// What it knows comes from where the commands have it: findings from package manifests, fields from package language, types of
-// expressions from the compiler (rules.Options.Observe), the layout from package layout.
+// It uses what the commands use: findings of package manifests, fields of package language, types of expressions from
+// the compiler (rules.Options.Observe), and package layout.
 //
-// A text is seldom YAML while it is typed. So for completion a marker is put where the cursor is, brackets and quotes are closed
-// behind it, and other lines that do not parse are left out (cursor.go). Then the marker is a name or a value somewhere in a tree:
+// Text that is being typed is rarely valid YAML. For completion, cursor.go therefore inserts a marker at the cursor,
+// closes brackets and quotes behind it, and blanks other lines that do not parse. Then the marker is a name or a value
+// in a tree:
 //
 //	children:
 //	- id: web
 //	  upda|            the marker is a name below spec, children, 0
 //	  template:
 //	    metadata:
-//	      name: ${parent.spec.|      the marker is read from something, of which the compiler knows the type
+//	      name: ${parent.spec.|      the marker is read from a value, whose type the compiler knows
 //
-// Candidates are what may stand in that place, each with its type, its documentation, and where it is defined (candidates.go,
-// fields.go, expression.go). Completion offers all of them; an explanation and a definition are those of the one that is there.
+// Candidates are the names and values that can be there, each with its type, documentation and definition
+// (candidates.go, fields.go, expression.go). Completion offers all of them. Hover and definition use the one whose name
+// is already there.
 //
-// server.go receives requests, in their order; findings are looked for beside that, for the newest version of a text.
-// workspace.go has the definitions of kinds beside the texts, text.go positions, diagnostics.go findings and fixes,
-// symbols.go the outline. protocol.go has as much of the protocol as is used.
+// server.go handles requests one after the other, and checks the newest version of a text in the background.
+// workspace.go finds definitions of kinds beside the texts, text.go converts positions, diagnostics.go findings and
+// fixes, and symbols.go makes the outline. protocol.go has the part of the protocol that is used.
 package languageserver

@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/rules/check"
 )
 
-// inExpression are the names that may stand at the marker in an expression.
+// inExpression lists the names that can be at the marker in an expression.
 func (s *server) inExpression(ctx context.Context, c *cursor) []candidate {
 	before := strings.TrimRight(*c.expression, " \n")
 	if !strings.HasSuffix(before, ".") && !strings.HasSuffix(before, ".?") {
@@ -52,7 +52,7 @@ func (s *server) inExpression(ctx context.Context, c *cursor) []candidate {
 	return append(all, functions(receiver)...)
 }
 
-// roots are the names with which an expression may begin.
+// roots are the names that an expression can start with.
 func (c *cursor) roots() []candidate {
 	spec := get(c.root, "spec")
 	all := []candidate{{label: "parent", detail: "the object that the rule is for", at: get(get(spec, "parent"), "kind")}}
@@ -91,22 +91,23 @@ func (c *cursor) roots() []candidate {
 	return all
 }
 
-// receiverOf is the type of a value as signatures of functions have it.
+// receiverOf is the type of a value as written in signatures of functions.
 func receiverOf(t *types.Type) string {
 	switch {
 	case check.IsOptional(t):
 		return "optional"
 	case t.Kind() == types.StructKind:
-		return "map" // an object is one when the rule runs
+		return "map" // objects are maps at run time
 	default:
 		return celenv.ShortType(t)
 	}
 }
 
-// maxForms is how many ways to call a function are shown.
+// maxForms is the maximum number of signatures shown for a function.
 const maxForms = 3
 
-// functions are those that can be called on a value of a type, such as string. Empty: those that are called without.
+// functions lists the functions that can be called on a value of a type, such as string; with an empty receiver, those
+// without a receiver.
 func functions(receiver string) []candidate {
 	env, err := celenv.Shared()
 	if err != nil {
@@ -135,12 +136,12 @@ func functions(receiver string) []candidate {
 	return all
 }
 
-// fits reports whether a value of a type may be what a function is called on.
+// fits reports whether a receiver type accepts a value of a type.
 func fits(on, receiver string) bool {
 	return on == receiver || on == "any" || receiver == "any" || receiver == "dyn"
 }
 
-// documentedFunction is what the reference says of a function, and what it is called on there.
+// documentedFunction is the documentation of a function in the reference, and the type that it is called on there.
 func documentedFunction(name string) (doc, on string) {
 	doc, _ = docs.Function(name)
 	on, _, isMember := strings.Cut(strings.TrimPrefix(doc, "`"), "."+name+"(")

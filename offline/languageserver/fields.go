@@ -18,7 +18,7 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// inTemplate are the fields, or the values, that a kind has at the marker. The first names of the path lead to the template.
+// inTemplate lists the fields or values of a kind at the marker. The first at names of the path lead to the template.
 func (s *server) inTemplate(ctx context.Context, c *cursor, at int) []candidate {
 	path := c.path[at:]
 	if len(path) == 1 && !c.isName && (path[0] == "kind" || path[0] == "apiVersion") && c.path[at-1] == "template" {
@@ -54,7 +54,8 @@ func (s *server) inTemplate(ctx context.Context, c *cursor, at int) []candidate 
 	return valuesOf(of)
 }
 
-// kindOf is the kind of a template, of the target of a patch, or of the parent.
+// kindOf is the kind of the object that the template at the marker describes: the child, the target of a patch, or the
+// parent.
 func (c *cursor) kindOf(at int) schema.GroupVersionKind {
 	of := get(get(c.root, "spec"), "parent")
 	if c.path[at-1] == "template" {
@@ -76,7 +77,7 @@ func gvkOf(n *yaml.Node) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(apiVersion.Value, kind.Value)
 }
 
-// below is the schema of a field, or of the items of a list if name is empty; nil if nothing is known of it.
+// below is the schema of a field, or of list items if name is empty; nil if it is unknown.
 func below(s *openapi.Schema, name string) *openapi.Schema {
 	if s == nil {
 		return nil
@@ -88,7 +89,8 @@ func below(s *openapi.Schema, name string) *openapi.Schema {
 	return found
 }
 
-// fieldsOf are the fields of an object, the required ones first. behind stands behind the names of those that have others below them.
+// fieldsOf lists the fields of an object, required ones first. behind follows the name of a field that has fields of
+// its own.
 func fieldsOf(s *openapi.Schema, documentation *documented, mapping *yaml.Node, behind string) []candidate {
 	if s == nil {
 		return nil
@@ -139,7 +141,7 @@ func valuesOf(s *openapi.Schema) []candidate {
 	return all
 }
 
-// schemaWords are the type of a field in a few words.
+// schemaWords describes the type of a field in a few words.
 func schemaWords(s *openapi.Schema) string {
 	if s == nil {
 		return "any"
@@ -167,8 +169,8 @@ func schemaWords(s *openapi.Schema) string {
 	return words
 }
 
-// documented finds descriptions of fields in the definitions of kinds, and for built-in kinds in what Kubernetes publishes; package
-// openapi has none.
+// documented finds descriptions of fields: in the given CustomResourceDefinitions, and for built-in kinds in
+// Kubernetes' own API documents. Package openapi drops descriptions.
 type documented struct {
 	definitions []*unstructured.Unstructured
 	kind        schema.GroupVersionKind
@@ -200,11 +202,11 @@ func (d *documented) of(name string) string {
 	}
 	of, path := d.kind, append(slices.Clone(d.path), name)
 	if path[0] == "metadata" {
-		of = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"} // metadata is the same for all kinds, and definitions leave it out
+		of = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"} // any kind: all have the same metadata, and definitions leave it out
 	}
 	description, err := builtin.Description(of, path...)
 	if err != nil {
-		return "" // a hover without it is better than none
+		return "" // hover works without a description
 	}
 	return description
 }
@@ -222,7 +224,8 @@ func propertyOf(props map[string]any, name string) map[string]any {
 	return more
 }
 
-// kinds are the kinds, or the versions, that a mapping may name. Of a mapping that has the other one already, only those that fit.
+// kinds lists the kinds or apiVersions that a mapping can have. If the other one of the two is set, only matching ones
+// are listed.
 func (s *server) kinds(ctx context.Context, c *cursor, field string, of *yaml.Node) []candidate {
 	_, kinds, err := s.check(ctx, c.text, rules.Options{})
 	if err != nil {

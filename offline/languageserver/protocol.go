@@ -1,6 +1,6 @@
 package languageserver
 
-// What follows is named as in the specification of the protocol, version 3.17, which explains it.
+// The names below are those of the specification of the protocol, version 3.17, which explains them.
 
 type position struct {
 	Line      int `json:"line"`
@@ -48,7 +48,7 @@ type serverInfo struct {
 }
 
 type capabilities struct {
-	// TextDocumentSync is 1: each change sends the whole text.
+	// TextDocumentSync 1 means that each change contains the whole text.
 	TextDocumentSync           syncOptions       `json:"textDocumentSync"`
 	CompletionProvider         completionOptions `json:"completionProvider"`
 	HoverProvider              bool              `json:"hoverProvider"`
@@ -81,7 +81,7 @@ type completionItem struct {
 	TextEdit      *textEdit      `json:"textEdit,omitempty"`
 }
 
-// The kinds of completion items that are used.
+// The kinds of completion items in use.
 const (
 	itemFunction = 3
 	itemField    = 5
@@ -153,7 +153,7 @@ type documentSymbol struct {
 	Children       []documentSymbol `json:"children,omitempty"`
 }
 
-// The kinds of symbols that are used.
+// The kinds of symbols in use.
 const (
 	symbolClass    = 5
 	symbolField    = 8

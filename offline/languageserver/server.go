@@ -18,20 +18,20 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// Options say how a server works. The zero value is usable.
+// Options configure a server. The zero value is usable.
 type Options struct {
-	// Schemas have definitions of kinds, or OpenAPI documents, besides those in the folders of the editor.
+	// Schemas have definitions of kinds or OpenAPI documents, in addition to those in the folders of the editor.
 	Schemas []manifests.File
-	// Version is that of the program.
+	// Version is the program's version.
 	Version string
-	// Pause is how long a text must stay as it is before findings are looked for. 0: not at all.
+	// Pause is how long a text must be unchanged before it is checked. 0: it is checked immediately.
 	Pause time.Duration
 }
 
-// ErrNoShutdown is the end of a server that was not asked to shut down first.
+// ErrNoShutdown is returned if the session ends without a shutdown request.
 var ErrNoShutdown = errors.New("the editor went away without a shutdown request")
 
-// Serve answers the requests of an editor until it says exit, the input ends, or ctx does.
+// Serve handles the requests of an editor until it sends exit, the input ends, or ctx is done.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -57,7 +57,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	return nil
 }
 
-// pipe makes one stream of two.
+// pipe combines a reader and a writer.
 type pipe struct {
 	io.Reader
 	io.Writer
@@ -66,7 +66,7 @@ type pipe struct {
 // Close does nothing: the streams belong to the caller.
 func (*pipe) Close() error { return nil }
 
-// quiet is a logger for what an editor did wrong, which it learns by the answer.
+// quiet discards messages about errors of the editor, which get an error response anyway.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
@@ -74,23 +74,23 @@ func (quiet) Printf(string, ...any) {}
 type server struct {
 	options Options
 	exited  chan struct{}
-	// checks are those that look for findings.
+	// checks are the background checks.
 	checks sync.WaitGroup
 
 	mu        sync.Mutex // guards all below
 	shutdown  bool
 	texts     map[string]*text
 	workspace workspace
-	// pending ends the check of a text that is under way.
+	// pending cancels the background check of a text.
 	pending map[string]context.CancelFunc
 }
 
-// handle answers a request. They come one after the other.
+// handle handles a request. Requests arrive one after the other.
 func (s *server) handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) (result any, err error) {
 	defer func() {
-		if r := recover(); r != nil { // the editor goes on without this answer
+		if r := recover(); r != nil { // the server keeps running
 			failed := &jsonrpc2.Error{Code: jsonrpc2.CodeInternalError, Message: fmt.Sprint(r)}
-			failed.SetError(string(debug.Stack())) // for whoever reports it: editors show what a server answers in their logs
+			failed.SetError(string(debug.Stack())) // for bug reports: editors log responses
 			err = failed
 		}
 	}()
@@ -129,7 +129,7 @@ func (s *server) handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.
 	return answer(ctx, t, &p)
 }
 
-// answers are the methods about a text.
+// answers has the handlers of methods for a text.
 func (s *server) answers() map[string]func(context.Context, *text, *documentParams) (any, error) {
 	return map[string]func(context.Context, *text, *documentParams) (any, error){
 		"textDocument/completion":     s.completion,
@@ -173,7 +173,7 @@ func (s *server) initialize(req *jsonrpc2.Request) (any, error) {
 	}, nil
 }
 
-// sync takes over what the editor says of its texts. It is false for other methods.
+// sync handles the notifications that open, change, save and close texts. It returns false for other methods.
 func (s *server) sync(ctx context.Context, conn *jsonrpc2.Conn, method string, p *documentParams) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (s *server) sync(ctx context.Context, conn *jsonrpc2.Conn, method string, p
 	return true
 }
 
-// publishLocked looks for findings after a pause, unless the text changes meanwhile.
+// publishLocked checks a text after a pause, unless the text changes meanwhile, and publishes the findings.
 func (s *server) publishLocked(ctx context.Context, conn *jsonrpc2.Conn, uri string, pause time.Duration) {
 	if cancel := s.pending[uri]; cancel != nil {
 		cancel()
@@ -220,7 +220,7 @@ func (s *server) publishLocked(ctx context.Context, conn *jsonrpc2.Conn, uri str
 		}
 		checked, _, err := s.check(ctx, t, rules.Options{})
 		if err != nil {
-			return // --schemas is broken, which the command said when it started
+			return // --schemas is broken, which the command reported at its start
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -243,7 +243,7 @@ func (s *server) check(ctx context.Context, t *text, o rules.Options) (*manifest
 	schemas := append(s.workspace.definitions(path, s.texts), s.options.Schemas...)
 	s.mu.Unlock()
 	own := manifests.File{Name: path, Data: []byte(t.content())}
-	schemas = append(schemas, own) // its definitions count before those of other files
+	schemas = append(schemas, own) // its definitions take precedence over those of other files
 	o.Namespace = engine.DefaultNamespace
 	checked, err := manifests.Check(ctx, []manifests.File{own}, schemas, kinds, o)
 	if err != nil {
@@ -258,7 +258,8 @@ func (s *server) text(uri string) *text {
 	return s.texts[uri]
 }
 
-// formatting lays a text out. One that cannot be has no edits; its findings are shown already.
+// formatting answers textDocument/formatting. A text that does not parse has no edits; its findings are published
+// anyway.
 func formatting(t *text) []textEdit {
 	before := t.content()
 	laid, wrong := layout.Text(pathOf(t.uri), []byte(before))

@@ -6,8 +6,8 @@ import (
 	"kanon.dev/kanon/rules/shortschema"
 )
 
-// inShortSchema are the types that a field of a schema can have, and after a | the markers. at is the name of the path that leads to the
-// fields. The names of the fields are the author's.
+// inShortSchema lists the types that a field of a short schema can have, or the markers after a |. The names of fields
+// are free. at is the index in the path that leads to the fields.
 func (c *cursor) inShortSchema(at int) []candidate {
 	if c.isName {
 		return nil
@@ -36,7 +36,7 @@ func markers() []candidate {
 	return all
 }
 
-// ownTypes are those that stand below types, beside the fields.
+// ownTypes lists the types that the schema declares under types.
 func (c *cursor) ownTypes(at int) []candidate {
 	types := get(c.nodes[at], "types")
 	var all []candidate

@@ -8,7 +8,8 @@ import (
 	"kanon.dev/kanon/rules/language"
 )
 
-// symbols are the outline of a text: its rules, with their variables, lookups, children, patches, conditions and events.
+// symbols answers textDocument/documentSymbol: the rules of a text, with their variables, lookups, children, patches,
+// conditions and events.
 func symbols(t *text) []documentSymbol {
 	all := []documentSymbol{}
 	for first := 0; first < len(t.lines); {
@@ -66,7 +67,7 @@ func ruleSymbol(t *text, root *yaml.Node) documentSymbol {
 	return out
 }
 
-// extent is the range of a node: to the end of the last line that has something of it.
+// extent is the range of a node, up to the end of its last line.
 func extent(t *text, n *yaml.Node) textRange {
 	last := n.Line
 	var visit func(*yaml.Node)

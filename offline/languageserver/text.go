@@ -9,7 +9,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// text is a document as the editor has it.
+// text is a document as open in the editor.
 type text struct {
 	uri     string
 	version int
@@ -23,7 +23,7 @@ func newText(uri string, version int, content string) *text {
 
 func (t *text) content() string { return strings.Join(t.lines, "\n") }
 
-// line is a line, and nothing behind the last one.
+// line is a line; empty beyond the last one.
 func (t *text) line(i int) string {
 	if i < 0 || i >= len(t.lines) {
 		return ""
@@ -31,7 +31,7 @@ func (t *text) line(i int) string {
 	return t.lines[i]
 }
 
-// offset is the byte of a line at which a position is, which counts in UTF-16.
+// offset is the byte offset of a position in its line. Positions count UTF-16 units.
 func (t *text) offset(p position) int {
 	line, units := t.line(p.Line), 0
 	for i, r := range line {
@@ -43,7 +43,7 @@ func (t *text) offset(p position) int {
 	return len(line)
 }
 
-// at is the position of a byte of a line.
+// at is the position of a byte in a line.
 func (t *text) at(line, offset int) position {
 	units := 0
 	for _, r := range t.line(line)[:min(offset, len(t.line(line)))] {
@@ -59,14 +59,14 @@ func unitsOf(r rune) int {
 	return 1
 }
 
-// span is a place of a finding or a node, whose lines and columns count from 1 and columns in characters.
+// span is the range of a finding or a node. Their lines and columns count from 1, and columns count characters.
 func (t *text) span(line, column, length int) textRange {
 	from := byteOf(t.line(line-1), column-1)
 	to := from + byteOf(t.line(line - 1)[from:], length)
 	return textRange{Start: t.at(line-1, from), End: t.at(line-1, to)}
 }
 
-// byteOf is the byte behind so many characters.
+// byteOf is the byte offset after a number of characters.
 func byteOf(line string, characters int) int {
 	at := 0
 	for ; characters > 0 && at < len(line); characters-- {
@@ -82,7 +82,7 @@ func (t *text) whole() textRange {
 	return textRange{End: t.at(last, len(t.lines[last]))}
 }
 
-// document is the YAML document around a line: its first line, and the one behind its last.
+// document is the YAML document that contains a line: its first line, and the line after its last.
 func (t *text) document(line int) (first, last int) {
 	last = len(t.lines)
 	for i, l := range t.lines {
@@ -96,7 +96,7 @@ func (t *text) document(line int) (first, last int) {
 	return first, last
 }
 
-// pathOf is the file of a URI, and the URI if it is no file.
+// pathOf is the file path of a URI, or the URI itself if it does not name a file.
 func pathOf(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" {

@@ -10,27 +10,27 @@ import (
 	"kanon.dev/kanon/offline/manifests"
 )
 
-// The limits of what is read of a folder, of which a home directory would be too much.
+// Limits for files in a folder, which could be a home directory.
 const (
 	maxFiles    = 2000
 	maxFileSize = 4 << 20
 )
 
-// workspace has the definitions of kinds in the files of folders. Files are read again when they have changed.
+// workspace has the definitions of kinds in the folders of the editor. A file is read again after it has changed.
 type workspace struct {
 	folders []string
 	known   map[string]file
 }
 
-// file is what was read of a file. Data is nil if it has no definition.
+// file is the cached content of a file. data is nil if the file has no definition.
 type file struct {
 	changed time.Time
 	size    int64
 	data    []byte
 }
 
-// definitions are the files with definitions: those in the folders, then those beside the text and below, which come last, so that these count. open
-// has the texts that the editor has, which count for their files.
+// definitions lists the files with definitions: first those in the folders, then those in the directory of the text and
+// below. Later definitions take precedence. For files that are open in the editor, the text in open is used.
 func (w *workspace) definitions(path string, open map[string]*text) []manifests.File {
 	var all []manifests.File
 	seen := map[string]bool{path: true}
@@ -41,7 +41,7 @@ func (w *workspace) definitions(path string, open map[string]*text) []manifests.
 	for _, dir := range slices.Backward(dirs) {
 		paths, err := manifests.FilesOf(dir, ".yaml", ".yml")
 		if err != nil {
-			continue // it is not there yet, or anymore
+			continue // it does not exist yet, or any more
 		}
 		var found []manifests.File
 		for _, path := range paths[:min(len(paths), maxFiles)] {

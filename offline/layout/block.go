@@ -10,30 +10,30 @@ import (
 	"kanon.dev/kanon/rules/language"
 )
 
-// page is a document that is laid out.
+// page is a document during its layout.
 type page struct {
-	// lines are those of the text. A node's Line counts them from 1.
+	// lines are the lines of the text. Node.Line counts them from 1.
 	lines []string
-	// ordered is true if fields are brought into their order.
+	// ordered is true if fields are sorted.
 	ordered bool
-	// unusual is true once something was seen that is left as it is.
+	// unusual is set by text that cannot be laid out. The document then stays as it is.
 	unusual bool
 }
 
-// part is a field of a mapping or an item of a list, as lines that are indented from where the mapping or list is.
+// part is a field of a mapping or an item of a list. Its lines are indented relative to the mapping or list.
 type part struct {
 	// above are the comments above it, with an empty line for each gap.
 	above []string
-	// lines begin with its name, or with what follows the dash.
+	// lines start with the name, or with what follows the dash.
 	lines []string
 }
 
-// isBlock reports whether a node is a mapping or a list without braces.
+// isBlock reports whether a node is a non-empty mapping or list in block style.
 func isBlock(n *yaml.Node) bool {
 	return (n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode) && n.Style&yaml.FlowStyle == 0 && len(n.Content) > 0
 }
 
-// document lays the root out. head are the comments at the beginning that no field follows at once.
+// document lays out the root. head are the comments at the start, up to the last empty line before the first field.
 func (p *page) document(root *yaml.Node, start int) (head, body []string) {
 	gap := p.lines[start : startOf(root)-1]
 	split := 0
@@ -48,7 +48,7 @@ func (p *page) document(root *yaml.Node, start int) (head, body []string) {
 	return head, p.mapping(root, start+split, len(p.lines), language.Document())
 }
 
-// startOf is the line in which a node begins, without an anchor before it.
+// startOf is the line where a node starts, not counting an anchor on the line before.
 func startOf(n *yaml.Node) int {
 	if isBlock(n) && n.Kind == yaml.MappingNode {
 		return n.Content[0].Line
@@ -56,7 +56,7 @@ func startOf(n *yaml.Node) int {
 	return n.Line
 }
 
-// mapping lays a mapping out. The lines from the first to before limit belong to it, beginning with comments.
+// mapping lays out a mapping. Its lines, with the comments above it, go from first to before limit.
 func (p *page) mapping(n *yaml.Node, first, limit int, t *language.Type) []string {
 	var parts []part
 	var names []string
@@ -86,13 +86,13 @@ func (p *page) mapping(n *yaml.Node, first, limit int, t *language.Type) []strin
 	return join(parts, below, "")
 }
 
-// isComplex reports whether a key is written with a question mark.
+// isComplex reports whether a key is written with a question mark or as a block scalar.
 func (p *page) isComplex(key *yaml.Node) bool {
 	before := strings.TrimRight(cut(p.lines[key.Line-1], key.Column-1, false), " ")
 	return strings.HasSuffix(before, "?") || key.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
 }
 
-// sorted are the parts in the order of their ranks. One that comes to the beginning brings no empty line along.
+// sorted sorts the parts by their ranks. It is stable.
 func sorted(parts []part, ranks []int) []part {
 	indices := make([]int, len(parts))
 	for i := range indices {
@@ -106,7 +106,7 @@ func sorted(parts []part, ranks []int) []part {
 	return out
 }
 
-// list lays a list out, as mapping does.
+// list lays out a list, like mapping.
 func (p *page) list(n *yaml.Node, first, limit int, t *language.Type) []string {
 	dash := p.dash(n)
 	var parts []part
@@ -134,7 +134,7 @@ func (p *page) list(n *yaml.Node, first, limit int, t *language.Type) []string {
 	return join(parts, below, "- ")
 }
 
-// dash is the column of the dashes of a list.
+// dash is the column of a list's dashes.
 func (p *page) dash(n *yaml.Node) int {
 	item := n.Content[0]
 	before := cut(p.lines[startOf(item)-1], item.Column-1, false)
@@ -144,7 +144,7 @@ func (p *page) dash(n *yaml.Node) int {
 	return n.Column - 1
 }
 
-// dashLine is the line with the dash of an item, which the item may follow.
+// dashLine is the line with the dash of an item. The item may start on a later line.
 func (p *page) dashLine(item *yaml.Node, dash int) int {
 	for line := item.Line - 1; line >= 0; line-- {
 		text := p.lines[line]
@@ -159,8 +159,8 @@ func (p *page) dashLine(item *yaml.Node, dash int) int {
 	return 0
 }
 
-// ends finds where a part ends that begins in a line: end is the line behind its last value, and own the one behind the comments
-// that are indented more than the part is, which belong to a mapping or a list.
+// ends finds the end of a part that starts at line. end is the line after its value. own also covers the comments below
+// a mapping or list that are indented more than the part, as they belong to it.
 func (p *page) ends(val *yaml.Node, line, next, column, parent int) (end, own int) {
 	end = p.contentEnd(val, line, next, parent)
 	if own = end; isBlock(val) {
@@ -176,7 +176,7 @@ func (p *page) ends(val *yaml.Node, line, next, column, parent int) (end, own in
 	return end, own
 }
 
-// contentEnd is the line behind the last one with content of a node.
+// contentEnd is the line after the last one with content of a node.
 func (p *page) contentEnd(n *yaml.Node, line, next, parent int) int {
 	switch {
 	case isBlock(n):
@@ -196,7 +196,7 @@ func (p *page) contentEnd(n *yaml.Node, line, next, parent int) int {
 		}
 		return end.line + 1
 	}
-	// A plain scalar goes on until a comment, or the next part.
+	// A plain scalar continues up to a comment or the next part.
 	end := max(line, n.Line-1) + 1
 	for i := end; i < next && !isComment(p.lines[i]); i++ {
 		if strings.TrimSpace(p.lines[i]) != "" {
@@ -206,7 +206,7 @@ func (p *page) contentEnd(n *yaml.Node, line, next, parent int) int {
 	return end
 }
 
-// comments are the comments and empty lines from one line to before another.
+// comments are the lines in a range, which must be comments or empty.
 func (p *page) comments(from, to int) []string {
 	for _, line := range p.lines[from:to] {
 		if strings.TrimSpace(line) != "" && !isComment(line) {
@@ -216,7 +216,7 @@ func (p *page) comments(from, to int) []string {
 	return p.lines[from:to]
 }
 
-// field lays a field of a mapping out, of which the line before end is the last.
+// field lays out a field of a mapping. end is the line after it.
 func (p *page) field(key, val *yaml.Node, end int, t *language.Type) part {
 	name, after := p.key(key)
 	v := p.value(val, key.Line-1, after, end, key.Column-1, t, false)
@@ -227,7 +227,7 @@ func (p *page) field(key, val *yaml.Node, end int, t *language.Type) part {
 	return part{above: v.above, lines: append([]string{name + ": " + v.first}, lines...)}
 }
 
-// item lays an item of a list out, of which the dash is in the line at.
+// item lays out an item of a list. at is the line of its dash, and end the line after it.
 func (p *page) item(val *yaml.Node, at, dash, end int, t *language.Type) part {
 	if !isBlock(val) {
 		v := p.value(val, at, dash+1, end, dash, t, true)
@@ -260,7 +260,7 @@ func (p *page) collection(n *yaml.Node, first, limit int, t *language.Type) []st
 	return p.list(n, first, limit, t)
 }
 
-// join puts parts one below the other, each behind a mark. below are the comments at the end.
+// join joins parts, each after a mark, and the comments below them. An empty line before the first part is dropped.
 func join(parts []part, below []string, mark string) []string {
 	var out []string
 	for i, part := range parts {
@@ -286,7 +286,7 @@ func join(parts []part, below []string, mark string) []string {
 	return append(out, end...)
 }
 
-// single are comments without indentation, and with one empty line where there are several.
+// single removes indentation, and merges consecutive empty lines.
 func single(lines []string) []string {
 	var out []string
 	for _, line := range lines {
@@ -298,7 +298,7 @@ func single(lines []string) []string {
 	return out
 }
 
-// tidy is single without empty lines at the beginning and at the end.
+// tidy is single without empty lines at the start and the end.
 func tidy(lines []string) []string {
 	out := single(lines)
 	if len(out) > 0 && out[0] == "" {
@@ -314,7 +314,7 @@ func isComment(line string) bool { return strings.HasPrefix(strings.TrimLeft(lin
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// cut is a line up to a column of runes, counted from 0, or from there on.
+// cut splits a line at a column, counted in runes from 0, and returns the part before or the rest.
 func cut(line string, column int, rest bool) string {
 	at := 0
 	for range column {

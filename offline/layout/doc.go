@@ -1,4 +1,4 @@
-// Package layout lays rules out in one way, for kanon fmt and for editors.
+// Package layout formats rules, for kanon fmt and for editors.
 //
 //	laid, findings := layout.Text("webapp.yaml", data)
 //	if len(findings) == 0 && !bytes.Equal(laid, data) {
@@ -21,14 +21,16 @@
 //	  - id: settings
 //	    template: {kind: ConfigMap, apiVersion: v1} # an object
 //
-// Fields stand in the order of package language. Each level is indented by two blanks, and lists as much as the field that has
-// them. Quotes go where the same text is read without them, by the parsers of YAML 1.1 and 1.2. One empty line at most stays
-// between two fields. What a line consists of otherwise, and all comments, stay as they are: a comment above a field goes with it.
+// Fields are in the order of package language. Each level is indented by two spaces; lists are not indented below their
+// field. Quotes are removed if parsers of YAML 1.1 and 1.2 both read the same text without them. Between two fields, at
+// most one empty line stays. Everything else in a line, and all comments, stay; a comment above a field moves with the
+// field.
 //
-// No library writes YAML so: the encoder of yaml.v3 loses empty lines and moves comments, that of goccy/go-yaml loses comments in
-// lists and joins lines. So a rule is laid out line by line, where the nodes of yaml.v3 say what is where. What comes out is
-// parsed again: if it is not the same rule with the same comments, the text stays as it is.
+// No library writes YAML this way: the encoder of yaml.v3 loses empty lines and moves comments, and that of
+// goccy/go-yaml loses comments in lists and joins lines. So this package moves lines, guided by the positions of
+// yaml.v3's nodes. Then it parses the result: unless that is the same rule with the same comments, the text stays as it
+// is.
 //
-// text.go finds the rules in a text, block.go lays mappings and lists out, leaf.go the values in them, flow.go those in braces, and
-// quotes.go says which quotes are needed. order.go has the order of fields.
+// text.go finds the rules in a text, block.go lays out block mappings and lists, leaf.go the values in them, flow.go
+// flow mappings and lists, and quotes.go decides which quotes are needed. order.go has the order of fields.
 package layout

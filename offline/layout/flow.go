@@ -8,11 +8,11 @@ import (
 	"kanon.dev/kanon/rules/language"
 )
 
-// position is a byte of a line, both counted from 0.
+// position is a byte in a line, both counted from 0.
 type position struct{ line, column int }
 
-// flow writes a mapping or list in braces on one line. It is false for one that has a comment, an anchor, or no value behind a name: that
-// stays as it is.
+// flow writes a flow mapping or list on one line. It returns false if that contains a comment, an anchor, or a name
+// without a value.
 func (p *page) flow(n *yaml.Node, t *language.Type) (string, bool) {
 	if n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		return "", false
@@ -74,7 +74,7 @@ func (p *page) flowMapping(n *yaml.Node, t *language.Type) (string, bool) {
 	return "{" + strings.Join(text, ", ") + "}", true
 }
 
-// raw is a quoted text as it is written, if it is on one line.
+// raw is a quoted text with its quotes, if it is on one line.
 func (p *page) raw(n *yaml.Node) (string, bool) {
 	end, ok := p.closing(n)
 	if !ok || end.line != n.Line-1 {
@@ -83,7 +83,7 @@ func (p *page) raw(n *yaml.Node) (string, bool) {
 	return cut(p.lines[end.line][:end.column], n.Column-1, true), true
 }
 
-// closing is the position behind a text in quotes, or a mapping or list in braces.
+// closing is the position after a quoted text, or after a flow mapping or list.
 func (p *page) closing(n *yaml.Node) (position, bool) {
 	at := position{n.Line - 1, len(cut(p.lines[n.Line-1], n.Column-1, false))}
 	s := &scanner{lines: p.lines, position: at, start: true}
@@ -95,17 +95,17 @@ func (p *page) closing(n *yaml.Node) (position, bool) {
 	return at, false
 }
 
-// scanner goes through a value in quotes or in braces.
+// scanner scans a quoted or flow value for its end.
 type scanner struct {
 	lines []string
 	position
-	// open are the brackets that are not closed yet.
+	// open are the open brackets.
 	open []byte
-	// start is true where a value may begin, and so quotes.
+	// start is true where a value, and so quotes, can start.
 	start bool
 }
 
-// step goes on, and reports whether the value ends there.
+// step advances, and reports whether the value has ended.
 func (s *scanner) step() bool {
 	line := s.lines[s.line]
 	if s.column >= len(line) {
@@ -144,7 +144,7 @@ func (s *scanner) step() bool {
 	return false
 }
 
-// quotes goes behind the closing quotes.
+// quotes advances to the position after the closing quote.
 func (s *scanner) quotes(quote byte) {
 	for s.line < len(s.lines) {
 		line := s.lines[s.line]

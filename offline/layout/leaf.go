@@ -9,18 +9,18 @@ import (
 	"kanon.dev/kanon/rules/language"
 )
 
-// laid is a value that is laid out.
+// laid is a value after its layout.
 type laid struct {
-	// above are comments that stood between the name, or the dash, and the value.
+	// above are comments between the name or dash and the value.
 	above []string
-	// first is what stands behind the name or the dash, and below are the other lines. They are indented from where the field is; those
-	// of an item from behind the dash.
+	// first follows the name or the dash. below are the other lines, indented relative to the field, or to the text
+	// after the dash.
 	first string
 	below []string
 }
 
-// value lays the value of a field, or an item that is no mapping and no list, out. The name or the dash is in the line at and ends before
-// the byte after; end is the line behind the value.
+// value lays out the value of a field, or an item that is not a block mapping or list. The name or dash is in line at,
+// and ends before byte after. end is the line after the value.
 func (p *page) value(val *yaml.Node, at, after, end, parent int, t *language.Type, inList bool) laid {
 	if p.unusual {
 		return laid{}
@@ -63,8 +63,8 @@ func (p *page) value(val *yaml.Node, at, after, end, parent int, t *language.Typ
 	return out
 }
 
-// leaf lays a value out that begins at a position. base is the column from which the lines below are indented, and inner what those of text are
-// indented by.
+// leaf lays out a value that starts at a position. The lines below it are indented relative to column base. Lines of
+// text are indented by inner.
 func (p *page) leaf(out *laid, val *yaml.Node, at position, end, base int, inner string, t *language.Type) {
 	switch {
 	case val.Kind == yaml.ScalarNode && val.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
@@ -108,7 +108,7 @@ func (p *page) leaf(out *laid, val *yaml.Node, at position, end, base int, inner
 	}
 }
 
-// copyLines takes a value over from one position to before another. indent lays each line out but the first.
+// copyLines copies a value, from one position to another. indent indents each line except the first.
 func (p *page) copyLines(out *laid, from, to position, indent func(string) string) {
 	for i := from.line; i <= to.line; i++ {
 		line := p.lines[i]
@@ -133,7 +133,7 @@ func (p *page) copyLines(out *laid, from, to position, indent func(string) strin
 	}
 }
 
-// comment is the comment behind a value that ends at a position, with a blank before it.
+// comment is the comment after a value that ends at a position, with a blank before it.
 func (p *page) comment(at position) string {
 	rest := strings.TrimSpace(p.lines[at.line][at.column:])
 	switch {
@@ -146,7 +146,7 @@ func (p *page) comment(at position) string {
 	return ""
 }
 
-// blockScalar lays text behind | or > out.
+// blockScalar lays out the text of a block scalar (| or >).
 func (p *page) blockScalar(out *laid, val *yaml.Node, at position, end int, inner string) {
 	out.first = oneBlank(p.lines[at.line][at.column:])
 	old, digit, ok := p.blockIndent(val, end)
@@ -156,7 +156,7 @@ func (p *page) blockScalar(out *laid, val *yaml.Node, at position, end int, inne
 	}
 	if digit > 0 {
 		if digit += len(inner) - 2; digit < 0 {
-			p.unusual = true // deeper than the text
+			p.unusual = true // the indicator is deeper than the text
 			return
 		}
 		inner = strings.Repeat(" ", digit)
@@ -170,7 +170,7 @@ func (p *page) blockScalar(out *laid, val *yaml.Node, at position, end int, inne
 	}
 }
 
-// blockIndent is by how much text behind | or > is indented, and the number behind | or > that says so, or 0.
+// blockIndent is the indentation of the text of a block scalar, and its indentation indicator, or 0.
 func (p *page) blockIndent(n *yaml.Node, end int) (indent, digit int, ok bool) {
 	header := p.lines[n.Line-1]
 	header, _, _ = strings.Cut(header[len(cut(header, n.Column-1, false)):], " #")
@@ -183,19 +183,19 @@ func (p *page) blockIndent(n *yaml.Node, end int) (indent, digit int, ok bool) {
 		if digit == 0 {
 			return indentation(line), 0, true
 		}
-		// The value says how many blanks at the beginning of its first line belong to it.
+		// The value shows how many leading blanks of its first line belong to it.
 		first := strings.TrimLeft(n.Value, "\n")
 		return indentation(line) - indentation(first), digit, indentation(line) >= indentation(first)
 	}
 	return 0, digit, digit == 0
 }
 
-// blockScalarEnd is the line behind text that stands behind | or >.
+// blockScalarEnd is the line after the text of a block scalar.
 func (p *page) blockScalarEnd(n *yaml.Node, next, parent int) int {
 	indent, _, ok := p.blockIndent(n, next)
 	end := n.Line
 	if !ok || indent <= parent {
-		return end // there is no text
+		return end // no text
 	}
 	stop := next
 	for i := n.Line; i < next; i++ {
@@ -211,12 +211,12 @@ func (p *page) blockScalarEnd(n *yaml.Node, next, parent int) int {
 		}
 	}
 	if header := p.lines[n.Line-1]; strings.Contains(cut(header, n.Column-1, true), "+") {
-		return stop // empty lines at the end belong to it
+		return stop // keep: trailing empty lines belong to the text
 	}
 	return end
 }
 
-// key is the name of a field as it is written, and the byte behind its colon.
+// key is the name of a field as written, and the byte after its colon.
 func (p *page) key(n *yaml.Node) (name string, after int) {
 	line := p.lines[n.Line-1]
 	from := len(cut(line, n.Column-1, false))
@@ -242,7 +242,7 @@ func (p *page) key(n *yaml.Node) (name string, after int) {
 	return name, len(line) - len(rest) + 1
 }
 
-// oneBlank is what stands behind a name, with one blank before the comment.
+// oneBlank is the text after a name, with one blank before a comment.
 func oneBlank(text string) string {
 	text = strings.TrimSpace(text)
 	if before, comment, ok := strings.Cut(text, " #"); ok {

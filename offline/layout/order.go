@@ -6,8 +6,8 @@ import (
 	"kanon.dev/kanon/rules/language"
 )
 
-// ranks gives the place of each field of a mapping of that type. A field that the language does not have stays behind the one
-// before it.
+// ranks is the sort rank of each field of a mapping. A field that the language does not have keeps its place after the
+// field before it.
 func ranks(t *language.Type, names []string) []int {
 	order := orderOf(t, names)
 	out := make([]int, len(names))
@@ -21,7 +21,7 @@ func ranks(t *language.Type, names []string) []int {
 	return out
 }
 
-// orderOf are the names of the fields of a mapping in their order. Nil: any order.
+// orderOf lists the names of a mapping's fields in order. nil: no order.
 func orderOf(t *language.Type, names []string) []string {
 	for _, form := range t.Forms() {
 		switch form.Form {

@@ -9,7 +9,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// quoted is a text in quotes as it is written, or without quotes if it is the same text then. inFlow is true within braces.
+// quoted is a quoted text without its quotes, if that is the same text, or else raw. inFlow is true within a flow
+// mapping or list.
 func (p *page) quoted(n *yaml.Node, raw string, inFlow bool) string {
 	if n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		return raw
@@ -29,7 +30,7 @@ func (p *page) quoted(n *yaml.Node, raw string, inFlow bool) string {
 	return n.Value
 }
 
-// quotedKey is quoted for the name of a field.
+// quotedKey is quoted for a field name.
 func (p *page) quotedKey(n *yaml.Node, raw string, inFlow bool) string {
 	form := "%s: %s"
 	if inFlow {
@@ -41,8 +42,8 @@ func (p *page) quotedKey(n *yaml.Node, raw string, inFlow bool) string {
 	return n.Value
 }
 
-// isPlain reports whether a YAML text without quotes has nothing but a value in it, as text. What is made of digits and signs keeps its
-// quotes: it is a version, a time or a number to some parsers, as 12:30 is to YAML 1.1.
+// isPlain reports whether the value in a YAML text without quotes is read back as the same string. Values of digits and
+// signs keep their quotes: some parsers read them as a version, time or number, as YAML 1.1 does with 12:30.
 func isPlain(text, value string) bool {
 	if value == "" || strings.ContainsAny(value, "#\n\r\t\\") || isOldBoolean(value) || strings.Trim(value, "0123456789+-.,:_") == "" {
 		return false
@@ -60,7 +61,7 @@ func isPlain(text, value string) bool {
 			return false
 		}
 	}
-	// kubectl reads YAML 1.1.
+	// kubectl parses YAML 1.1.
 	var old any
 	if err := sigsyaml.Unmarshal([]byte(text), &old); err != nil {
 		return false
@@ -74,7 +75,7 @@ func isPlain(text, value string) bool {
 	return false
 }
 
-// isOldBoolean knows the booleans of YAML 1.1, of which some parsers leave some out.
+// isOldBoolean reports whether a text is a boolean or null in YAML 1.1. Parsers differ in which of these they support.
 func isOldBoolean(s string) bool {
 	return slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"}, strings.ToLower(s))
 }

@@ -12,9 +12,9 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Text lays out the rules in a text, which findings call name. Other documents stay as they are, byte for byte. If a rule, or what
-// may be one, is not YAML, or has a field twice, the whole text stays as it is and findings say why. Other mistakes in a rule do
-// not matter.
+// Text formats the rules in a text. Other documents stay as they are, byte for byte. If something that looks like a
+// rule does not parse, or has a field twice, the whole text stays as it is, and the findings say why. Other errors in a
+// rule do not matter.
 func Text(name string, data []byte) ([]byte, diagnostic.Findings) {
 	src := yamltree.New(name, data)
 	var findings diagnostic.List
@@ -41,10 +41,10 @@ func Text(name string, data []byte) ([]byte, diagnostic.Findings) {
 	return []byte(out.String()), nil
 }
 
-// ruleKind is the field with the kind of a rule, on a line of its own or in braces.
+// ruleKind matches the kind of a rule, on a line of its own or in a flow mapping.
 var ruleKind = regexp.MustCompile(`(?m)(?:^|[{,])\s*["']?kind["']?\s*:\s*["']?` + language.Kind + `["']?\s*(?:#.*|[,}].*)?$`)
 
-// mentionsRule reports whether a text that is not YAML is meant as a rule.
+// mentionsRule reports whether a text that does not parse is probably a rule.
 func mentionsRule(text string) bool { return ruleKind.MatchString(text) }
 
 func isRule(root *yaml.Node) bool {
@@ -52,7 +52,7 @@ func isRule(root *yaml.Node) bool {
 	return version != nil && kind != nil && version.Value == language.APIVersion && kind.Value == language.Kind
 }
 
-// value is the value of a field of a mapping.
+// value is the value of a mapping's field, or nil.
 func value(n *yaml.Node, name string) *yaml.Node {
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -64,8 +64,8 @@ func value(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// rule lays one rule out. If that does not give the same rule with the same comments, as where an alias would come before its
-// anchor, its fields stay in their order; and if that does not help, the text stays as it is.
+// rule formats one rule. If the result is not the same rule with the same comments, for example because an alias would
+// precede its anchor, the fields keep their order. If that fails too, the text stays as it is.
 func rule(text string) string {
 	for _, ordered := range []bool{true, false} {
 		if laid, ok := layOut(text, ordered); ok && isSame(text, laid) {
@@ -75,7 +75,8 @@ func rule(text string) string {
 	return text
 }
 
-// layOut lays a document out. It is false for what no rule needs: a document in braces, complex keys, line ends of old systems.
+// layOut lays out a document. It returns false for documents in flow style, with complex keys, tabs or unusual line
+// breaks, which no rule needs.
 func layOut(text string, ordered bool) (string, bool) {
 	end := "\n"
 	if first, _, _ := strings.Cut(text, "\n"); strings.HasSuffix(first, "\r") {
@@ -108,12 +109,12 @@ func layOut(text string, ordered bool) (string, bool) {
 	return strings.Join(out, end) + end, true
 }
 
-// isMarker reports whether a line is a directive, or ends a document.
+// isMarker reports whether a line is a directive or a document end marker.
 func isMarker(line string) bool {
 	return strings.HasPrefix(line, "%") || strings.HasPrefix(line, "...")
 }
 
-// parse gives the root of a text that is one document, and nil for any other.
+// parse is the root of a text with one document; nil for any other text.
 func parse(text string) *yaml.Node {
 	src := yamltree.New("", []byte(text))
 	docs := src.Documents()
@@ -145,7 +146,8 @@ func hash(text string) string {
 	return n.Hash()
 }
 
-// comments are the ends of all lines from the first # on, sorted: all comments are among them, and what else has a # stays as it is.
+// comments are the parts of all lines from the first # on, sorted. They include all comments; any other # must be
+// unchanged too.
 func comments(text string) []string {
 	var all []string
 	for line := range strings.Lines(text) {

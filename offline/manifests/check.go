@@ -20,27 +20,27 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Checked is what came out of checking the rules in files.
+// Checked is the result of checking the rules in files.
 type Checked struct {
 	// Findings are sorted.
 	Findings diagnostic.Findings
-	// Programs are those of the rules without errors, and Decoded has what each was compiled from.
+	// Programs are the compiled rules without errors. Decoded has the rule of each program.
 	Programs []*program.Program
 	Decoded  []*syntax.Rule
-	// CRDs are the definitions beside the rules and in the schemas.
+	// CRDs are the CustomResourceDefinitions in the files and in the schemas.
 	CRDs []*unstructured.Unstructured
-	// documents are those of the files.
+	// documents has the decoded documents of each file.
 	documents []*syntax.Documents
-	// Rules and Files count the rules, and the files that have some or should.
+	// Rules counts the rules. Files counts the files that contain rules or have findings.
 	Rules, Files int
 }
 
-// Check decodes and compiles the rules in files as the engine does, with the kinds that definitions beside them and in
-// schemas add, and with what else o says. The error says that a schema cannot be read.
+// Check decodes and compiles the rules in files as the engine does. kinds are extended by the definitions in files and
+// in schemas. The error says that a schema cannot be read.
 func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Options) (*Checked, error) {
 	c := &Checked{}
 	decoded, beside := make([]*syntax.Documents, len(files)), []*syntax.Documents(nil)
-	counts := make([]bool, len(files)) // which files have rules, or should
+	counts := make([]bool, len(files)) // the files that count for Files
 	for i, in := range files {
 		docs, findings := syntax.DecodeManifest(in.Name, in.Data)
 		decoded[i] = &docs
@@ -97,10 +97,10 @@ func Check(ctx context.Context, files, schemas []File, kinds *Kinds, o rules.Opt
 	return c, nil
 }
 
-// infer completes the definitions that the rules in files and in schemas make.
+// infer completes the definitions that rules in files and in schemas make.
 func (c *Checked) infer(decoded, beside []*syntax.Documents, kinds *Kinds) {
 	inference := kinds.inference()
-	inference.Infer(beside...) // what is wrong there was not asked about
+	inference.Infer(beside...) // findings in schemas are not reported
 	for _, docs := range beside {
 		kinds.define(c.others(docs))
 	}
@@ -116,7 +116,8 @@ func (c *Checked) infer(decoded, beside []*syntax.Documents, kinds *Kinds) {
 	}
 }
 
-// inference knows the kinds of Kubernetes as this program does, so that a definition is the same on a desk and in every cluster.
+// inference takes built-in kinds from this program and never from the cluster, so that a definition is the same
+// everywhere.
 func (k *Kinds) inference() rules.Inference {
 	return rules.Inference{Schemas: rules.Layers{builtinschemas.Schemas{}, k}}
 }
@@ -131,7 +132,7 @@ func Infer(ctx context.Context, docs *syntax.Documents, kinds *Kinds) (diagnosti
 	return kinds.inference().Infer(docs), nil
 }
 
-// refusedDefinitions says why the API server would not take the definitions beside rules.
+// refusedDefinitions says why the API server would refuse definitions in the files of rules.
 func refusedDefinitions(ctx context.Context, docs *syntax.Documents) diagnostic.Findings {
 	var findings diagnostic.Findings
 	for i, crd := range docs.CRDs {
@@ -143,7 +144,7 @@ func refusedDefinitions(ctx context.Context, docs *syntax.Documents) diagnostic.
 	return findings
 }
 
-// clashes says which of the rules that would run at the same time do something to the same objects.
+// clashes finds rules that would run at the same time and write to the same objects in conflicting ways.
 func clashes(together []*syntax.Rule, kinds *Kinds) diagnostic.Findings {
 	var findings diagnostic.Findings
 	for i, all := range clash.Find(together) {
@@ -156,7 +157,8 @@ func clashes(together []*syntax.Rule, kinds *Kinds) diagnostic.Findings {
 	return findings
 }
 
-// readSchema adds the kinds of a file with definitions, or of an OpenAPI document, and returns what else is in the file.
+// readSchema adds the kinds of a file with definitions, or of an OpenAPI document. It returns the documents of a file
+// with definitions.
 func (c *Checked) readSchema(in File, kinds *Kinds) ([]*syntax.Documents, error) {
 	if isDocument(in.Data) {
 		if err := kinds.defineDocument(in.Data); err != nil {
@@ -168,22 +170,21 @@ func (c *Checked) readSchema(in File, kinds *Kinds) ([]*syntax.Documents, error)
 	others := c.others(&docs)
 	kinds.define(others)
 	c.CRDs = append(c.CRDs, others...)
-	// What else may stand there was not asked about.
+	// Of a schema file, only broken YAML and broken definitions are reported, and only if the file was named.
 	c.Findings = append(c.Findings, slices.DeleteFunc(findings, func(f diagnostic.Finding) bool {
 		return !in.Named || f.Code != diagnostic.CodeNotYAML && f.Code != diagnostic.CodeBrokenCRD
 	})...)
 	return []*syntax.Documents{&docs}, nil
 }
 
-// others are the definitions of documents beside the rules that are checked, which know better what their own kind is.
+// others lists the definitions in a schema file, except those that a checked file has as well: these take precedence.
 func (c *Checked) others(docs *syntax.Documents) []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(docs.CRDs), func(crd *unstructured.Unstructured) bool {
 		return slices.ContainsFunc(c.CRDs, func(own *unstructured.Unstructured) bool { return own != crd && own.GetName() == crd.GetName() })
 	})
 }
 
-// isDocument says whether a text is an OpenAPI document, which is JSON, and not an
-// object.
+// isDocument reports whether a text is an OpenAPI document, which is JSON, and not an object.
 func isDocument(data []byte) bool {
 	var content struct {
 		OpenAPI    string          `json:"openapi"`
@@ -192,7 +193,7 @@ func isDocument(data []byte) bool {
 	return json.Unmarshal(data, &content) == nil && (content.OpenAPI != "" || content.Components != nil)
 }
 
-// Compile compiles a rule that was decoded before. It has no program if the findings have errors. The error says that a schema
+// Compile compiles a decoded rule. If the findings have errors, there is no program. The error says that a schema
 // cannot be read.
 func Compile(ctx context.Context, rule *syntax.Rule, kinds *Kinds, o rules.Options) (*program.Program, diagnostic.Findings, error) {
 	if err := kinds.load(ctx, rule.Kinds()); err != nil {
@@ -221,7 +222,7 @@ func (c *Checked) rule(rule *syntax.Rule, kinds *Kinds, o rules.Options) {
 	c.Findings = append(c.Findings, findings...)
 }
 
-// Summary is one line: how many rules in how many files, and what is wrong with them.
+// Summary summarises the rules, files and findings in one line.
 func (c *Checked) Summary() string {
 	number := map[diagnostic.Severity]int{}
 	for _, f := range c.Findings {

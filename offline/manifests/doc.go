@@ -1,5 +1,5 @@
-// Package manifests reads what stands in files: rules, the CustomResourceDefinitions beside them, and objects. It checks the rules
-// and makes programs of them, as the engine does, for the commands that work without a cluster.
+// Package manifests reads files with rules, CustomResourceDefinitions and objects. For the commands that work without a
+// cluster, it checks and compiles the rules as the engine does.
 //
 //	files, err := manifests.Read([]string{"rules/"}, os.Stdin)
 //	kinds, err := manifests.BuiltinKinds()
@@ -10,7 +10,7 @@
 //	defaults, err := definitions.NewKinds(checked.CRDs)
 //	defaults.Fill(parent) // as the API server does when the parent is written
 //
-// files.go reads files and directories, objects.go takes objects out of them, kinds.go knows which kinds there are, and check.go
-// compiles. twice.go finds definitions that stand in the files twice and differ, held.go those that Kanon would not apply to a
-// cluster, and fix.go makes the fixes of findings.
+// files.go reads files and directories, objects.go decodes objects, kinds.go knows the kinds with their schemas, and
+// check.go compiles. twice.go finds definitions that occur twice and differ, held.go those that Kanon would not apply
+// to a cluster, and fix.go applies the fixes of findings.
 package manifests

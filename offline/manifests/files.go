@@ -14,29 +14,29 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// File is a text that may hold rules, definitions or objects.
+// File is a text that may contain rules, definitions or objects.
 type File struct {
-	// Name is how messages call it: the path, or stdin.
+	// Name is the name in messages: the path, or stdin.
 	Name string
 	Data []byte
-	// Named is true for a file that was asked for by its own name, and false for one that was found in a directory.
+	// Named is true for a file that was named itself, and false for one found in a directory.
 	Named bool
 }
 
-// Read reads files, the YAML files below directories, and standard input, which is called -, each once.
-// Errors name the file.
+// Read reads each of the named files once: files, the YAML files below directories, and standard input for "-". Errors
+// name the file.
 func Read(args []string, stdin io.Reader) ([]File, error) {
 	return readFiles(args, stdin, ".yaml", ".yml")
 }
 
-// ReadSchemas is Read that takes the JSON files below directories as well: OpenAPI documents are JSON.
+// ReadSchemas is Read, but also reads JSON files below directories, as OpenAPI documents are JSON.
 func ReadSchemas(args []string, stdin io.Reader) ([]File, error) {
 	return readFiles(args, stdin, ".yaml", ".yml", ".json")
 }
 
-// SchemasFor reads the schemas that are named, as ReadSchemas does. Without any it reads the CustomResourceDefinitions, and the rules
-// with the schema of a kind, that stand beside the files of args, so that a rule is checked by itself as with its directory. Nobody named these: one that cannot be read
-// does not count, and what is wrong in it is not reported.
+// SchemasFor reads the named schemas, like ReadSchemas. Without any, it reads the files beside those of args that may
+// contain CustomResourceDefinitions or rules with a schema, so that a rule checked alone has the same findings as with
+// its directory. Such files were not named, so unreadable ones are skipped.
 func SchemasFor(args, schemas []string, stdin io.Reader) ([]File, error) {
 	if len(schemas) > 0 {
 		return ReadSchemas(schemas, stdin)
@@ -47,12 +47,12 @@ func SchemasFor(args, schemas []string, stdin io.Reader) ([]File, error) {
 	}
 	for _, arg := range args {
 		info, err := os.Stat(arg)
-		if arg == "-" || err != nil || info.IsDir() { // what is wrong with the argument is told when it is read
+		if arg == "-" || err != nil || info.IsDir() { // Read reports the error
 			continue
 		}
 		entries, err := os.ReadDir(filepath.Dir(arg))
 		if err != nil {
-			continue // what may not be listed has no definitions for us
+			continue // the directory may be unreadable although the file is readable
 		}
 		for _, entry := range entries {
 			path := filepath.Join(filepath.Dir(arg), entry.Name())
@@ -67,7 +67,7 @@ func SchemasFor(args, schemas []string, stdin io.Reader) ([]File, error) {
 	return beside, nil
 }
 
-// mayDefine is false for a text that defines no kind, without parsing it.
+// mayDefine reports whether a text may define a kind, without parsing it.
 func mayDefine(data []byte) bool {
 	has := func(text string) bool { return bytes.Contains(data, []byte(text)) }
 	return has("CustomResourceDefinition") || has(syntax.APIVersion) && has("schema")
@@ -104,9 +104,8 @@ func readFiles(args []string, stdin io.Reader, endings ...string) ([]File, error
 	return inputs, nil
 }
 
-// FilesOf lists the file that an argument names, or those below a directory whose
-// names end in a certain way, in the order of their names. What is hidden is left
-// out.
+// FilesOf lists the file that an argument names, or the files below a directory with one of the endings, in lexical
+// order. Hidden files and directories are skipped.
 func FilesOf(arg string, endings ...string) ([]string, error) {
 	if arg == "-" {
 		return []string{arg}, nil
@@ -136,8 +135,7 @@ func FilesOf(arg string, endings ...string) ([]string, error) {
 	return files, err
 }
 
-// Reason is an error of a file without the operation and the path, where a
-// message names the file already.
+// Reason is an error of a file without the operation and path, for messages that name the file already.
 func Reason(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err

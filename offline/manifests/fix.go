@@ -7,21 +7,21 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Fixed is what came of the fixes of findings.
+// Fixed is the result of applying fixes.
 type Fixed struct {
-	// Files are all files, as they are with the fixes.
+	// Files are all files, with the fixes applied.
 	Files []File
-	// Done are the findings that were fixed, in the order in which they were.
+	// Done are the findings that were fixed, in order.
 	Done diagnostic.Findings
-	// Left is what is found in the files after that.
+	// Left is the result of checking the fixed files.
 	Left *Checked
 }
 
-// maxRounds is how often files are checked again: what was wrong can hide something else.
+// maxRounds is the maximum number of checks. They are repeated because one error can hide another.
 const maxRounds = 10
 
-// Fix makes the fixes of all findings in files, and of those that come to light with that, until there are none. A fix after
-// which a file is no longer YAML is not made.
+// Fix applies the fixes of all findings in files, and of the findings that then appear, until there are none. A fix
+// that would make a file invalid YAML is skipped, with the other fixes of that file.
 func Fix(files []File, check func([]File) (*Checked, error)) (*Fixed, error) {
 	out := &Fixed{Files: slices.Clone(files)}
 	var err error
@@ -58,7 +58,7 @@ func Fix(files []File, check func([]File) (*Checked, error)) (*Fixed, error) {
 	return out, nil
 }
 
-// Changed lists the files that differ from those before, each with what it was.
+// Changed lists the files that have changed, and their previous contents.
 func (f *Fixed) Changed(before []File) (changed []File, was [][]byte) {
 	for i, file := range f.Files {
 		if !bytes.Equal(file.Data, before[i].Data) {
@@ -68,12 +68,12 @@ func (f *Fixed) Changed(before []File) (changed []File, was [][]byte) {
 	return changed, was
 }
 
-// of are the findings in a file.
+// of lists the findings in a file.
 func of(findings diagnostic.Findings, file File) diagnostic.Findings {
 	return slices.DeleteFunc(slices.Clone(findings), func(f diagnostic.Finding) bool { return f.File != file.Name })
 }
 
-// brokenBy names the files that are no longer YAML.
+// brokenBy lists the files that are no longer YAML.
 func brokenBy(before, after diagnostic.Findings) []string {
 	var files []string
 	for _, f := range after {

@@ -11,8 +11,8 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Held says which of the definitions, those that the schemas of rules make and those beside rules, Kanon would not apply to a cluster as
-// it is now. namespace is Kanon's own, and recomputes is as in keeper.Prepare.
+// Held reports the definitions that Kanon would not apply to a cluster in its present state, both those that rules make
+// and those in their files. namespace is Kanon's own; recomputes is as for keeper.Prepare.
 func (c *Checked) Held(ctx context.Context, cluster keeper.Cluster, namespace string, recomputes func(manager string) bool) (diagnostic.Findings, error) {
 	h := holding{cluster: cluster, recomputes: recomputes}
 	for _, rule := range c.Decoded {
@@ -22,7 +22,7 @@ func (c *Checked) Held(ctx context.Context, cluster keeper.Cluster, namespace st
 	}
 	for _, docs := range c.documents {
 		for i, crd := range docs.CRDs {
-			if !docs.IsBeside(i) || len(definitions.Check(ctx, crd)) > 0 { // that was reported
+			if !docs.IsBeside(i) || len(definitions.Check(ctx, crd)) > 0 { // Check has reported the latter
 				continue
 			}
 			confirmed := syntax.ConfirmedRevisions(crd.GetAnnotations()[syntax.AnnotationConfirmDefinition])
@@ -34,7 +34,7 @@ func (c *Checked) Held(ctx context.Context, cluster keeper.Cluster, namespace st
 	return h.findings, h.err
 }
 
-// WantedOf is the definition that the schema of a rule makes. namespace is Kanon's own.
+// WantedOf is the definition that a rule's schema makes, in the form that keeper takes. namespace is Kanon's own.
 func WantedOf(rule *syntax.Rule, namespace string) keeper.Wanted {
 	return keeper.Wanted{
 		Definition: rule.Parent.Definition, Adopt: rule.Parent.AdoptDefinition, Confirmed: rule.ConfirmedDefinitions(),
@@ -42,7 +42,7 @@ func WantedOf(rule *syntax.Rule, namespace string) keeper.Wanted {
 	}
 }
 
-// holding collects what is held.
+// holding collects the findings of Held.
 type holding struct {
 	cluster    keeper.Cluster
 	recomputes func(manager string) bool
@@ -50,7 +50,7 @@ type holding struct {
 	err        error
 }
 
-// check reports a definition that would not be applied. about makes the finding. After an error it does nothing.
+// check reports a definition that would not be applied. about makes the finding. After an error, check does nothing.
 func (h *holding) check(ctx context.Context, wanted keeper.Wanted, about func(message, hint string) diagnostic.Finding) {
 	if h.err != nil {
 		return
@@ -61,7 +61,7 @@ func (h *holding) check(ctx context.Context, wanted keeper.Wanted, about func(me
 	case err == nil:
 	case refused:
 		f := about(refusal.Line(), refusal.Hint())
-		if refusal.Reason == keeper.ReasonForbidden { // Kanon may have the right
+		if refusal.Reason == keeper.ReasonForbidden { // Kanon itself may be allowed
 			f.Severity = diagnostic.SeverityWarning
 		}
 		h.findings = append(h.findings, f)

@@ -23,38 +23,36 @@ import (
 	"kanon.dev/kanon/rules"
 )
 
-// Kinds are the kinds that rules are checked against, with their schemas:
-// those of Kubernetes itself or of a cluster, and those that definitions in files
-// add. It is a rules.Kinds, a rules.KindLister and a rules.Schemas.
+// Kinds are the kinds that rules are checked against, with their schemas: the built-in kinds or those of a cluster, and
+// those that definitions in files add. It implements rules.Kinds, rules.KindLister and rules.Schemas.
 type Kinds struct {
 	table *builtin.Table
-	// pool shares what the schemas have in common.
+	// pool shares common parts of schemas.
 	pool openapi.Pool
-	// given has the schemas of what files add, others those of Kubernetes itself,
-	// or of the cluster as far as they were loaded.
+	// given has the schemas from files; others those of built-in kinds, or those loaded from the cluster.
 	given, others openapi.Kinds
-	// cluster and live are nil where no cluster is asked.
+	// cluster and live are nil without a cluster.
 	cluster *restmapping.Mapper
 	live    *schemas.Schemas
 }
 
-// BuiltinKinds are those of Kubernetes itself. The error means that the program was built wrongly.
+// BuiltinKinds are Kubernetes' own kinds. An error means that the program was built incorrectly.
 func BuiltinKinds() (*Kinds, error) {
 	table, err1 := builtin.Load()
 	others, err2 := builtinschemas.Kinds()
 	return &Kinds{table: table, given: openapi.Kinds{}, others: others}, errors.Join(err1, err2)
 }
 
-// ClusterKinds asks a cluster once for all of its kinds. Their schemas are read when Check needs them.
+// ClusterKinds discovers the kinds of a cluster. Their schemas are read when Check needs them.
 func ClusterKinds(ctx context.Context, config *rest.Config) (*Kinds, error) {
 	mapper, err := restmapping.New(restmapping.Options{Config: config})
 	if err != nil {
 		return nil, err
 	}
-	// Every cluster has it; what matters is that a lookup learns all the others.
+	// Every cluster has ConfigMaps. The lookup discovers all other kinds as well.
 	_, err = mapper.Kind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	switch {
-	case apierrors.IsForbidden(err): // whose text is "unknown"
+	case apierrors.IsForbidden(err): // its text is only "unknown"
 		return nil, fmt.Errorf("ask %s for its kinds: forbidden; the user needs the ClusterRole system:discovery", config.Host)
 	case err != nil:
 		return nil, fmt.Errorf("ask %s for its kinds: %w", config.Host, err)
@@ -69,8 +67,8 @@ func ClusterKinds(ctx context.Context, config *rest.Config) (*Kinds, error) {
 	}, nil
 }
 
-// Converter has the schema of a kind of the cluster, by which its API server merges objects. The error is schemas.ErrNoSchema where
-// it has none, or where no cluster is asked.
+// Converter has the schema by which the API server merges objects of a kind. The error is schemas.ErrNoSchema if there
+// is none, or no cluster.
 func (k *Kinds) Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error) {
 	if k.live == nil {
 		return nil, schemas.ErrNoSchema
@@ -78,8 +76,8 @@ func (k *Kinds) Converter(ctx context.Context, gvk schema.GroupVersionKind) (man
 	return k.live.Converter(ctx, gvk)
 }
 
-// load asks the cluster, if one is asked, for the schemas of kinds that no file
-// gave. One that has none, or none yet, is checked without.
+// load reads the schemas of kinds from the cluster, if there is one, unless files have them. A kind without a schema,
+// or without one yet, is checked without.
 func (k *Kinds) load(ctx context.Context, kinds []schema.GroupVersionKind) error {
 	if k.live == nil {
 		return nil
@@ -108,7 +106,7 @@ func (k *Kinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 	return k.others.Schema(gvk)
 }
 
-// howToKnow is what to do about a kind that is not known.
+// howToKnow says how to make a kind known.
 func (k *Kinds) howToKnow() string {
 	if k.cluster != nil {
 		return "give its CustomResourceDefinition with --schemas"
@@ -116,8 +114,8 @@ func (k *Kinds) howToKnow() string {
 	return "give its CustomResourceDefinition with --schemas, or ask the cluster with --cluster"
 }
 
-// define adds the kinds of definitions. One that defines none adds none: what
-// it lacks is a finding, or for the API server to say.
+// define adds the kinds of definitions. Invalid definitions are skipped: they are reported elsewhere, or by the API
+// server.
 func (k *Kinds) define(crds []*unstructured.Unstructured) {
 	for _, crd := range crds {
 		_ = k.table.Define(crd)
@@ -176,8 +174,8 @@ func (k *Kinds) Known() []schema.GroupVersionKind {
 	return known
 }
 
-// Complete implements rules.KindLister. Without a cluster only the groups of
-// Kubernetes itself are known whole, and the kinds whose definition was given.
+// Complete implements rules.KindLister. Without a cluster, only Kubernetes' own groups and the kinds of given
+// definitions are known completely.
 func (k *Kinds) Complete(kind schema.GroupKind) bool {
 	if k.cluster != nil || k.ofKubernetes(kind.Group) {
 		return true
@@ -190,14 +188,14 @@ func (k *Kinds) Complete(kind schema.GroupKind) bool {
 	return false
 }
 
-// ofKubernetes says whether a group is one of Kubernetes' own, in this version or
-// in another: the group of a CustomResourceDefinition has a dot.
+// ofKubernetes reports whether a group is one of Kubernetes' own, in this version or another: groups of
+// CustomResourceDefinitions have a dot.
 func (k *Kinds) ofKubernetes(group string) bool {
 	return k.table.HasGroup(group) || !strings.Contains(group, ".")
 }
 
-// TakesConditions says whether Kanon sets conditions on objects of a kind: on custom ones whose schema has
-// some, and on those of which no schema is known.
+// TakesConditions reports whether Kanon sets conditions on objects of a kind: on custom kinds whose schema has
+// conditions, and on kinds without a known schema.
 func (k *Kinds) TakesConditions(gvk schema.GroupVersionKind) bool {
 	s := k.Schema(gvk)
 	if s == nil || k.table.HasGroup(gvk.Group) {
@@ -207,7 +205,8 @@ func (k *Kinds) TakesConditions(gvk schema.GroupVersionKind) bool {
 	return status != nil && status.Schema.Fields["conditions"] != nil
 }
 
-// HasGeneration says whether objects of a kind have metadata.generation: custom ones do, and not all of Kubernetes itself.
+// HasGeneration reports whether objects of a kind have metadata.generation: all custom kinds have it, but not all of
+// Kubernetes' own.
 func (k *Kinds) HasGeneration(gvk schema.GroupVersionKind) bool {
 	return !k.table.HasGroup(gvk.Group) || builtinschemas.HasGeneration(gvk.GroupKind())
 }

@@ -20,8 +20,8 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Objects takes Kubernetes objects out of files of YAML or JSON, those in lists too, such as kubectl prints. They are as the API server
-// returns them: the stringData of a Secret is in its data. Errors name the file and the document.
+// Objects decodes the Kubernetes objects in YAML or JSON files, including the items of lists. They are as the API
+// server returns them: stringData of Secrets is merged into data. Errors name the file and the document.
 func Objects(files []File) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, in := range files {
@@ -45,11 +45,11 @@ func Objects(files []File) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// DistinctObjects is Objects for files that may have each object once. An object without a namespace is taken to be in the one that
-// kubectl would put it in.
+// DistinctObjects is Objects, but returns a *TwiceError if an object occurs twice. An object without a namespace counts
+// as being in kubectl's default namespace.
 func DistinctObjects(files []File) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	from := map[identity.ID]string{} // the file that has the object
+	from := map[identity.ID]string{} // the file of each object
 	for _, file := range files {
 		objects, err := Objects([]File{file})
 		if err != nil {
@@ -68,10 +68,10 @@ func DistinctObjects(files []File) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// TwiceError says that an object is given more than once, so that it is not clear how it is.
+// TwiceError reports that an object is given more than once.
 type TwiceError struct {
 	Object identity.ID
-	// First and Second are the names of the files that have it, which may be one.
+	// First and Second are the files that contain it. They may be the same.
 	First, Second string
 }
 
@@ -82,7 +82,7 @@ func (e *TwiceError) Error() string {
 	return fmt.Sprintf("%s has %s, and so has %s: leave one of them out", e.Second, e.Object, e.First)
 }
 
-// appendObjects adds what a document holds; an empty one holds nothing.
+// appendObjects adds the objects in a document, which may be empty.
 func appendObjects(objects []*unstructured.Unstructured, document []byte) ([]*unstructured.Unstructured, error) {
 	text, err := yaml.YAMLToJSON(document)
 	if err != nil {
@@ -107,8 +107,8 @@ func appendObjects(objects []*unstructured.Unstructured, document []byte) ([]*un
 	return objects, err
 }
 
-// InDefaultNamespace gives objects without a namespace, of kinds that have one, the one that kubectl would give them. Of kinds that
-// are not known here, programs say whether they have one.
+// InDefaultNamespace sets the namespace "default", as kubectl would, for objects of namespaced kinds that have none.
+// For unknown kinds, the programs decide whether they are namespaced.
 func (k *Kinds) InDefaultNamespace(programs []*program.Program, objects []*unstructured.Unstructured) {
 	namespaced := map[schema.GroupKind]bool{}
 	for _, program := range programs {

@@ -11,8 +11,8 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// definedTwice says which definitions stand in the files twice, and differ, so that Kanon applies only one of them. About two rules with
-// a schema for one kind, clashes does.
+// definedTwice reports definitions that occur twice in the files and differ, as Kanon applies only one of them. Two
+// rules with a schema for the same kind are reported by clashes.
 func definedTwice(decoded []*syntax.Documents) diagnostic.Findings {
 	type place struct {
 		docs *syntax.Documents
@@ -28,13 +28,13 @@ func definedTwice(decoded []*syntax.Documents) diagnostic.Findings {
 				continue
 			}
 			text, err := json.Marshal(crd.Object)
-			if err != nil { // which the API server does not take either
+			if err != nil { // the API server refuses such a definition too
 				continue
 			}
 			is := place{docs, i, text}
 			for _, other := range named[crd.GetName()] {
 				first, second := other, is
-				if !docs.IsBeside(i) { // the finding is about the rule, if one makes it
+				if !docs.IsBeside(i) { // if a rule makes one of them, the finding is about the rule
 					first, second = is, other
 				}
 				isOfRules := !docs.IsBeside(i) && !other.docs.IsBeside(other.i)

@@ -1,16 +1,17 @@
-// Package overlay lays the fields of a rendered object over a live one, as a server-side apply does, without a cluster:
+// Package overlay lays the fields of a rendered object over a live one without a cluster, as a server-side apply does:
 //
 //	overlay.Apply(kinds.Schema(gvk), live, before, rendered) // changes live
 //
-// Mappings are merged field by field, unless the schema says that they are one value, as a Service's selector. Items of a list are
-// merged by the keys that the schema names, with the defaults that these have, and those of a set one by one, so that what others
-// have added stays. Any other list, and every list of a kind without a schema, is replaced as a whole.
-// What was rendered before and is no longer is removed.
+// Mappings are merged field by field, unless the schema declares them atomic, like a Service's selector. Lists are
+// merged by the keys in the schema (with their defaults), and sets by value, so what others added stays. Other lists,
+// and all lists of a kind without a schema, are replaced. Fields and items that were rendered before and no longer are,
+// are removed.
 //
-// Before an object is written, the engine brings it into one form, such as with the protocol of each port. [Normalise] does so without the
-// schemas of a cluster:
+// The engine normalises an object before it writes it; for example, it sets the protocol of each port. [Normalise] does
+// so without the schemas of a cluster:
 //
 //	written := overlay.Normalise(kinds.Schema(gvk), rendered, hasStatus)
 //
-// It does not know who owns a field: what two managers have set is removed when one of them no longer sets it.
+// The package does not track owners of fields: a field that two managers set is removed when one of them no longer sets
+// it.
 package overlay

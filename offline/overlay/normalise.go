@@ -8,8 +8,8 @@ import (
 	"kanon.dev/kanon/kinds/openapi/builtin"
 )
 
-// Normalise is a rendered object in the form in which the engine writes it, as fieldset.Kind.Normalise has it of the schemas of a cluster.
-// The object and its maps stay as they are. hasStatus is true if the kind has a status subresource.
+// Normalise is a rendered object in the form in which the engine writes it. It does what fieldset.Kind.Normalise does
+// with the schemas of a cluster. It does not change rendered. hasStatus is true if the kind has a status subresource.
 func Normalise(schema *openapi.Schema, rendered *unstructured.Unstructured, hasStatus bool) *unstructured.Unstructured {
 	isGo := builtin.Schemas{}.Schema(rendered.GroupVersionKind()) != nil
 	content, _ := normalised(fieldset.FoldStringData(rendered), schema, isGo).(map[string]any)
@@ -17,7 +17,8 @@ func Normalise(schema *openapi.Schema, rendered *unstructured.Unstructured, hasS
 	return &unstructured.Unstructured{Object: content}
 }
 
-// normalised is a copy of a value. isGo is true in a Go type of Kubernetes, which drops lists and maps without an element.
+// normalised is a normalised copy of a value. isGo is true within a Go type of Kubernetes, which drops empty lists and
+// maps.
 func normalised(value any, schema *openapi.Schema, isGo bool) any {
 	if schema != nil && schema.Name != "" && !isRoot(schema) {
 		isGo = isGoType(schema)
@@ -63,7 +64,7 @@ func normalisedList(list []any, schema *openapi.Schema, isGo bool) []any {
 	return out
 }
 
-// completeKeys fills in the keys of an item of a list map that have defaults.
+// completeKeys fills in the defaults of the keys of a list map's item.
 func completeKeys(item map[string]any, list *openapi.Schema) {
 	for i, key := range list.Keys {
 		if _, ok := item[key]; !ok && i < len(list.KeyDefaults) && list.KeyDefaults[i] != nil {
@@ -72,7 +73,7 @@ func completeKeys(item map[string]any, list *openapi.Schema) {
 	}
 }
 
-// vanishes reports whether a Go type drops a value when it is encoded.
+// vanishes reports whether a Go type omits a value when it is encoded.
 func vanishes(value any, schema *openapi.Schema) bool {
 	switch value := value.(type) {
 	case []any:
@@ -84,12 +85,12 @@ func vanishes(value any, schema *openapi.Schema) bool {
 	}
 }
 
-// isRoot reports whether a schema is that of a whole object, whose name does not tell where its type comes from.
+// isRoot reports whether a schema is that of a whole object. Its name does not show where the type comes from.
 func isRoot(schema *openapi.Schema) bool {
 	return schema.Fields["apiVersion"] != nil && schema.Fields["kind"] != nil && schema.Fields["metadata"] != nil
 }
 
-// isGoType reports whether a component was generated from a Go type of Kubernetes, as the metadata of every object is.
+// isGoType reports whether a component was generated from a Go type of Kubernetes, like the metadata of every object.
 func isGoType(schema *openapi.Schema) bool {
 	title := schema.Title()
 	return title == "metadata" || fieldset.IsGoType(title)

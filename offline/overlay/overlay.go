@@ -9,8 +9,8 @@ import (
 	"kanon.dev/kanon/kinds/openapi"
 )
 
-// Apply lays rendered over live, which it changes, and removes what before has and rendered has not. schema is that of the kind; nil
-// where there is none. before may be nil. Nothing of before and rendered is changed or kept.
+// Apply lays rendered over live, which it changes, and removes what is in before but not in rendered. schema is that of
+// the kind, or nil. before may be nil. Apply neither changes nor keeps parts of before and rendered.
 func Apply(schema *openapi.Schema, live, before, rendered map[string]any) {
 	for name, was := range before {
 		if _, stays := rendered[name]; !stays {
@@ -23,14 +23,11 @@ func Apply(schema *openapi.Schema, live, before, rendered map[string]any) {
 }
 
 func at(schema *openapi.Schema, name string) *openapi.Schema {
-	if schema == nil {
-		return nil
-	}
 	below, _ := schema.At(name)
 	return below
 }
 
-// laid is a rendered value laid over a live one.
+// laid is the result of laying a rendered value over a live one.
 func laid(schema *openapi.Schema, live, before, rendered any) any {
 	switch rendered := rendered.(type) {
 	case map[string]any:
@@ -52,7 +49,7 @@ func laid(schema *openapi.Schema, live, before, rendered any) any {
 // isAtomic reports whether a mapping is replaced as a whole.
 func isAtomic(schema *openapi.Schema) bool { return schema != nil && schema.Atomic }
 
-// laidItems are the rendered items of a list laid over the live ones, each over one at most.
+// laidItems lays the rendered items of a list over the live ones, each over at most one.
 func laidItems(schema *openapi.Schema, isSame identity, live, before, rendered []any) []any {
 	all := slices.DeleteFunc(slices.Clone(live), func(item any) bool {
 		return index(isSame, before, item) >= 0 && index(isSame, rendered, item) < 0
@@ -73,7 +70,7 @@ func laidItems(schema *openapi.Schema, isSame identity, live, before, rendered [
 	return all
 }
 
-// withdraw removes a field that is no longer rendered. What others have set below it stays.
+// withdraw removes a field that is no longer rendered, except what others set below it.
 func withdraw(schema *openapi.Schema, live map[string]any, name string, was any) {
 	switch was := was.(type) {
 	case map[string]any:
@@ -94,10 +91,10 @@ func withdraw(schema *openapi.Schema, live map[string]any, name string, was any)
 	delete(live, name)
 }
 
-// identity tells whether two items of a list are the same.
+// identity reports whether two items of a list are the same item.
 type identity func(a, b any) bool
 
-// identifier is how items of a list are told apart; nil if the list is replaced as a whole.
+// identifier is how a list identifies its items; nil if the list is replaced as a whole.
 func identifier(schema *openapi.Schema) identity {
 	switch {
 	case schema == nil:
@@ -111,7 +108,8 @@ func identifier(schema *openapi.Schema) identity {
 	}
 }
 
-// haveSameKeys compares items by the keys of their list. A key that is left out has its default, and is missing if it has none.
+// haveSameKeys compares items by the keys of their list. A key that an item leaves out has its default, if there is
+// one. Items without any key are never the same.
 func haveSameKeys(list *openapi.Schema, a, b any) bool {
 	fields, ok1 := a.(map[string]any)
 	others, ok2 := b.(map[string]any)
@@ -130,7 +128,7 @@ func haveSameKeys(list *openapi.Schema, a, b any) bool {
 	return present
 }
 
-// keyOf is the value of a list's i-th key in an item; false if it has none.
+// keyOf is the value of the list's i-th key in an item. ok is false if the item has neither a value nor a default.
 func keyOf(list *openapi.Schema, fields map[string]any, i int) (value any, ok bool) {
 	if value, ok = fields[list.Keys[i]]; !ok && i < len(list.KeyDefaults) {
 		value = list.KeyDefaults[i]
@@ -139,7 +137,7 @@ func keyOf(list *openapi.Schema, fields map[string]any, i int) (value any, ok bo
 	return value, ok
 }
 
-// index is where an item of a list is that is the same; below zero if there is none.
+// index is the index of the same item in a list, or -1.
 func index(isSame identity, items []any, item any) int {
 	return slices.IndexFunc(items, func(other any) bool { return isSame(other, item) })
 }

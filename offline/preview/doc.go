@@ -1,5 +1,5 @@
-// Package preview evaluates a rule for one parent without a cluster: it shows
-// what the engine would write, what waits and why.
+// Package preview evaluates a rule for one parent without a cluster. It shows what the engine would write, and what
+// waits and why.
 //
 //	p := preview.Evaluate(ctx, preview.Input{
 //		Program: program,                 // from rules.Compile
@@ -9,8 +9,7 @@
 //	})
 //	err := p.Write(os.Stdout) // YAML documents, with what waits as comments
 //
-// The evaluation is the engine's own. What a write would answer is taken for the
-// rendered object, laid over the one in With of that kind and name: what With does
-// not say and the API server would fill in, such as a Service's clusterIP, is not
-// there yet.
+// The evaluation is the engine's own. In place of the answer to a write, it uses the rendered object, laid over the
+// object of that kind and name in With. Fields that the API server would fill in, such as a Service's clusterIP, are
+// missing unless With has them.
 package preview

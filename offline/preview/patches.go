@@ -1,7 +1,6 @@
 package preview
 
 import (
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,7 +32,7 @@ func (w *writer) patch(p program.PatchOutcome) {
 	}
 }
 
-// named is a contribution with the name of its target, where it has one.
+// named is the object of a contribution, with the name and namespace of its target if the target has a name.
 func named(c program.Contribution) *unstructured.Unstructured {
 	if c.Target.Name == "" {
 		return c.Object
@@ -46,7 +45,7 @@ func named(c program.Contribution) *unstructured.Unstructured {
 	return object
 }
 
-// targetText says which objects a contribution is for.
+// targetText describes the objects that a contribution is for.
 func targetText(t program.Target) string {
 	if t.Name != "" {
 		return strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
@@ -62,10 +61,4 @@ func targetText(t program.Target) string {
 		return text + " in namespace " + t.Namespace
 	}
 	return text
-}
-
-// patchFailed says whether a patch has no value and will have none before somebody
-// changes something.
-func patchFailed(patches []program.PatchOutcome) bool {
-	return slices.ContainsFunc(patches, func(p program.PatchOutcome) bool { return p.State == program.StateFailed })
 }

@@ -14,168 +14,169 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Input is what a preview starts from. Objects are only read.
+// Input is the input of a preview. Objects are only read.
 type Input struct {
 	Program *program.Program
 	Parent  *unstructured.Unstructured
-	// With are objects of the cluster besides the parent: what the rule looks up,
-	// children as they are, and the parent's Namespace where the rule selects by
-	// its labels. A child of the parent is what its mark or its controller owner
-	// reference says.
+	// With are the other objects of the cluster: those that the rule looks up, existing children, and the parent's
+	// Namespace if the rule selects by namespace labels. An object is a child of the parent if its mark or its
+	// controller owner reference says so.
 	With []*unstructured.Unstructured
-	// Children are objects of which it is known that the rule created them for the parent. They are not in With.
+	// Children are the objects that the rule is known to have created for the parent. They are not in With.
 	Children []Child
-	// Stepwise has an object that is to be recreated deleted by this evaluation and created by a later one, as in a cluster: what
-	// reads it waits. false: the evaluation shows the new object.
+	// Stepwise makes a recreation take two evaluations, as in a cluster: this one deletes the object, a later one
+	// creates it, and nodes that read it wait. false: the evaluation shows the new object.
 	Stepwise bool
-	// Replaced are objects that were deleted to be recreated, of which the new ones keep the generated values.
+	// Replaced are objects that were deleted to be recreated. The new objects take over their generated values.
 	Replaced []*unstructured.Unstructured
-	// Lookup answers what the rule looks up. nil: With and Children do.
+	// Lookup answers lookups. nil: they are answered from With and Children.
 	Lookup func(program.Query) ([]*unstructured.Unstructured, error)
 	// Missing are kinds that the cluster does not have. nil: it has all.
 	Missing map[schema.GroupVersionKind]program.Absence
 	Now     time.Time
-	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
+	// Schema is the schema of a kind, by which lists are merged, or nil. nil: no kind has one.
 	Schema func(schema.GroupVersionKind) *openapi.Schema
-	// HasStatus says whether a kind has a status subresource: its status is not written with the object. nil: no kind has.
+	// HasStatus reports whether a kind has a status subresource, so that the status is not written with the object.
+	// nil: no kind has.
 	HasStatus func(schema.GroupVersionKind) bool
-	// Check says why the API server would not take an object; old is the one that exists, or nil. nil: it takes all.
+	// Check returns an error if the API server would refuse an object. old is the existing object, or nil. nil: it
+	// accepts all.
 	Check func(object, old *unstructured.Unstructured) error
 	// CheckStatus is Check for a write of the parent's status.
 	CheckStatus func(object, old *unstructured.Unstructured) error
-	// Status is what the rule rendered last of the parent's status. A field that it has, and that is no longer rendered, is removed.
+	// Status is the parent's status as the rule rendered it last. Fields that are no longer rendered are removed.
 	Status map[string]any
-	// Namespace is Kanon's own. Empty: the marks of children do not tell this rule
-	// from others.
+	// Namespace is Kanon's own namespace. Empty: the marks of children do not distinguish this rule from others.
 	Namespace string
 }
 
 // Child is an object that the rule created for the parent.
 type Child struct {
-	// Node is the child of the rule that it belongs to.
+	// Node is the id of the child in the rule.
 	Node   string
 	Object *unstructured.Unstructured
-	// Rendered is the object as the rule rendered it last. A field that it has, and that is no longer rendered, is removed by
-	// the next write.
+	// Rendered is the object as the rule rendered it last. The next write removes fields that are no longer rendered.
 	Rendered *unstructured.Unstructured
 }
 
-// Preview is what a rule makes of a parent.
+// Preview is the result of a rule for a parent.
 type Preview struct {
 	// Rule is the rule's name.
 	Rule   string
 	Parent *unstructured.Unstructured
-	// Unmatched says why the rule is not for the parent. Empty: it is, and what
-	// follows is filled in.
+	// Unmatched says why the rule is not for the parent. If it is empty, the rule is for the parent, and the fields
+	// below are set.
 	Unmatched string
-	// Outside is true if that is for the labels or the namespace of the parent, so that Kanon does not evaluate the rule for it.
+	// Outside is true if the labels or the namespace of the parent exclude it, so that Kanon does not evaluate the rule
+	// for it.
 	Outside bool
 	// Nodes are in the order of spec.children.
 	Nodes []Node
 	// Outcome is the engine's.
 	Outcome program.Outcome
-	// Evaluation is the one that came to this, for those who ask why; nil where the rule is not for the parent.
+	// Evaluation is the evaluation behind Outcome, for explanations; nil if the rule is not for the parent.
 	Evaluation *program.Evaluation
-	// StatusRefused says why the API server would not take the status that the rule renders; nil: it would.
+	// StatusRefused says why the API server would refuse the rendered status; nil if it would not.
 	StatusRefused error
-	// Secrets are the values of the Secrets that the rule has to do with: they are not shown, wherever they are.
+	// Secrets are the values of all Secrets that the rule reads or renders. They are hidden wherever they occur.
 	Secrets redact.Values
-	// failed is true where the rule cannot say whether it is for the parent.
+	// failed is true if an error left open whether the rule is for the parent.
 	failed bool
 }
 
 // Node is a child of the rule with the objects that would be applied.
 type Node struct {
 	program.NodeOutcome
-	// Batch counts the writes before: nodes of one batch are written side by side.
+	// Batch is the number of the node's batch, from 1. The nodes of a batch are written side by side.
 	Batch   int
 	Objects []Object
-	// Kept are those that would not be applied: that are not to be created, or left as they are.
+	// Kept are the rendered objects that are not applied: not created, or left unchanged.
 	Kept []Kept
-	// Refused are those that cannot be written: something else has their name, or the API server would not take them. Stepwise, those
-	// of Objects that are recreated are in it as well.
+	// Refused are the objects that cannot be written: the name is taken, or the API server would refuse them. Under
+	// Input.Stepwise, recreated objects are both in Objects and here.
 	Refused []Refused
 }
 
 // Object is an object that would be applied.
 type Object struct {
 	*unstructured.Unstructured
-	// Written is the object as the engine writes it, but for its marks: with the defaults of the keys of lists, and without what the API
-	// server does not store.
+	// Written is the object as the engine writes it, apart from its marks: the keys of list items have their defaults,
+	// and fields that the API server does not store are left out.
 	Written *unstructured.Unstructured
 	// Live is the object as it is after the write.
 	Live *unstructured.Unstructured
-	// Ignore are the fields that are left to others.
+	// Ignore are the paths of the fields that are left to others.
 	Ignore []fieldset.Path
-	// Ending says whether it is deleted, or stays, when it is no longer wanted.
+	// Ending decides between deletion and orphaning when the object is no longer wanted.
 	Ending program.Ending
-	// Recreation says whether the object that exists is deleted first, and WhyRecreated why.
+	// Recreation decides whether the existing object is deleted first. WhyRecreated explains it, for a comment.
 	Recreation   Recreation
 	WhyRecreated string
-	// KeepsGenerated is true if an object that is created in its place has its generated values.
+	// KeepsGenerated is true if the recreated object takes over the generated values.
 	KeepsGenerated bool
-	// NotReady says why Live is not ready; without a message it is.
+	// NotReady says why Live is not ready. An empty message means that it is ready.
 	NotReady program.Problem
 }
 
-// Recreation says whether an object is deleted and created again.
+// Recreation decides whether an object is deleted and created again.
 type Recreation uint8
 
 const (
-	// RecreateNever means that it is changed in place, or is as it should be.
+	// RecreateNever changes the object in place, if it changes at all.
 	RecreateNever Recreation = iota
-	// RecreateIfRefused means that the API server decides: if it refuses the change.
+	// RecreateIfRefused recreates the object if the API server refuses the change.
 	RecreateIfRefused
-	// RecreateNow means that it is deleted and created again.
+	// RecreateNow deletes the object and creates it again.
 	RecreateNow
 )
 
-// Refused is an object that the engine would not write to.
+// Refused is an object that the engine would not write.
 type Refused struct {
 	Object *unstructured.Unstructured
-	// Err is the engine's reason, an *refusal.NameConflictError or an *refusal.TerminatingError, or that of Input.Check.
+	// Err is the reason: a *refusal.NameConflictError, a *refusal.TerminatingError, or the error of Input.Check.
 	Err error
 }
 
-// Kept is an object with which something else is done than to apply it.
+// Kept is a rendered object that is not applied.
 type Kept struct {
 	Object *unstructured.Unstructured
-	// Why says what is done and why.
+	// Why says what happens to the object instead, and why.
 	Why string
-	// Ending says whether the object is deleted, or stays, when it is no longer wanted.
+	// Ending decides between deletion and orphaning when the object is no longer wanted.
 	Ending program.Ending
-	// Recreated is true if it is deleted and created again later: once its rollout has come to it, or what it depends on is ready.
+	// Recreated is true if the object will be recreated later: once its rollout reaches it, or once its dependencies
+	// are ready.
 	Recreated bool
-	// NotReady says why the object that exists is not ready; without a message it is, or does not exist.
+	// NotReady says why the existing object is not ready. An empty message means that it is ready or does not exist.
 	NotReady program.Problem
 }
 
-// Evaluate runs the rule once. ctx bounds the time that expressions take.
+// Evaluate evaluates the rule once. ctx bounds the time of expressions.
 func Evaluate(ctx context.Context, in Input) *Preview {
 	w := newWorld(in)
 	in.Parent = asCreated(in.Parent, in.Now)
 	if len(w.ties) > len(in.Children) {
-		// An owner reference does not say which child of the rule an object is: the first
-		// run finds that by the names, and the second sees the children.
+		// An owner reference does not name the node of an object. The first run finds it by the rendered names; the
+		// second run then sees the children.
 		w.claim(run(ctx, in, w).Nodes)
 	}
 	return run(ctx, in, w)
 }
 
-// Matches says whether the rule is for the parent, as far as spec.parent.when says. The error says why that is not known.
+// Matches evaluates spec.parent.when. The error says why its value is unknown.
 func Matches(ctx context.Context, in Input) (bool, error) {
 	w := newWorld(in)
 	return evaluationOf(ctx, in, w).Matches()
 }
 
-// asCreated is an object with the metadata that the API server sets in every object, for one
-// that is written by hand.
+// asCreated is a copy of a handwritten object, with the metadata that the API server sets in every object.
 func asCreated(written *unstructured.Unstructured, now time.Time) *unstructured.Unstructured {
 	created := written.DeepCopy()
 	if created.GetUID() == "" {
@@ -193,43 +194,53 @@ func asCreated(written *unstructured.Unstructured, now time.Time) *unstructured.
 	return created
 }
 
-// Failed says whether something in the rule has no value for this parent and
-// will have none before somebody changes something.
+// Failed reports whether something in the rule has failed for this parent, and will fail until somebody changes
+// something.
 func (p *Preview) Failed() bool {
 	for _, n := range p.Nodes {
 		if n.State == program.StateFailed || slices.ContainsFunc(n.Refused, Refused.IsFinal) {
 			return true
 		}
 	}
-	return p.failed || patchFailed(p.Outcome.Patches) || len(p.Outcome.StatusFailed) > 0 || p.StatusRefused != nil
+	return p.failed || p.patchFailed() || len(p.Outcome.StatusFailed) > 0 || p.StatusRefused != nil
 }
 
-// Rendered lists the objects that the rule renders: those that are applied, kept and refused.
+func (p *Preview) patchFailed() bool {
+	return slices.ContainsFunc(p.Outcome.Patches, func(o program.PatchOutcome) bool { return o.State == program.StateFailed })
+}
+
+// Rendered lists the objects that the rule renders, whether they are applied, kept or refused.
 func (p *Preview) Rendered() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, node := range p.Nodes {
-		for _, object := range node.Objects {
-			all = append(all, object.Unstructured)
-		}
-		for _, kept := range node.Kept {
-			all = append(all, kept.Object)
-		}
-		for _, refused := range node.Refused {
-			all = append(all, refused.Object)
-		}
+		all = append(all, node.rendered()...)
 	}
 	return all
 }
 
-// MayPrune says whether the parent's children that are not rendered may be deleted: it is known of every node what it renders, and all
-// of it could be written.
+func (n Node) rendered() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, object := range n.Objects {
+		all = append(all, object.Unstructured)
+	}
+	for _, kept := range n.Kept {
+		all = append(all, kept.Object)
+	}
+	for _, refused := range n.Refused {
+		all = append(all, refused.Object)
+	}
+	return all
+}
+
+// MayPrune reports whether children that are no longer rendered may be deleted: the children of every node are known,
+// and all rendered objects could be written.
 func (p *Preview) MayPrune() bool {
 	return !slices.ContainsFunc(p.Nodes, func(n Node) bool {
 		return n.HoldPrune || len(n.Refused) > 0 || n.State != program.StateApplied && n.State != program.StateSkipped
 	})
 }
 
-// IsFinal says whether nothing changes until somebody does something.
+// IsFinal reports whether the refusal stays until somebody does something. It does not if the object is being deleted.
 func (r Refused) IsFinal() bool {
 	_, terminating := errors.AsType[*refusal.TerminatingError](r.Err)
 	return !terminating
@@ -287,8 +298,8 @@ func evaluationOf(ctx context.Context, in Input, w *world) *program.Evaluation {
 	return ev
 }
 
-// write is what the engine would do with the objects of a node, and those as they are then; nil for one that it would not
-// write to.
+// write decides what the engine would do with the rendered objects of a node. live are those objects after the write,
+// with nil for each one that is not written.
 func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node Node, live []*unstructured.Unstructured) {
 	for _, object := range rendered.Kept {
 		node.Kept = append(node.Kept, Kept{
@@ -303,7 +314,7 @@ func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node N
 			continue
 		}
 		applied := w.applied(rendered.Node, object)
-		if err := w.check(applied, w.byID[identityOf(object)]); err != nil {
+		if err := w.check(applied, w.byID[identity.Of(object)]); err != nil {
 			node.Refused = append(node.Refused, Refused{Object: object, Err: err})
 			continue
 		}
@@ -312,14 +323,14 @@ func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node N
 		written.Recreation, written.WhyRecreated = w.recreation(rendered.Node, object, rendered.Renewal(i))
 		written.KeepsGenerated = rendered.KeepsGenerated(i)
 		if w.stepwise && written.Recreation == RecreateNow {
-			node.Refused, live[i] = append(node.Refused, Refused{Object: object, Err: apply.TerminatingNow(w.byID[identityOf(object)])}), nil
+			node.Refused, live[i] = append(node.Refused, Refused{Object: object, Err: apply.TerminatingNow(w.byID[identity.Of(object)])}), nil
 		}
 		node.Objects = append(node.Objects, written)
 	}
 	return node, live
 }
 
-// whenItStays says when the object is not deleted; empty if it always is.
+// whenItStays says when the object is orphaned instead of deleted; empty if it never is.
 func (o *Object) whenItStays() string {
 	switch d := o.Ending; {
 	case d.WhenPruned == syntax.EndOrphan && d.WhenDeleted == syntax.EndOrphan:
@@ -332,8 +343,7 @@ func (o *Object) whenItStays() string {
 	return ""
 }
 
-// unselected says why a rule is not for a parent, as far as its labels, its
-// namespace and that one's labels tell; empty where it may be.
+// unselected says why the labels, the namespace or the namespace's labels exclude a parent; empty if they do not.
 func unselected(spec program.Parent, parent *unstructured.Unstructured, w *world) string {
 	if s := spec.Selector; s != nil && !s.Matches(labels.Set(parent.GetLabels())) {
 		return "spec.parent.selector does not match its labels"

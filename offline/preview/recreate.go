@@ -7,15 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// recreation says whether the object that exists is deleted for one that is rendered, and why; the reason alone is set where it
-// would be, and something else keeps it.
+// recreation decides whether the existing object is deleted for a rendered one. The text explains it. With
+// RecreateNever, a text says why the object is not recreated although its updatePolicy asks for it.
 func (w *world) recreation(node string, rendered *unstructured.Unstructured, renewal program.Renewal) (Recreation, string) {
-	if live, _ := w.Live(rendered); live == nil { // never fails
+	if live, _ := w.Live(rendered); live == nil { // Live never fails
 		return RecreateNever, ""
 	}
 	policy := w.children[node].UpdatePolicy
@@ -34,9 +35,9 @@ func (w *world) recreation(node string, rendered *unstructured.Unstructured, ren
 	return RecreateIfRefused, "is changed, or deleted and recreated where the API server does not allow the change"
 }
 
-// recreatesLater says whether an object that stays as it is for now is deleted later, to be created again.
+// recreatesLater reports whether an object that is left unchanged for now will be recreated later.
 func (w *world) recreatesLater(node *program.Rendered, object *unstructured.Unstructured) bool {
-	if live, _ := w.Live(object); live == nil { // never fails
+	if live, _ := w.Live(object); live == nil { // Live never fails
 		return false
 	}
 	policy := w.children[node.Node].UpdatePolicy
@@ -50,7 +51,7 @@ func (w *world) recreatesLater(node *program.Rendered, object *unstructured.Unst
 
 // Replaced implements program.Reader.
 func (w *world) Replaced(rendered *unstructured.Unstructured) *unstructured.Unstructured {
-	return w.replaced[identityOf(rendered)]
+	return w.replaced[identity.Of(rendered)]
 }
 
 // Outdated implements program.Reader.
@@ -58,14 +59,14 @@ func (w *world) Outdated(node string, rendered, _ *unstructured.Unstructured) bo
 	return w.outdated(node, rendered)
 }
 
-// outdated says whether something else is rendered than what is there was applied with,
-// as far as it says; else whether it differs.
+// outdated reports whether something else is rendered than what the live object was applied with. If neither the last
+// rendered object nor the mark is known, it reports whether an apply would change the live object.
 func (w *world) outdated(node string, rendered *unstructured.Unstructured) bool {
 	live, _ := w.Live(rendered) // never fails
 	if live == nil {
 		return false
 	}
-	if before := w.rendered[identityOf(rendered)]; before != nil {
+	if before := w.rendered[identity.Of(rendered)]; before != nil {
 		return !equality.Semantic.DeepEqual(before.Object, rendered.Object)
 	}
 	if outdated, known := fieldset.Outdated(rendered, live, w.policyOf(node, rendered)); known {
@@ -74,7 +75,7 @@ func (w *world) outdated(node string, rendered *unstructured.Unstructured) bool 
 	return !equality.Semantic.DeepEqual(live.Object, w.applied(node, rendered).Object)
 }
 
-// policyOf is what a child ignores, as the engine takes it.
+// policyOf has the ignored fields of a child in the form that engine/apply/fieldset takes.
 func (w *world) policyOf(node string, rendered *unstructured.Unstructured) fieldset.Policy {
 	return fieldset.Policy{Ignore: pathsOf(w.ignored(node, rendered)), Relinquished: pathsOf(w.ignores(rendered))}
 }

@@ -12,7 +12,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// hideSecrets is an object as it can be shown.
+// hideSecrets is the object with the values of a Secret hidden.
 func hideSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if !syntax.IsSecret(object.GroupVersionKind()) {
 		return object
@@ -22,22 +22,22 @@ func hideSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return shown
 }
 
-// HideSecrets replaces the values in two states of one object, if it is a Secret, so that one still sees which of them differ. Either
-// state may be nil.
+// HideSecrets hides the values in two states of one object, if it is a Secret. One can still see which values differ.
+// Either state may be nil.
 func HideSecrets(before, after *unstructured.Unstructured) {
 	old, updated := secretOf(before), secretOf(after)
 	for _, field := range []string{"data", "stringData"} {
 		if isMapOrNone(old[field]) && isMapOrNone(updated[field]) {
 			hideAll(mapOf(old, field), mapOf(updated, field))
 		} else {
-			hide(old, updated, field) // no Secret that can be, and it may hold what another does
+			hide(old, updated, field) // not a valid Secret: hide whatever the field contains
 		}
 	}
 	// kubectl apply repeats the whole object here.
 	hide(mapOf(mapOf(old, "metadata"), "annotations"), mapOf(mapOf(updated, "metadata"), "annotations"), corev1.LastAppliedConfigAnnotation)
 }
 
-// redacted is an error about an object of a rule that has to do with Secrets, without the values that it quotes if it can do without.
+// redacted is an error without the values that it quotes, if the error type supports that.
 func redacted(err error) error {
 	var quotes interface{ WithoutValues() error }
 	if errors.As(err, &quotes) {
@@ -46,7 +46,7 @@ func redacted(err error) error {
 	return err
 }
 
-// secretOf is the content of an object that is a Secret; nil for any other.
+// secretOf is the content of a Secret; nil for any other object.
 func secretOf(object *unstructured.Unstructured) map[string]any {
 	if object == nil || !syntax.IsSecret(object.GroupVersionKind()) {
 		return nil
@@ -54,7 +54,7 @@ func secretOf(object *unstructured.Unstructured) map[string]any {
 	return object.Object
 }
 
-// hideAll replaces all values of both mappings.
+// hideAll hides all values of both mappings.
 func hideAll(before, after map[string]any) {
 	names := maps.Clone(before)
 	if names == nil {
@@ -66,7 +66,7 @@ func hideAll(before, after map[string]any) {
 	}
 }
 
-// hide replaces one value of both mappings, as far as they have it.
+// hide hides one value in those of the mappings that have it.
 func hide(before, after map[string]any, name string) {
 	was, ok1 := before[name]
 	is, ok2 := after[name]

@@ -10,23 +10,24 @@ import (
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/identity"
 )
 
-// tie is what an object says of whom it belongs to, by its mark and its owner references. There are no keys here, so a
-// mark is believed.
+// tie is the ownership of an object, read from its mark and its owner references. Without a cluster there is no key to
+// verify marks, so they are trusted.
 type tie struct {
-	// ours is true for a child that the rule has made for the parent.
+	// ours is true for a child that the rule created for the parent.
 	ours bool
-	// node is the child of the rule that made it, where its mark says so.
+	// node is the child of the rule that the mark names, if the object has a mark.
 	node string
-	// returns is true for an object that its former owner, who is this rule and this parent, may take back.
+	// returns is true for an orphan of this rule and this parent, which they may take back.
 	returns bool
-	// claimed is true where somebody else owns it, and by names them.
+	// claimed is true if somebody else owns the object; by names the owner.
 	claimed bool
 	by      string
 }
 
-// tieOf reads whose an object is.
+// tieOf reads the ownership of an object.
 func (w *world) tieOf(object *unstructured.Unstructured) tie {
 	owner, marked := mark.ReadOwner(object)
 	rule := object.GetLabels()[mark.LabelRule]
@@ -54,7 +55,7 @@ func (w *world) tieOf(object *unstructured.Unstructured) tie {
 	return tie{returns: ok && retained == w.retainedBy, by: apply.UnclaimedBy(object)}
 }
 
-// isParent says whether a mark is for the parent. The UID decides where the parent has one.
+// isParent reports whether a mark names the parent. If the parent has a UID, the UID decides.
 func (w *world) isParent(owner mark.Owner) bool {
 	if w.parent.UID != "" {
 		return owner.Parent.UID == w.parent.UID
@@ -62,8 +63,8 @@ func (w *world) isParent(owner mark.Owner) bool {
 	return owner.IsFor(w.parent)
 }
 
-// isController says whether an owner reference of an object in a namespace is to the parent. In files that somebody has
-// written, UIDs may be left out.
+// isController reports whether an owner reference of an object in a namespace names the parent. Handwritten files may
+// leave out UIDs.
 func (w *world) isController(reference *metav1.OwnerReference, namespace string) bool {
 	gv, err := schema.ParseGroupVersion(reference.APIVersion)
 	return err == nil && gv.Group == w.parent.Group && reference.Kind == w.parent.Kind && reference.Name == w.parent.Name &&
@@ -71,7 +72,7 @@ func (w *world) isController(reference *metav1.OwnerReference, namespace string)
 		(reference.UID == w.parent.UID || reference.UID == "" || w.parent.UID == "")
 }
 
-// ruleText names the rule and the parent of a mark.
+// ruleText names the rule and the parent of a mark, for a message.
 func ruleText(rule string, owner mark.Owner) string {
 	text := strings.TrimSpace("rule " + rule)
 	if owner.Rule != "" {
@@ -83,10 +84,10 @@ func ruleText(rule string, owner mark.Owner) string {
 	return text + ", for another parent"
 }
 
-// refusal says why the engine would not write to the object that has the name of a rendered one; nil where it would, or
-// where there is none.
+// refusal says why the engine would not write to the existing object with the name of a rendered one. It is nil if the
+// engine would, or if no object has the name.
 func (w *world) refusal(node string, rendered *unstructured.Unstructured) error {
-	id := identityOf(rendered)
+	id := identity.Of(rendered)
 	live := w.byID[id]
 	if live == nil {
 		return nil

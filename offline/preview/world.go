@@ -13,6 +13,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/offline/overlay"
 	"kanon.dev/kanon/redact"
@@ -21,60 +22,47 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// identity is what makes two objects one.
-type identity struct {
-	kind schema.GroupKind
-	name types.NamespacedName
-}
-
-func identityOf(u *unstructured.Unstructured) identity {
-	return identity{
-		kind: u.GroupVersionKind().GroupKind(),
-		name: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()},
-	}
-}
-
-// world is the cluster as far as it was given. It is a program.Reader.
+// world is the cluster as given by the input. It implements program.Reader.
 type world struct {
 	objects []*unstructured.Unstructured
-	byID    map[identity]*unstructured.Unstructured
-	// ties says whose the objects are, and nodes of which child of the rule those of the parent are.
-	ties  map[identity]tie
-	nodes map[identity]string
-	// rendered has the children that are known to be such as they were rendered last.
-	rendered map[identity]*unstructured.Unstructured
-	// replaced are objects that were deleted, and stepwise is true if what is to be recreated is only deleted; see Input.
-	replaced map[identity]*unstructured.Unstructured
+	byID    map[identity.ID]*unstructured.Unstructured
+	// ties has the ownership of the objects, and nodes the child of the rule for those of the parent.
+	ties  map[identity.ID]tie
+	nodes map[identity.ID]string
+	// rendered has the known children as they were rendered last.
+	rendered map[identity.ID]*unstructured.Unstructured
+	// replaced and stepwise are those of Input.
+	replaced map[identity.ID]*unstructured.Unstructured
 	stepwise bool
-	// children are those of the rule, by their ids.
+	// children are those of the rule, by id.
 	children map[string]program.Child
 
 	parent mark.Ref
-	// ruleID is what a mark names the rule by; empty where that is not known. retainedBy is what an orphan of the rule
-	// and the parent says.
+	// ruleID is the rule's id in marks; empty if unknown. retainedBy is the value of the annotation on orphans of the
+	// rule and the parent.
 	ruleID     string
 	retainedBy string
-	// lookup answers lookups in place of objects; it may be nil.
+	// lookup answers lookups instead of objects, unless it is nil.
 	lookup func(program.Query) ([]*unstructured.Unstructured, error)
 	schema func(schema.GroupVersionKind) *openapi.Schema
-	// hasStatus says whether a kind has a status subresource.
+	// hasStatus reports whether a kind has a status subresource.
 	hasStatus func(schema.GroupVersionKind) bool
-	// check says why the API server would refuse an object.
+	// check returns an error if the API server would refuse an object.
 	check func(object, old *unstructured.Unstructured) error
-	// ignores has the fields of a rendered object that are left to others for now.
+	// ignores lists the fields of a rendered object that are currently left to others.
 	ignores func(*unstructured.Unstructured) []ignore.Path
-	// secrets are the values of the Secrets that were given, looked up and rendered.
+	// secrets are the values of all Secrets that were given, looked up or rendered.
 	secrets redact.Values
 }
 
 func newWorld(in Input) *world {
-	// The parent is in the cluster too, and as it was given.
-	objects := slices.DeleteFunc(slices.Clone(in.With), func(o *unstructured.Unstructured) bool { return identityOf(o) == identityOf(in.Parent) })
+	// The parent is looked up as it was given, not as With may have it.
+	objects := slices.DeleteFunc(slices.Clone(in.With), func(o *unstructured.Unstructured) bool { return identity.Of(o) == identity.Of(in.Parent) })
 	w := &world{
 		objects: append(objects, in.Parent),
-		byID:    make(map[identity]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity]tie), nodes: make(map[identity]string),
-		rendered: make(map[identity]*unstructured.Unstructured, len(in.Children)),
-		replaced: make(map[identity]*unstructured.Unstructured, len(in.Replaced)), stepwise: in.Stepwise,
+		byID:    make(map[identity.ID]*unstructured.Unstructured, len(in.With)+len(in.Children)), ties: make(map[identity.ID]tie), nodes: make(map[identity.ID]string),
+		rendered: make(map[identity.ID]*unstructured.Unstructured, len(in.Children)),
+		replaced: make(map[identity.ID]*unstructured.Unstructured, len(in.Replaced)), stepwise: in.Stepwise,
 		children: make(map[string]program.Child), parent: mark.RefOf(in.Parent), lookup: in.Lookup, schema: in.Schema, check: in.Check, secrets: redact.Values{},
 	}
 	if w.schema == nil {
@@ -99,7 +87,7 @@ func newWorld(in Input) *world {
 	}
 	for _, object := range in.With {
 		w.secrets.Note(object)
-		id := identityOf(object)
+		id := identity.Of(object)
 		w.byID[id], w.ties[id] = object, w.tieOf(object)
 		if _, ok := w.children[w.ties[id].node]; ok {
 			w.nodes[id] = w.ties[id].node
@@ -107,36 +95,25 @@ func newWorld(in Input) *world {
 	}
 	for _, child := range in.Children {
 		w.secrets.Note(child.Object)
-		id := identityOf(child.Object)
+		id := identity.Of(child.Object)
 		w.objects = append(w.objects, child.Object)
 		w.byID[id], w.ties[id], w.nodes[id], w.rendered[id] = child.Object, tie{ours: true, node: child.Node}, child.Node, child.Rendered
 	}
 	for _, object := range in.Replaced {
 		w.secrets.Note(object)
-		w.replaced[identityOf(object)] = object
+		w.replaced[identity.Of(object)] = object
 	}
 	return w
 }
 
-// claim makes those of the parent's objects that are rendered children of the nodes that render them: the owner reference
-// does not name a node.
+// claim assigns the parent's objects to the nodes that render them, as owner references do not name a node.
 func (w *world) claim(nodes []Node) {
 	for _, node := range nodes {
-		for _, object := range node.Objects {
-			w.claimOne(node.ID, object.Unstructured)
+		for _, object := range node.rendered() {
+			if id := identity.Of(object); w.ties[id].ours {
+				w.nodes[id] = node.ID
+			}
 		}
-		for _, kept := range node.Kept {
-			w.claimOne(node.ID, kept.Object)
-		}
-		for _, refused := range node.Refused {
-			w.claimOne(node.ID, refused.Object)
-		}
-	}
-}
-
-func (w *world) claimOne(node string, object *unstructured.Unstructured) {
-	if id := identityOf(object); w.ties[id].ours {
-		w.nodes[id] = node
 	}
 }
 
@@ -169,7 +146,7 @@ func (w *world) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 func (w *world) Observed(node string) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for _, object := range w.objects {
-		if w.nodes[identityOf(object)] == node {
+		if w.nodes[identity.Of(object)] == node {
 			found = append(found, object)
 		}
 	}
@@ -178,7 +155,7 @@ func (w *world) Observed(node string) ([]*unstructured.Unstructured, error) {
 
 // Live implements program.Reader.
 func (w *world) Live(rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	id := identityOf(rendered)
+	id := identity.Of(rendered)
 	live := w.byID[id]
 	if live == nil || !w.ties[id].ours || live.GetDeletionTimestamp() != nil {
 		return nil, nil
@@ -186,7 +163,7 @@ func (w *world) Live(rendered *unstructured.Unstructured) (*unstructured.Unstruc
 	return live, nil
 }
 
-// whyKept says why nothing is written of an object.
+// whyKept says why an object is not written.
 func (w *world) whyKept(node *program.Rendered, object *unstructured.Unstructured) string {
 	live, _ := w.Live(object) // never fails
 	switch {
@@ -203,9 +180,9 @@ func (w *world) whyKept(node *program.Rendered, object *unstructured.Unstructure
 	}
 }
 
-// namespace is the Namespace of that name, or nil.
+// namespace is the Namespace with a name, or nil.
 func (w *world) namespace(name string) *unstructured.Unstructured {
-	return w.byID[identity{kind: schema.GroupKind{Kind: "Namespace"}, name: types.NamespacedName{Name: name}}]
+	return w.byID[identity.ID{GroupKind: schema.GroupKind{Kind: "Namespace"}, NamespacedName: types.NamespacedName{Name: name}}]
 }
 
 // normalised is a rendered object as the engine writes it.
@@ -214,16 +191,16 @@ func (w *world) normalised(rendered *unstructured.Unstructured) *unstructured.Un
 	return overlay.Normalise(w.schema(gvk), rendered, w.hasStatus(gvk))
 }
 
-// applied is a rendered object as a write would answer: laid over what there is, without what
-// is left to others.
+// applied is the result of applying a rendered object: it is laid over the existing object, except for fields that are
+// left to others.
 func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstructured.Unstructured {
-	there, written := w.byID[identityOf(rendered)], fieldset.FoldStringData(rendered)
+	there, written := w.byID[identity.Of(rendered)], fieldset.FoldStringData(rendered)
 	if there == nil {
 		return &unstructured.Unstructured{Object: written}
 	}
 	live := there.DeepCopy()
 	var before map[string]any
-	if last := w.rendered[identityOf(rendered)]; last != nil {
+	if last := w.rendered[identity.Of(rendered)]; last != nil {
 		before = fieldset.FoldStringData(last)
 	}
 	overlay.Apply(w.schema(rendered.GroupVersionKind()), live.Object, before, written)
@@ -233,7 +210,7 @@ func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstr
 	return live
 }
 
-// checkStatus says why the API server would not take the status that was rendered for the parent.
+// checkStatus says why the API server would refuse the status that was rendered for the parent.
 func (w *world) checkStatus(in Input, out program.Outcome) error {
 	if in.CheckStatus == nil || out.StatusHeld {
 		return nil
@@ -248,12 +225,12 @@ func (w *world) checkStatus(in Input, out program.Outcome) error {
 	return err
 }
 
-// ignored are the fields of a rendered object that are left to others.
+// ignored lists the fields of a rendered object that are left to others.
 func (w *world) ignored(node string, rendered *unstructured.Unstructured) []ignore.Path {
 	return slices.Concat(w.children[node].Ignore, w.ignores(rendered))
 }
 
-// leave gives an ignored field the value that it has, where what holds it exists.
+// leave restores the live value of an ignored field, if the mapping or item that contains it exists.
 func leave(in, live any, path ignore.Path) {
 	step, rest := path[0], path[1:]
 	switch in := in.(type) {
@@ -284,7 +261,7 @@ func leave(in, live any, path ignore.Path) {
 	}
 }
 
-// selects says whether an item of a list is one that a step names.
+// selects reports whether a step of a path selects an item of a list.
 func selects(step ignore.Step, item any) bool {
 	fields, ok := item.(map[string]any)
 	for name, text := range step.Keys {

@@ -17,9 +17,9 @@ import (
 	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
-// Write prints the preview as YAML documents: the children in the order of the
-// rule, then the parent with its status. Comments say what is skipped, what waits
-// or failed and why, and what happens besides. Values of Secrets are not shown.
+// Write prints the preview as YAML documents: the children in the order of the rule, then the patches, and the parent
+// with its status. Comments say what is skipped, waits or failed and why, and what else happens. Values of Secrets are
+// hidden.
 func (p *Preview) Write(w io.Writer) error {
 	out := &writer{secrets: p.Secrets}
 	out.comment("rule %s for %s %s", p.Rule, p.Parent.GetKind(), nameOf(p.Parent))
@@ -43,11 +43,11 @@ func (p *Preview) Write(w io.Writer) error {
 	return nil
 }
 
-// writer collects documents and the comments before them.
+// writer collects documents, with comments before them.
 type writer struct {
 	text    strings.Builder
 	secrets redact.Values
-	// open is true after a document, which a separator must end.
+	// open is true after a document that has no separator yet.
 	open bool
 	err  error
 }
@@ -59,8 +59,7 @@ func (w *writer) comment(format string, args ...any) {
 	}
 }
 
-// inComment keeps text of objects from ending a comment: YAML has more line breaks than
-// one.
+// inComment replaces line breaks and other control characters, so that text of objects cannot end a YAML comment.
 func inComment(r rune) rune {
 	if r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029') {
 		return ' '
@@ -68,7 +67,7 @@ func inComment(r rune) rune {
 	return r
 }
 
-// end closes the document before.
+// end separates the last document from what follows.
 func (w *writer) end() {
 	if w.open {
 		w.text.WriteString("---\n")
@@ -135,7 +134,7 @@ func (w *writer) node(n Node) {
 	}
 }
 
-// status writes the parent as far as the rule says something of it.
+// status writes the parent with its status and conditions, as far as the rule renders them.
 func (w *writer) status(p *Preview) {
 	out := p.Outcome
 	for _, waiting := range out.StatusWaiting {
@@ -169,7 +168,7 @@ func (w *writer) status(p *Preview) {
 	})
 }
 
-// conditionsOf are the conditions of the rule that are known now.
+// conditionsOf lists the rule's conditions whose values are known.
 func conditionsOf(out program.Outcome) []any {
 	var list []any
 	for _, c := range out.Conditions {
@@ -180,7 +179,7 @@ func conditionsOf(out program.Outcome) []any {
 	return list
 }
 
-// later writes what happens besides objects.
+// later writes what happens besides writes: Events, deletion and requeues.
 func (w *writer) later(out program.Outcome) {
 	for _, e := range out.Events {
 		if e.State == parentstatus.EventOn {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// blame writes the object as YAML, each line with the line of the rule that it comes from, and the manager that wrote it last.
+// blame writes the object as YAML. Before each line are its source in a rule and the manager that wrote it last.
 func (p Printer) blame(out *bytes.Buffer, e *Explanation) {
 	for _, w := range e.Writings {
 		fmt.Fprintf(out, "# rule %s, %s, for %s\n", w.Rule, w.Part, objectName(w.Parent))
@@ -60,7 +60,7 @@ func (p Printer) dim(text string) string {
 	return ansiBlue + text + ansiReset
 }
 
-// columns say where a line comes from.
+// columns are the source, manager and age of a line.
 func (p Printer) columns(f *Explained) [3]string {
 	if f == nil {
 		return [3]string{}
@@ -82,7 +82,7 @@ func (p Printer) columns(f *Explained) [3]string {
 	return out
 }
 
-// short is a position in few characters: the file without its directories, or the path in an object.
+// short is a short form of the position: the file without its directories, or the path in an object.
 func (s *Source) short() string {
 	if s.Line == 0 {
 		return strings.TrimPrefix(s.Path, "spec.")
@@ -90,13 +90,13 @@ func (s *Source) short() string {
 	return filepath.Base(s.File) + ":" + strconv.Itoa(s.Line)
 }
 
-// line is a line of an object; field is nil for a line that only opens a mapping or a list.
+// line is a line of YAML. field is nil for a line that only opens a mapping or a list.
 type line struct {
 	text  string
 	field *Explained
 }
 
-// lines are the object as YAML, as far as it is explained.
+// lines are the explained parts of the object as YAML, then the fields that the object does not have, as comments.
 func (e *Explanation) lines() []line {
 	w := &yamlWriter{fields: map[string]*Explained{}, above: map[string]bool{}}
 	for i := range e.Fields {
@@ -119,12 +119,12 @@ func (e *Explanation) lines() []line {
 // yamlWriter writes an object as kubectl does.
 type yamlWriter struct {
 	fields map[string]*Explained
-	// above are the mappings and lists that hold something of it.
+	// above has the mappings and lists that contain an explained field.
 	above map[string]bool
 	lines []line
 }
 
-// has reports whether something at a path or below it is explained.
+// has reports whether the field at a path, or one below it, is explained.
 func (w *yamlWriter) has(p Path) bool { return w.fields[keyOf(p)] != nil || w.above[keyOf(p)] }
 
 func (w *yamlWriter) mapping(fields map[string]any, at Path, indent string) {
@@ -177,7 +177,7 @@ func (w *yamlWriter) list(items []any, at Path, indent string) {
 	}
 }
 
-// leaf adds the lines of one value. What Kanon does about it, if anything, is a comment.
+// leaf adds the lines of one value. A comment says what Kanon does about it, if anything.
 func (w *yamlWriter) leaf(text string, at Path, indent string) {
 	f := w.fields[keyOf(at)]
 	texts := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -189,7 +189,7 @@ func (w *yamlWriter) leaf(text string, at Path, indent string) {
 	}
 }
 
-// isRemarkable reports whether the object is not as the rule has it.
+// isRemarkable reports whether the object differs from the rule.
 func (f *Explained) isRemarkable() bool {
 	return f.Rendered != nil || f.State == Differs || f.State == NotWritten && f.Source != nil || f.State == Withdrawn
 }

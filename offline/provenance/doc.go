@@ -1,5 +1,5 @@
-// Package provenance says why a field of an object has its value: which expression of which rule gave it, from what, and which field
-// managers have written it.
+// Package provenance explains why a field of an object has its value: which expression of which rule set it, what the
+// expression read, and which field managers wrote it.
 //
 //	tracer := provenance.New(decoded, compiled, evaluation)      // an evaluation that is done
 //	fields, ok := tracer.Child("deployment", object)             // every leaf of the object, in the order of the rule
@@ -10,13 +10,13 @@
 //		}
 //	}
 //
-// The engine keeps nothing for this. A [Tracer] walks over the text of a template and its compiled form side by side, with the
-// scopes of the evaluation, and renders the parts once more (walk.go). What an expression reads, it evaluates on its own (inputs.go);
-// a variable, an item of a forEach and a lookup have a source in turn.
+// The engine stores nothing for this. A [Tracer] walks over the text of a template and its compiled form side by side,
+// in the scopes of the evaluation, and renders the parts once more (walk.go). It evaluates each read of an expression
+// separately (inputs.go). Variables, items of a forEach and lookups have a source in turn.
 //
-// [Explain] puts that together with the live object and its managedFields (owners.go): whether both agree, and what Kanon does about
-// it (verdict.go). An [Explanation] is printed as text, with one field in detail or all of them with their lines (text.go), as JSON or
-// as YAML.
+// [Explain] combines that with the live object and its managedFields (owners.go): do they agree, and what will Kanon do
+// (verdict.go). An [Explanation] can be printed as text, for one field or for all (text.go, blame.go), as JSON, or as
+// YAML.
 //
-// Values of Secrets are not shown, and neither is what is computed from them (secrets.go).
+// Values of Secrets, and everything computed from them, are hidden (secrets.go).
 package provenance

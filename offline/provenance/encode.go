@@ -19,7 +19,7 @@ func (e *Explanation) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// WriteYAML writes it as YAML, with the fields of the JSON.
+// WriteYAML writes the explanation as YAML, with the fields of the JSON.
 func (e *Explanation) WriteYAML(w io.Writer) error {
 	text, err := yaml.Marshal(e)
 	if err == nil {

@@ -1,7 +1,6 @@
 package provenance
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,17 +15,17 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Explanation says of each field of an object why it has its value.
+// Explanation says for each field of an object why it has its value.
 type Explanation struct {
 	Object mark.Ref `json:"object"`
 	// Writings are what rules write to the object.
 	Writings []Writing `json:"rules"`
 	// Notes are about the object as a whole.
 	Notes []string `json:"notes,omitempty"`
-	// Fields are the leaves of the object, sorted as YAML has them, and then what rules have lines for and the object does not have.
+	// Fields are the leaves of the object in the order of YAML, followed by the fields that only rules have.
 	Fields []Explained `json:"fields"`
 
-	// live is the object without what is hidden, and without managedFields.
+	// live is the object without hidden values and managedFields.
 	live map[string]any
 }
 
@@ -38,15 +37,15 @@ type Explained struct {
 	Hidden bool `json:"hidden,omitempty"`
 	// Exists is false for a field that only a rule has.
 	Exists bool `json:"exists"`
-	// Rule and Part say which rule renders it; they are empty if none does.
+	// Rule and Part name the rule that renders the field, and its part. They are empty if no rule does.
 	Rule   string  `json:"rule,omitempty"`
 	Part   string  `json:"part,omitempty"`
 	Source *Source `json:"source,omitempty"`
-	// Managers own the field, the one that has written last first.
+	// Managers are the owners of the field, the most recent writer first.
 	Managers []Owner `json:"managers,omitempty"`
-	// Rendered is what the rule renders, if that is another value; nil if it is hidden.
+	// Rendered is the rendered value, if it differs from the live one; nil if it is hidden.
 	Rendered any `json:"rendered,omitempty"`
-	// State and Message say what Kanon does about it.
+	// State and Message say what Kanon does about the field.
 	State   State  `json:"state"`
 	Message string `json:"message"`
 }
@@ -55,7 +54,7 @@ type Explained struct {
 func Explain(live *unstructured.Unstructured, writings []Writing) *Explanation {
 	e := &Explanation{Object: mark.RefOf(live), Writings: writings, live: runtime.DeepCopyJSON(live.Object)}
 	e.Object.UID = ""
-	// They repeat the object, with what a Secret keeps.
+	// These two repeat the object, including the values of a Secret.
 	unstructured.RemoveNestedField(e.live, "metadata", "managedFields")
 	unstructured.RemoveNestedField(e.live, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 	if annotations, exists, _ := unstructured.NestedMap(e.live, "metadata", "annotations"); exists && len(annotations) == 0 {
@@ -85,13 +84,13 @@ type explainer struct {
 	owners   managed
 	secret   bool
 	writings []*Writing
-	// rendered are the fields that rules render, by their places in the live object, and order those places.
+	// rendered has the fields that rules render, by their paths in the live object. order lists these paths.
 	rendered map[string][]rendered
 	order    []Path
 	fields   []Explained
 }
 
-// collect sorts what rules render by where it is in the live object.
+// collect groups the rendered fields by their paths in the live object.
 func (x *explainer) collect(writings []Writing) {
 	for i := range writings {
 		w := &writings[i]
@@ -111,7 +110,7 @@ func (x *explainer) collect(writings []Writing) {
 	}
 }
 
-// keyOf identifies a place in the live object.
+// keyOf is a path as a map key.
 func keyOf(p Path) string {
 	var key strings.Builder
 	for _, s := range p {
@@ -141,7 +140,7 @@ func (x *explainer) leaves(value any, at Path) {
 	x.add(at, value, true)
 }
 
-// missing adds what rules have lines for and the object does not have.
+// missing adds the fields that rules have and the object does not.
 func (x *explainer) missing() {
 	for _, at := range x.order {
 		if _, _, exists := locate(x.live, at); !exists {
@@ -185,7 +184,7 @@ func (x *explainer) add(at Path, value any, exists bool) {
 	x.fields = append(x.fields, out)
 }
 
-// hide replaces a value.
+// hide replaces a value with hiddenText.
 func hide(object any, p Path) {
 	last := len(p) - 1
 	_, holder, _ := locate(object, p[:last])
@@ -197,10 +196,11 @@ func hide(object any, p Path) {
 	}
 }
 
-// Below is the explanation of one field, or of all that is below it. ok is false if neither the object nor a rule has it.
+// Below is the explanation of a field and all fields below it. ok is false if neither the object nor a rule has the
+// field.
 func (e *Explanation) Below(path ignore.Path) (part *Explanation, ok bool) {
 	if e.Object.Group == "" && e.Object.Kind == "Secret" && path[0].Field == "stringData" {
-		path = append(ignore.Path{{Field: "data"}}, path[1:]...) // where the API server keeps it
+		path = append(ignore.Path{{Field: "data"}}, path[1:]...) // the API server stores it there
 	}
 	at, _ := find(e.live, path)
 	out := *e
@@ -208,7 +208,7 @@ func (e *Explanation) Below(path ignore.Path) (part *Explanation, ok bool) {
 	return &out, len(out.Fields) > 0
 }
 
-// Paths are the fields as Below takes them: a list whose items have no key is one field.
+// Paths are the paths that Below takes. A list whose items have no key is one field.
 func (e *Explanation) Paths() []string {
 	var paths []string
 	for _, f := range e.Fields {
@@ -222,5 +222,3 @@ func (e *Explanation) Paths() []string {
 	}
 	return paths
 }
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

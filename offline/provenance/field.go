@@ -11,66 +11,69 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Field is a leaf of what a rule renders.
+// Field is a leaf of an object that a rule renders.
 type Field struct {
 	Path Path
 	// Value is nil if it is hidden.
 	Value any
 	// Hidden is true if the value comes from a Secret or goes into one.
 	Hidden bool
-	// Absent is true if the rule has a line for the field, and it gave no value.
+	// Absent is true if the rule has the field in its template but gives it no value.
 	Absent bool
-	// Problem says why there is no value, if something is missing for it.
+	// Problem says why there is no value, if an input is missing.
 	Problem string
 	Source  *Source
 
-	// raw is the value, hidden or not, to compare it with the live one.
+	// raw is the value, hidden or not, for comparison with the live value.
 	raw any
 }
 
-// Source is a place in a rule from which a value comes.
+// Source is the place in a rule that sets a value.
 type Source struct {
 	diagnostic.Position `json:",inline"`
-	// Length is how many characters of the line are meant. 0: only the position is known.
+	// Length is the number of characters from the position. 0: only the position is known.
 	Length int `json:"length,omitempty"`
-	// Text is the line; in an object, which has no lines, what is written in the field. It is empty if it may not be shown.
+	// Text is the line. For a rule in an object, which has no lines, it is the content of the field. It is empty if it
+	// must not be shown.
 	Text string `json:"-"`
 	// Expression is empty if the value is a literal.
 	Expression string `json:"expression,omitempty"`
-	// Inputs are what the expression reads, each once, in the order of its text.
+	// Inputs are the distinct reads of the expression, in the order of its text.
 	Inputs []Input `json:"inputs,omitempty"`
 }
 
-// Input is what an expression has read.
+// Input is one read of an expression.
 type Input struct {
-	// Path is the read as the expression has it.
+	// Path is the read as written in the expression.
 	Path string `json:"path"`
-	// Value is nil if it is hidden, absent or not known, and for an object as a whole.
+	// Value is nil if it is hidden, absent or unknown, and for a whole object.
 	Value  any  `json:"value,omitempty"`
 	Hidden bool `json:"hidden,omitempty"`
-	// Absent is true if it does not exist, and Waits says why it is not known yet.
+	// Absent is true if the value does not exist. Waits says why it is not known yet.
 	Absent bool   `json:"absent,omitempty"`
 	Waits  string `json:"waits,omitempty"`
-	// Object is the object that it is a field of; nil if there is none, or several.
+	// Object is the object that the field belongs to; nil if there is none or more than one.
 	Object *mark.Ref `json:"object,omitempty"`
-	// Source is where a variable, an item of a forEach or the name of a lookup comes from. A source that is shown already is left out.
+	// Source is the origin of a variable, an item of a forEach, or the name of a lookup. It is nil if it is shown
+	// already.
 	Source *Source `json:"source,omitempty"`
 }
 
 // Path leads to a field of an object.
 type Path []Step
 
-// Step is the name of a field, or the index of an item if that is not negative.
+// Step is a field name, or the index of a list item if Index is not negative.
 type Step struct {
 	Name  string
 	Index int
-	// Key and Value tell the item apart, as in [name=web]. Key is empty if only the index does.
+	// Key and Value identify the item, as in [name=web]. Key is empty if only the index does.
 	Key, Value string
 }
 
 func named(name string) Step { return Step{Name: name, Index: -1} }
 
-// String is the path as in a rule's ignore: spec.template.spec.containers[name=web].image. An item without a key has its index.
+// String is the path in the syntax of a rule's ignore: spec.template.spec.containers[name=web].image. An item without a
+// key has its index.
 func (p Path) String() string {
 	var b strings.Builder
 	for i, s := range p {
@@ -86,7 +89,7 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// inRule is the step as a rule has it.
+// inRule is the step in the syntax of a rule.
 func (s Step) inRule() ignore.Step {
 	if s.Key != "" {
 		return ignore.Step{Keys: map[string]string{s.Key: s.Value}}
@@ -97,10 +100,10 @@ func (s Step) inRule() ignore.Step {
 // MarshalText implements encoding.TextMarshaler.
 func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// then is the path with one more step. It shares no memory with others.
+// then is the path with one more step. The result shares no memory that a later append could change.
 func (p Path) then(s Step) Path { return append(slices.Clip(p), s) }
 
-// isBelow reports whether p is the field that other leads to, or a part of it.
+// isBelow reports whether p is other, or a field below it.
 func (p Path) isBelow(other Path) bool {
 	if len(p) < len(other) {
 		return false

@@ -17,7 +17,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// seen are the variables, items and lookups that a source has already.
+// seen are the variables, items and lookups that have already been explained as the source of an input.
 type seen map[string]bool
 
 func (s seen) isNew(key string) bool {
@@ -26,7 +26,8 @@ func (s seen) isNew(key string) bool {
 	return !was
 }
 
-// sourceOf is the source of what a part of a template renders. Its inputs are those of all expressions in it.
+// sourceOf is the source of the value that a part of a template renders. Its inputs are those of all expressions in the
+// part.
 func (t *Tracer) sourceOf(n *yamltree.Node, part template.Template, in place, known seen) *Source {
 	if known == nil {
 		known = seen{}
@@ -55,7 +56,7 @@ func (t *Tracer) sourceOf(n *yamltree.Node, part template.Template, in place, kn
 	return s
 }
 
-// expressions goes over those of a part of a template.
+// expressions iterates over the expressions in a part of a template.
 func expressions(part template.Template) func(yield func(*template.Expression) bool) {
 	return func(yield func(*template.Expression) bool) { each(part, yield) }
 }
@@ -90,7 +91,7 @@ func each(part template.Template, yield func(*template.Expression) bool) bool {
 	return true
 }
 
-// parse is an expression of the rule, which compiled; nil if it does not without what the compiler knows.
+// parse parses and checks an expression of the rule without the rule's types. It returns nil if that fails.
 func (t *Tracer) parse(text string, in place) *celenv.Expression {
 	names := in.names()
 	key := strings.Join(names, ",") + "\n" + text
@@ -105,10 +106,10 @@ func (t *Tracer) parse(text string, in place) *celenv.Expression {
 	return x
 }
 
-// inputs are what an expression reads, in the order of its text.
+// inputs are the reads of an expression, in the order of its text.
 func (t *Tracer) inputs(x *template.Expression, in place, known seen) []Input {
 	expr := t.parse(x.Text, in)
-	if expr == nil { // what it reads is not known
+	if expr == nil { // the reads are unknown
 		return []Input{{Path: x.Text, Hidden: t.program.HasSecrets}}
 	}
 	var inputs []Input
@@ -118,8 +119,8 @@ func (t *Tracer) inputs(x *template.Expression, in place, known seen) []Input {
 	return inputs
 }
 
-// reads are the longest paths that an expression reads from one of its names. Of a path with a key that only a loop knows, it is the
-// part before the key.
+// reads are the longest paths that an expression reads from its names. If a key in a path is known only inside a loop,
+// the path ends before the key.
 func reads(expr *celenv.Expression, names celenv.Scope) []ast.Expr {
 	r := &reader{names: names}
 	r.walk(expr.Root(), nil)
@@ -142,7 +143,7 @@ type reader struct {
 	found []ast.Expr
 }
 
-// walk collects below e. bound are the names that the expression declares around it.
+// walk collects the reads in e. bound are the names that surrounding loops declare.
 func (r *reader) walk(e ast.Expr, bound []string) {
 	if step, ok := flow.StepOf(e); ok || e.Kind() == ast.IdentKind {
 		if root := flow.PathOf(e).RootName(); r.isName(root, bound) {
@@ -176,7 +177,7 @@ func (r *reader) isName(name string, bound []string) bool {
 	return name != "" && slices.Contains(r.names, name) && !slices.Contains(bound, name)
 }
 
-// path notes a path as far as it can be read outside of loops.
+// path records a path, up to the first key that is known only inside a loop.
 func (r *reader) path(e ast.Expr, bound []string) {
 	longest := e
 	for at := e; ; {
@@ -204,7 +205,7 @@ func mentions(e ast.Expr, names []string) bool {
 	return false
 }
 
-// input is one read.
+// input evaluates one read.
 func (t *Tracer) input(expr *celenv.Expression, e ast.Expr, in place, known seen) Input {
 	path := flow.PathOf(e)
 	root := path.RootName()
@@ -219,7 +220,7 @@ func (t *Tracer) input(expr *celenv.Expression, e ast.Expr, in place, known seen
 	input.Hidden = in.withheld || isSecret || input.Source.readsHidden()
 	val, problem := t.evaluate(expr, e, in)
 	if asks := len(path.Steps) > 0 && path.Steps[len(path.Steps)-1].Asks; asks && problem != nil && problem.Verdict != template.Waits {
-		val, problem = false, nil // something on the way does not exist
+		val, problem = false, nil // a step before the last does not exist
 	}
 	switch {
 	case problem != nil && problem.Verdict == template.Waits:
@@ -233,7 +234,7 @@ func (t *Tracer) input(expr *celenv.Expression, e ast.Expr, in place, known seen
 	return input
 }
 
-// follow adds where a variable, an item or the name of a lookup comes from, if the source does not have that already.
+// follow sets the source of a variable, an item or the name of a lookup, unless it has already been explained.
 func (t *Tracer) follow(input *Input, path flow.Path, member string, in place, known seen) {
 	root := path.RootName()
 	switch {
@@ -265,7 +266,7 @@ func (t *Tracer) follow(input *Input, path flow.Path, member string, in place, k
 	}
 }
 
-// lookup is where the rule names the object of a lookup.
+// lookup is the place where the rule names the object of a lookup.
 func (t *Tracer) lookup(id string, known seen) *Source {
 	for i := range t.rule.Lookups {
 		spec := &t.rule.Lookups[i]
@@ -283,7 +284,7 @@ func (t *Tracer) lookup(id string, known seen) *Source {
 	return nil
 }
 
-// objectOf is the object that a path reads from.
+// objectOf is the object that a path reads from; nil if there is none.
 func (t *Tracer) objectOf(expr *celenv.Expression, path flow.Path, in place) *mark.Ref {
 	if path.RootName() == flow.RootVariables {
 		return nil
@@ -307,7 +308,7 @@ func (t *Tracer) objectOf(expr *celenv.Expression, path flow.Path, in place) *ma
 	return nil
 }
 
-// evaluate is the value of a part of an expression as JSON; nil if it has none.
+// evaluate is the JSON value of a part of an expression; nil if it has none.
 func (t *Tracer) evaluate(expr *celenv.Expression, e ast.Expr, in place) (any, *template.Problem) {
 	part := expr.Part(e)
 	planned, issues := run.New(part, run.Options{})
@@ -321,9 +322,9 @@ func (t *Tracer) evaluate(expr *celenv.Expression, e ast.Expr, in place) (any, *
 	}
 	plain, err := value.ToJSON(val)
 	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // optional.none(), or what JSON does not have
+		return nil, nil //nolint:nilerr,nilnil // optional.none(), or a value that JSON does not have
 	}
 	return plain, nil
 }
 
-func sortedNames(fields map[string]any) []string { return slices.Sorted(maps.Keys(fields)) }
+func sortedNames[V any](fields map[string]V) []string { return slices.Sorted(maps.Keys(fields)) }

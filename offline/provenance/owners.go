@@ -17,12 +17,12 @@ type Owner struct {
 	Operation string `json:"operation"`
 	// Subresource is empty for a write to the object itself.
 	Subresource string `json:"subresource,omitempty"`
-	// Since is when the manager last changed something of the fields that it owns: managedFields have one time for all of them. It is
-	// zero if it is not recorded.
+	// Since is the time of the manager's last change to any of its fields: managedFields record one time per manager.
+	// It is zero if none is recorded.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// managed are the owners of all fields of an object.
+// managed are the managers of an object, with the fields that they own.
 type managed []ownedSet
 
 type ownedSet struct {
@@ -30,7 +30,7 @@ type ownedSet struct {
 	set *fieldpath.Set
 }
 
-// managedOf reads managedFields. An entry that cannot be read owns nothing.
+// managedOf reads managedFields. Entries that cannot be parsed are skipped.
 func managedOf(object *unstructured.Unstructured) managed {
 	if object == nil {
 		return nil
@@ -50,7 +50,7 @@ func managedOf(object *unstructured.Unstructured) managed {
 	return all
 }
 
-// of are the owners of a field of an object, the one that has written last first.
+// of lists the owners of a field, the most recent writer first.
 func (m managed) of(object map[string]any, path Path) []Owner {
 	var owners []Owner
 	for _, entry := range m {
@@ -62,7 +62,7 @@ func (m managed) of(object map[string]any, path Path) []Owner {
 	return owners
 }
 
-// owns reports whether a set has the leaf that a path leads to, or a whole that it is a part of.
+// owns reports whether a set contains the leaf at a path, or a field above it as a whole.
 func owns(set *fieldpath.Set, value any, path Path) bool {
 	for i, step := range path {
 		element, below, ok := elementOf(set, value, step)
@@ -81,7 +81,7 @@ func owns(set *fieldpath.Set, value any, path Path) bool {
 	return false
 }
 
-// elementOf is the step as a set has it, and the value that it leads to.
+// elementOf is a step as an element of the set, and the value at that step.
 func elementOf(set *fieldpath.Set, value any, step Step) (element fieldpath.PathElement, below any, ok bool) {
 	if step.Index < 0 {
 		fields, _ := value.(map[string]any)
@@ -102,7 +102,7 @@ func elementOf(set *fieldpath.Set, value any, step Step) (element fieldpath.Path
 	return element, below, ok
 }
 
-// isItem reports whether an element of a set means an item of a list.
+// isItem reports whether an element of a set stands for an item of a list.
 func isItem(e fieldpath.PathElement, item any, index int) bool {
 	switch {
 	case e.Key != nil:

@@ -7,8 +7,8 @@ import (
 	"kanon.dev/kanon/rules/ignore"
 )
 
-// itemStep is the step to an item of a list. The item is told apart by one of the fields that the lists of Kubernetes have for that, if
-// the items differ in it.
+// itemStep is the step to an item of a list. The item is identified by the first of the usual key fields of Kubernetes'
+// lists whose values are all set and distinct, else by its index.
 func itemStep(items []any, index int) Step {
 	for _, key := range []string{"name", "type", "key", "containerPort", "port", "mountPath", "ip", "uid"} {
 		seen := map[string]bool{}
@@ -22,7 +22,7 @@ func itemStep(items []any, index int) Step {
 	return Step{Index: index}
 }
 
-// textOf is a field of an item as text; empty if it has none.
+// textOf is a string or integer field of an item as text; empty if the item has none.
 func textOf(item any, name string) string {
 	fields, _ := item.(map[string]any)
 	switch v := fields[name].(type) {
@@ -34,7 +34,7 @@ func textOf(item any, name string) string {
 	return ""
 }
 
-// locate finds the field of another object that a path means: an item by its key, if it has one. It returns the path there.
+// locate finds the field at a path of another object. Items with a key are found by the key. at is the path in object.
 func locate(object any, p Path) (at Path, value any, exists bool) {
 	value = object
 	for _, step := range p {
@@ -60,7 +60,7 @@ func locate(object any, p Path) (at Path, value any, exists bool) {
 	return at, value, true
 }
 
-// find is the part of an object that the path of a rule leads to. exists is false if the object has no such field.
+// find resolves a path of a rule in an object. exists is false if the object has no such field.
 func find(object any, path ignore.Path) (at Path, exists bool) {
 	value := object
 	for _, step := range path {
@@ -85,7 +85,7 @@ func find(object any, path ignore.Path) (at Path, exists bool) {
 			value = items[index]
 		}
 		next := Step{Index: index}
-		for _, key := range sortedKeys(step.Keys) {
+		for _, key := range sortedNames(step.Keys) {
 			next.Key, next.Value = key, step.Keys[key]
 		}
 		at = append(at, next)

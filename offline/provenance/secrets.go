@@ -13,15 +13,16 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// hiddenText stands in the place of a value that is not shown.
+// hiddenText replaces hidden values.
 const hiddenText = "(hidden)"
 
-// holdsValues reports whether a field of a Secret has what it keeps.
+// holdsValues reports whether a path of a Secret is below data or stringData.
 func holdsValues(p Path) bool {
 	return len(p) > 0 && (p[0].Name == "data" || p[0].Name == "stringData")
 }
 
-// readsValues reports whether a path into a Secret can read what it keeps: all but its metadata, its kind and whether it exists.
+// readsValues reports whether a read from a Secret can return secret values. It can, unless it reads metadata, the
+// kind, other fields without values, or whether something exists.
 func readsValues(path flow.Path) bool {
 	steps := path.Steps
 	if flow.IsGroup(path.RootName()) && len(steps) > 0 {
@@ -31,18 +32,18 @@ func readsValues(path flow.Path) bool {
 		return false
 	}
 	if len(steps) > 0 && steps[0].Index != nil && !steps[0].Literal {
-		steps = steps[1:] // an item of a list
+		steps = steps[1:] // the index of a list
 	}
 	return len(steps) == 0 || !slices.Contains([]string{"metadata", "apiVersion", "kind", "type", "immutable"}, steps[0].Name)
 }
 
-// readsHidden reports whether a value comes from what is hidden.
+// readsHidden reports whether any input is hidden.
 func (s *Source) readsHidden() bool {
 	return s != nil && slices.ContainsFunc(s.Inputs, func(i Input) bool { return i.Hidden })
 }
 
-// ReadsSecrets reports whether a template that is no part of the rule reads what a Secret keeps. scope is that of a child, or that of
-// what belongs to none, if child is empty.
+// ReadsSecrets reports whether a template that is not part of the rule reads values of a Secret. scope is the scope of
+// the child, or of the rule if child is empty.
 func (t *Tracer) ReadsSecrets(part template.Template, scope template.Scope, child string) bool {
 	in := place{scope: scope}
 	if i, ok := t.program.ByID[child]; ok && child != "" {
@@ -53,7 +54,8 @@ func (t *Tracer) ReadsSecrets(part template.Template, scope template.Scope, chil
 	return t.sourceOf(node, part, in, nil).readsHidden()
 }
 
-// withheld is the source of what a Secret keeps: without the line, which may be the value, and without the values that it is made of.
+// withheld is the source of a Secret's value, without its line, which may contain the value, and without the values of
+// its inputs.
 func (s *Source) withheld() *Source {
 	if s == nil {
 		return nil
@@ -68,7 +70,7 @@ func (s *Source) withheld() *Source {
 	return &out
 }
 
-// withoutLiterals are the expressions of a part of a template, without the text that is written out in them.
+// withoutLiterals lists the expressions in a part of a template, with their literals hidden.
 func (t *Tracer) withoutLiterals(part template.Template, in place) string {
 	var texts []string
 	for x := range expressions(part) {
@@ -79,7 +81,8 @@ func (t *Tracer) withoutLiterals(part template.Template, in place) string {
 	return strings.Join(texts, ", ")
 }
 
-// withoutText is an expression without its literals. Of a loop nothing is shown: how it was written is kept apart from its nodes.
+// withoutText is an expression with its text literals hidden. An expression with a loop is hidden as a whole, because
+// its text is not made from its nodes.
 func withoutText(expr *celenv.Expression) string {
 	for e := range celenv.All(expr.Root()) {
 		if e.Kind() == ast.ComprehensionKind {

@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// span is where a node stands in the rule, as far as it is on one line.
+// span is the position of a node in the rule, and its length if the node ends on that line.
 func (t *Tracer) span(n *yamltree.Node) *Source {
 	source := t.rule.Source
 	s := &Source{Position: source.At(n)}
@@ -31,7 +31,7 @@ func (t *Tracer) span(n *yamltree.Node) *Source {
 		}
 		return s
 	}
-	if len(rest) > 0 && (rest[0] == '>' || rest[0] == '|') { // a block string begins on the next line
+	if len(rest) > 0 && (rest[0] == '>' || rest[0] == '|') { // a block string starts on the next line
 		if first := source.Within(n, 0); first.Line > s.Line {
 			*s = Source{Position: first, Text: source.ShownAt(first)}
 			rest = []rune(s.Text)[min(max(first.Column-1, 0), utf8.RuneCountInString(s.Text)):]
@@ -41,7 +41,7 @@ func (t *Tracer) span(n *yamltree.Node) *Source {
 	return s
 }
 
-// conditionPart is a field of a condition.
+// conditionPart is a field of a condition, with its template and rendered value.
 type conditionPart struct {
 	name     string
 	node     *yamltree.Node

@@ -17,15 +17,16 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Printer writes explanations for people.
+// Printer prints explanations as text.
 type Printer struct {
-	// Now is what ages count from.
+	// Now is the time that ages are relative to.
 	Now time.Time
-	// Color adds the colours of a terminal.
+	// Color adds ANSI colours.
 	Color bool
 }
 
-// Print writes an explanation: of fields that one part of a rule gives in detail, else a line for each line of the object.
+// Print prints an explanation. With detail, and if one text explains all of its fields, it prints the details;
+// otherwise the object with a source for each line.
 func (p Printer) Print(w io.Writer, e *Explanation, detail bool) error {
 	out := &bytes.Buffer{}
 	if detail && e.isOne() {
@@ -39,7 +40,7 @@ func (p Printer) Print(w io.Writer, e *Explanation, detail bool) error {
 	return nil
 }
 
-// isOne reports whether the fields have one source and one state, so that one text explains them all.
+// isOne reports whether all fields have the same source, state and managers, so that one text explains them.
 func (e *Explanation) isOne() bool {
 	first := e.Fields[0]
 	return !slices.ContainsFunc(e.Fields[1:], func(f Explained) bool {
@@ -50,7 +51,7 @@ func (e *Explanation) isOne() bool {
 	})
 }
 
-// detail explains fields that have one explanation.
+// detail explains fields that share one explanation.
 func (p Printer) detail(out *bytes.Buffer, e *Explanation) {
 	first := e.Fields[0]
 	p.line(out, "Object", objectName(e.Object))
@@ -83,7 +84,8 @@ func (p Printer) detail(out *bytes.Buffer, e *Explanation) {
 	}
 }
 
-// notes are those of the object, and why rules write nothing to it, but for what is told already.
+// notes are the notes on the object, and why rules write nothing to it, except for the message that was printed
+// already.
 func (e *Explanation) notes(told string) []string {
 	notes := slices.Clone(e.Notes)
 	for i := range e.Writings {
@@ -103,7 +105,7 @@ func (p Printer) line(out *bytes.Buffer, label, text string) {
 	fmt.Fprintf(out, "%-*s%s\n", labelWidth, label, printable(text))
 }
 
-// writer is the rule of a field.
+// writer names the rule, part and parent that render a field.
 func (p Printer) writer(e *Explanation, f Explained) string {
 	for _, w := range e.Writings {
 		if w.Rule == f.Rule && w.Part == f.Part {
@@ -113,7 +115,7 @@ func (p Printer) writer(e *Explanation, f Explained) string {
 	return f.Rule + ", " + f.Part
 }
 
-// excerpt is the line of a source, and its expression as far as the line does not have it.
+// excerpt is the line of a source, followed by the expression if the line does not contain all of it.
 func (p Printer) excerpt(s *Source, depth int) string {
 	text := ""
 	switch {
@@ -128,7 +130,7 @@ func (p Printer) excerpt(s *Source, depth int) string {
 	return indented(text, labelWidth-2+2*depth)
 }
 
-// lines are the lines of a text, each printable and indented.
+// lines makes the lines of a text printable, and indents them.
 func lines(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
@@ -145,7 +147,7 @@ func indented(text string, by int) string {
 	return b.String()
 }
 
-// input writes an input, and below it where it comes from.
+// input writes an input, and its own source below it.
 func (p Printer) input(out *bytes.Buffer, in Input, label string, depth int) {
 	text := in.Path
 	switch {
@@ -174,7 +176,7 @@ func (p Printer) input(out *bytes.Buffer, in Input, label string, depth int) {
 	}
 }
 
-// owner is a field manager with what it did last.
+// owner describes a field manager and its last change.
 func (p Printer) owner(o Owner) string {
 	text := o.Manager + " (" + o.Operation
 	if o.Subresource != "" {
@@ -194,7 +196,7 @@ func (p Printer) age(since time.Time) string {
 	return duration.HumanDuration(p.Now.Sub(since))
 }
 
-// objectName is an object as kubectl's users call it.
+// objectName is KIND NAMESPACE/NAME.
 func objectName(r mark.Ref) string {
 	if r.Namespace == "" {
 		return r.Kind + " " + r.Name
@@ -202,10 +204,10 @@ func objectName(r mark.Ref) string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// maxShown is how much of a value is shown.
+// maxShown is the maximum length of a shown value, in characters.
 const maxShown = 200
 
-// shownValue is a value as JSON, on one line and not too long.
+// shownValue is a value as JSON, on one line and at most maxShown long.
 func shownValue(v any, hidden bool) string {
 	if hidden {
 		return hiddenText
@@ -223,7 +225,7 @@ func shownValue(v any, hidden bool) string {
 	return text
 }
 
-// printable replaces what a terminal would obey.
+// printable replaces control characters, which a terminal would obey.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) && r != ' ' && r != '\t' {

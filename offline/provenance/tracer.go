@@ -15,40 +15,40 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Tracer says where the fields that one evaluation has rendered come from. It is not safe for concurrent use.
+// Tracer traces rendered fields to their sources in the rule, for one evaluation. It is not safe for concurrent use.
 type Tracer struct {
 	rule    *syntax.Rule
 	program *program.Program
 	ev      *program.Evaluation
-	// parsed are the expressions, by their texts and the names that they may start with.
+	// parsed caches parsed expressions, by their text and the names in scope.
 	parsed map[string]*celenv.Expression
 }
 
-// New makes a Tracer for an evaluation of a rule that is done. compiled is what was compiled from rule.
+// New makes a Tracer for a finished evaluation of a rule. compiled is the compiled form of rule.
 func New(rule *syntax.Rule, compiled *program.Program, ev *program.Evaluation) *Tracer {
 	ev.Revisit()
 	return &Tracer{rule: rule, program: compiled, ev: ev, parsed: map[string]*celenv.Expression{}}
 }
 
-// place is a part of a rule with the scope in which it was evaluated.
+// place is a part of a rule, with the scope in which it was evaluated.
 type place struct {
 	scope template.Scope
-	// spec and body are those of a child, a lookup or a patch; nil outside.
+	// spec and body are those of the child, lookup or patch; nil outside of them.
 	spec *syntax.Body
 	body *program.Body
-	// dimensions are those of the child that has the forEach.
+	// dimensions are those of the forEach, which sameAs takes from another child.
 	dimensions []syntax.Dimension
-	// self is the kind of the live object that self is; empty if there is none.
+	// self is the kind of the object in the variable self; empty if there is none.
 	self schema.GroupVersionKind
-	// withheld is true inside of what a Secret keeps.
+	// withheld is true within the values of a Secret.
 	withheld bool
 }
 
-// rulePlace is the place of what belongs to no child.
+// rulePlace is the place of parts that belong to no child.
 func (t *Tracer) rulePlace() place { return place{scope: t.ev.RuleScope()} }
 
-// Child has the leaves of an object that a child has rendered, and those for which the template gave no value. ok is false if the
-// child has not rendered it.
+// Child lists the leaves of an object that a child has rendered, and the fields for which the template gave no value.
+// ok is false if the child has not rendered the object.
 func (t *Tracer) Child(node string, object *unstructured.Unstructured) (fields []Field, ok bool) {
 	scope, _, ok := t.ev.ItemScope(node, object)
 	if !ok {
@@ -61,7 +61,7 @@ func (t *Tracer) Child(node string, object *unstructured.Unstructured) (fields [
 	return w.fields, true
 }
 
-// child is a child of the rule as it was written and as it was compiled.
+// child is a child of the rule, as written and as compiled.
 func (t *Tracer) child(id string) (*syntax.Child, *program.Child) {
 	i := t.program.ByID[id]
 	for j := range t.rule.Children {
@@ -72,7 +72,7 @@ func (t *Tracer) child(id string) (*syntax.Child, *program.Child) {
 	return nil, t.program.Children[i]
 }
 
-// dimensionsOf are the dimensions of the forEach whose items a child has.
+// dimensionsOf are the forEach dimensions of a child, or of the child that it takes them from by sameAs.
 func (t *Tracer) dimensionsOf(spec *syntax.Child, compiled *program.Child) []syntax.Dimension {
 	if spec.SameAs == nil {
 		return spec.ForEach
@@ -81,7 +81,7 @@ func (t *Tracer) dimensionsOf(spec *syntax.Child, compiled *program.Child) []syn
 	return root.ForEach
 }
 
-// Patched is what an item of a patch sets in an object.
+// Patched is what one item of a patch sets.
 type Patched struct {
 	Patch  string
 	Target program.Target
@@ -89,7 +89,7 @@ type Patched struct {
 	Fields []Field
 }
 
-// Patches are what the patches of the rule set.
+// Patches lists what the rule's patches set.
 func (t *Tracer) Patches() []Patched {
 	var all []Patched
 	for i := range t.rule.Patches {
@@ -112,7 +112,7 @@ func (t *Tracer) Patches() []Patched {
 	return all
 }
 
-// Status has the leaves of a status that the rule has rendered.
+// Status lists the leaves of a rendered status.
 func (t *Tracer) Status(status map[string]any) []Field {
 	if t.rule.Status == nil {
 		return nil
@@ -122,8 +122,8 @@ func (t *Tracer) Status(status map[string]any) []Field {
 	return w.fields
 }
 
-// Conditions has the fields of the rule's own conditions, each below the index that at gives for its type; a condition without an
-// index is left out.
+// Conditions lists the fields of the rule's own conditions. at returns the index of a condition type in the live
+// status; types with a negative index are left out.
 func (t *Tracer) Conditions(rendered []parentstatus.Condition, at func(conditionType string) int) []Field {
 	w := &walker{Tracer: t}
 	for i, spec := range t.rule.Conditions {
@@ -140,7 +140,7 @@ func (t *Tracer) Conditions(rendered []parentstatus.Condition, at func(condition
 	return w.fields
 }
 
-// names are those that an expression at a place may start with.
+// names are the root names that an expression at a place can use.
 func (in place) names() celenv.Scope {
 	names := celenv.Scope{
 		flow.RootParent, flow.RootChildren, flow.RootLookups, flow.RootObserved, flow.RootEach, flow.RootVariables, flow.RootSelf, flow.RootStatus,
@@ -154,7 +154,7 @@ func (in place) names() celenv.Scope {
 	return names
 }
 
-// kindOf is the kind of the objects that a root and its member stand for; empty if they are none.
+// kindOf is the kind of the objects under a root and its member; empty if there is none.
 func (t *Tracer) kindOf(root, member string, in place) schema.GroupVersionKind {
 	switch root {
 	case flow.RootSelf:
@@ -173,7 +173,7 @@ func (t *Tracer) kindOf(root, member string, in place) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// refOf is the object that a value is; nil for any other value.
+// refOf is a reference to the object that a value is; nil for any other value.
 func refOf(value any) *mark.Ref {
 	content, isMap := value.(map[string]any)
 	if !isMap {

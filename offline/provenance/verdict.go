@@ -18,7 +18,7 @@ import (
 type Writing struct {
 	// Rule is namespace/name, or only the name.
 	Rule string `json:"rule"`
-	// Part is the part of the rule: child deployment, patch tag, status.
+	// Part is the part of the rule, such as "child deployment", "patch tag" or "status".
 	Part   string   `json:"part"`
 	Parent mark.Ref `json:"parent"`
 	// Manager is the field manager.
@@ -26,35 +26,35 @@ type Writing struct {
 	Fields  []Field `json:"-"`
 	// Ignored are the fields that are left to others.
 	Ignored []ignore.Path `json:"-"`
-	// Problem says why nothing is rendered now, and Kept why nothing is written. They may be empty.
+	// Problem says why nothing is rendered now, and Kept why nothing is written. Either may be empty.
 	Problem string `json:"problem,omitempty"`
 	Kept    string `json:"kept,omitempty"`
-	// Refuses is true for a patch that takes nothing from another manager.
+	// Refuses is true for a patch that does not take fields from other managers.
 	Refuses bool `json:"-"`
 }
 
-// State is how a field of the live object is to what rules render.
+// State compares a live field with what rules render.
 type State string
 
 // The states of a field.
 const (
-	// InSync: the live value is the rendered one, and Kanon owns the field.
+	// InSync means that the live value is the rendered one, and Kanon owns the field.
 	InSync State = "InSync"
-	// Differs: Kanon writes the field at the next reconcile.
+	// Differs means that Kanon writes the field at the next reconcile.
 	Differs State = "Differs"
-	// LeftToOthers: the rule ignores it from the creation on.
+	// LeftToOthers means that the rule ignores the field after the creation.
 	LeftToOthers State = "LeftToOthers"
-	// NotWritten: it is rendered, and Kanon does not write it now.
+	// NotWritten means that a rule has the field, but Kanon does not write it now.
 	NotWritten State = "NotWritten"
-	// Withdrawn: Kanon owns it and no rule renders it any more.
+	// Withdrawn means that Kanon owns the field, but no rule renders it any more.
 	Withdrawn State = "Withdrawn"
-	// Unmanaged: no rule writes it.
+	// Unmanaged means that no rule writes the field.
 	Unmanaged State = "Unmanaged"
-	// Absent: there is no such field, and the rule gives it no value.
+	// Absent means that the object does not have the field, and the rule gives it no value.
 	Absent State = "Absent"
 )
 
-// facts are what is known of one field.
+// facts are the inputs of decide for one field.
 type facts struct {
 	path    Path
 	live    any
@@ -65,7 +65,7 @@ type facts struct {
 	field   *Field
 }
 
-// decide says how a field is, and what Kanon does about it.
+// decide returns the state of a field, and says what Kanon does about it.
 func decide(f facts) (State, string) {
 	if f.field == nil {
 		return decideUnrendered(f)
@@ -106,7 +106,7 @@ func decide(f facts) (State, string) {
 	}
 }
 
-// setAtCreation says of a default why Kanon owns it.
+// setAtCreation explains why Kanon owns a default.
 const setAtCreation = "no rule renders it: the API server set it when Kanon created the object"
 
 func decideUnrendered(f facts) (State, string) {
@@ -125,7 +125,7 @@ func decideUnrendered(f facts) (State, string) {
 		return Withdrawn, "no rule renders it any more: Kanon removes it at the next reconcile"
 	case written:
 		return Unmanaged, setAtCreation
-	case own >= 0 && f.writing == nil: // a rule in a file may, or one that is gone
+	case own >= 0 && f.writing == nil: // perhaps a rule in a file, or a deleted one
 		return Unmanaged, "no rule that is known here writes it; " + whose(f.owners)
 	default:
 		return Unmanaged, "no rule writes it; " + whose(f.owners)
@@ -135,7 +135,7 @@ func decideUnrendered(f facts) (State, string) {
 // isKanon reports whether a field manager is one of Kanon's.
 func isKanon(manager string) bool { return manager == "kanon" || strings.HasPrefix(manager, "kanon-") }
 
-// isMark reports whether a field is one by which Kanon knows its children.
+// isMark reports whether a field marks an object as a child of Kanon's.
 func isMark(p Path) bool {
 	if len(p) < 3 || p[0].Name != "metadata" {
 		return false
@@ -143,7 +143,7 @@ func isMark(p Path) bool {
 	return p[1].Name == "ownerReferences" || (p[1].Name == "labels" || p[1].Name == "annotations") && strings.HasPrefix(p[2].Name, "kanon.dev/")
 }
 
-// whose says who has written a field.
+// whose names the owners of a field.
 func whose(owners []Owner) string {
 	if len(owners) == 0 {
 		return "no field manager owns it: the API server set it"
@@ -171,7 +171,7 @@ func managers(owners []Owner) string {
 	return strings.Join(names, "")
 }
 
-// ignored is the path of ignore that leads to a field; empty if none does.
+// ignored is the ignore path that covers a field; empty if there is none.
 func ignored(p Path, paths []ignore.Path) string {
 	for _, path := range paths {
 		if leads(path, p) {
@@ -181,8 +181,7 @@ func ignored(p Path, paths []ignore.Path) string {
 	return ""
 }
 
-// leads reports whether a path of a rule leads to a field, or to a whole that it is a part of. Items are told apart by the key that
-// the field has.
+// leads reports whether a path of a rule leads to a field or to a field above it. A list item matches by its key.
 func leads(path ignore.Path, p Path) bool {
 	if len(p) < len(path) {
 		return false
@@ -201,7 +200,8 @@ func leads(path ignore.Path, p Path) bool {
 	return true
 }
 
-// sameValue compares a rendered value with the live one, which the API server may have written in another way.
+// sameValue reports whether a rendered and a live value are equal. The API server may store a value in another form:
+// quantities are compared by value, and all empty values are equal.
 func sameValue(rendered, live any) bool {
 	if equality.Semantic.DeepEqual(rendered, live) || isEmpty(rendered) && isEmpty(live) {
 		return true
@@ -234,7 +234,7 @@ func quantityOf(v any) (resource.Quantity, bool) {
 	return resource.Quantity{}, false
 }
 
-// stored is the field of a Secret as the API server keeps it: what stringData sets is in data, as base64.
+// stored is the field of a Secret as the API server stores it: stringData becomes data, as base64.
 func (f Field) stored() Field {
 	if len(f.Path) < 2 || f.Path[0].Name != "stringData" {
 		return f

@@ -19,8 +19,8 @@ type walker struct {
 	fields []Field
 }
 
-// walk adds the leaves of a part of an object, which a part of a template has rendered. A mapping and a list have a node for each of
-// their parts; the node of an expression stands for all that is below.
+// walk adds the leaves of value, which a part of a template has rendered. n is the node of that part in the rule's
+// text: mappings and lists have a node per entry, and the node of an expression covers all leaves below it.
 func (w *walker) walk(n *yamltree.Node, t template.Template, value any, at Path, in place) {
 	in.withheld = in.withheld || w.secret && holdsValues(at)
 	switch t := t.(type) {
@@ -56,7 +56,7 @@ func (w *walker) mapping(n *yamltree.Node, t template.Map, value any, at Path, i
 	}
 }
 
-// keyed adds what the key of fields reads to their inputs.
+// keyed adds the reads of an expression in a key to the inputs of the fields below the key.
 func (w *walker) keyed(fields []Field, key *template.Text, in place) {
 	if key == nil {
 		return
@@ -75,10 +75,10 @@ func (w *walker) keyed(fields []Field, key *template.Text, in place) {
 	}
 }
 
-// absent adds a field that the template has and the object has not.
+// absent adds a field that the template has but the object does not.
 func (w *walker) absent(n *yamltree.Node, t template.Template, at Path, in place) {
 	if c, ok := t.(template.Const); ok && c.Value == nil {
-		return // null: it is left out on purpose
+		return // null leaves the field out on purpose
 	}
 	f := Field{Path: at, Absent: true, Source: w.sourceOf(n, t, in, nil)}
 	if _, _, p := t.Render(in.scope); p != nil {
@@ -102,7 +102,7 @@ func (w *walker) list(n *yamltree.Node, t template.List, value any, at Path, in 
 		item := &t.Items[i]
 		if item.Spread == nil {
 			if _, ok, p := item.Value.Render(in.scope); !ok || p != nil {
-				continue // optional.none() is no item
+				continue // optional.none() renders no item
 			}
 			if below, path, more := take(); more {
 				w.walk(n.Items[i], item.Value, below, path, in)
@@ -173,8 +173,8 @@ func (w *walker) leaves(value any, at Path, in place, source *Source) {
 	w.fields = append(w.fields, f)
 }
 
-// throughVariable follows an expression that is a variable, or a field of one, to where the template of the variable has each leaf.
-// It is false for any other expression.
+// throughVariable traces an expression that is a variable or a field of one into the template of the variable, so that
+// each leaf has its own source there. It returns false for any other expression.
 func (w *walker) throughVariable(n *yamltree.Node, x *template.Expression, value any, at Path, in place) bool {
 	expr := w.parse(x.Text, in)
 	if expr == nil {
@@ -197,7 +197,7 @@ func (w *walker) throughVariable(n *yamltree.Node, x *template.Expression, value
 	switch t.(type) {
 	case template.Map, template.List, template.Const:
 	default:
-		return false // the expression as a whole says the same
+		return false // the source of the whole expression is the same
 	}
 	if _, isConst := t.(template.Const); isConst && node.Kind == yamltree.Scalar {
 		return false
@@ -217,7 +217,7 @@ func (w *walker) throughVariable(n *yamltree.Node, x *template.Expression, value
 	return true
 }
 
-// variablePath is a field below a variable, as an expression has it.
+// variablePath is the path of a field below a variable, as an expression would read it.
 func variablePath(variable string, below Path) string {
 	if len(below) == 0 {
 		return variable
@@ -229,7 +229,7 @@ func variablePath(variable string, below Path) string {
 	return variable + "." + text
 }
 
-// below is the part of a template that a step leads to, where the text shows that.
+// below is the part of a template that a step leads to, if the template's text determines it.
 func below(n *yamltree.Node, t template.Template, step flow.Step) (*yamltree.Node, template.Template, bool) {
 	if !step.Literal || step.Asks {
 		return nil, nil, false
@@ -249,7 +249,7 @@ func below(n *yamltree.Node, t template.Template, step flow.Step) (*yamltree.Nod
 	}
 }
 
-// variable is the part of the rule that gives a variable its value, and its place.
+// variable is the value of a variable in the rule, as written and as compiled, and its place.
 func (t *Tracer) variable(name string, in place) (*yamltree.Node, template.Template, place, bool) {
 	find := func(specs []syntax.Variable, compiled map[string]*program.Variable) (*yamltree.Node, template.Template, bool) {
 		i := slices.IndexFunc(specs, func(v syntax.Variable) bool { return v.Name == name })

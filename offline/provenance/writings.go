@@ -18,17 +18,18 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Rule is a rule with what it makes of one parent.
+// Rule is a rule with its preview for one parent.
 type Rule struct {
 	Name types.NamespacedName
-	// ID is what marks and field managers name the rule by.
+	// ID is the rule's id in marks and field managers.
 	ID      string
 	Decoded *syntax.Rule
 	Program *program.Program
 	Preview *preview.Preview
 }
 
-// Writings are what the rule writes to an object of the cluster: as a child, by patches, and to the status of the parent.
+// Writings lists what the rule writes to an object of the cluster: as a child, by patches, and as the status of the
+// parent.
 func (r *Rule) Writings(live *unstructured.Unstructured) []Writing {
 	p := r.Preview
 	if p.Evaluation == nil {
@@ -57,7 +58,7 @@ func (r *Rule) Writings(live *unstructured.Unstructured) []Writing {
 	return all
 }
 
-// conditionsOf finds the conditions of an object by their types.
+// conditionsOf returns a function that finds an object's condition by its type.
 func conditionsOf(object *unstructured.Unstructured) func(conditionType string) int {
 	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	return func(conditionType string) int {
@@ -65,7 +66,7 @@ func conditionsOf(object *unstructured.Unstructured) func(conditionType string) 
 	}
 }
 
-// writing is one of the rule, for the preview's parent.
+// writing starts a Writing of the rule for the preview's parent.
 func (r *Rule) writing(part, manager string) Writing {
 	name := r.Name.String()
 	if r.Name.Namespace == "" {
@@ -82,7 +83,7 @@ func (r *Rule) writing(part, manager string) Writing {
 	return w
 }
 
-// unmatched says what Kanon does with an object whose parent the rule does not select.
+// unmatched says what happens to an object if the rule does not select its parent.
 func (r *Rule) unmatched(live *unstructured.Unstructured) []Writing {
 	owner, ok := mark.ReadOwner(live)
 	if !ok || owner.RuleID != r.ID {
@@ -93,7 +94,7 @@ func (r *Rule) unmatched(live *unstructured.Unstructured) []Writing {
 	return []Writing{w}
 }
 
-// asChild is what the rule writes to an object as one of its children; empty if it is none.
+// asChild is what the rule writes to an object as one of its children; empty if the object is not one.
 func (r *Rule) asChild(tracer *Tracer, live *unstructured.Unstructured) []Writing {
 	id := identity.Of(live)
 	for _, node := range r.Preview.Nodes {
@@ -149,7 +150,7 @@ func (r *Rule) whyNotRendered(id string) string {
 	}
 }
 
-// rendered completes what the rule writes with where its fields come from.
+// rendered adds the fields and their sources to what the rule writes.
 func (r *Rule) rendered(w Writing, tracer *Tracer, node string, object *unstructured.Unstructured, kept string) Writing {
 	w.Fields, _ = tracer.Child(node, object)
 	if kept != "" {
@@ -160,7 +161,7 @@ func (r *Rule) rendered(w Writing, tracer *Tracer, node string, object *unstruct
 	return w
 }
 
-// isTarget reports whether an item of a patch is for an object.
+// isTarget reports whether an item of a patch applies to an object.
 func isTarget(p Patched, live *unstructured.Unstructured) bool {
 	if p.Object.GroupVersionKind().GroupKind() != live.GroupVersionKind().GroupKind() || !p.Target.AllNamespaces && p.Target.Namespace != live.GetNamespace() {
 		return false

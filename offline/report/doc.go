@@ -1,8 +1,8 @@
-// Package report writes findings in the forms that people and other programs read.
+// Package report writes findings in several formats.
 //
 //	r := report.Report{Findings: checked.Findings, Summary: checked.Summary()}
 //	err := r.Write(os.Stdout, report.SARIF)
 //
-// Text is the form for people, by a [diagnostic.Printer]. The others have a file each: json.go a list, sarif.go the format that
-// code scanners read, and github.go what a GitHub workflow shows beside the lines of a pull request.
+// Text is for people, written by a [diagnostic.Printer]. The other formats have a file each: json.go, sarif.go for code
+// scanners, and github.go for annotations on the lines of a GitHub pull request.
 package report

@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Explain prints what the reference says about a code. The error is that of w, or an *UnknownCodeError.
+// Explain prints the reference section of a code. The error is that of w, or an *UnknownCodeError.
 func Explain(w io.Writer, code string) error {
 	codes := diagnostic.Codes()
 	i := slices.IndexFunc(codes, func(info diagnostic.CodeInfo) bool { return strings.EqualFold(string(info.Code), code) })
@@ -18,14 +18,14 @@ func Explain(w io.Writer, code string) error {
 		return &UnknownCodeError{Code: code}
 	}
 	info := codes[i]
-	page, _ := docs.Finding(string(info.Code)) // a test holds that each code has a section
+	page, _ := docs.Finding(string(info.Code)) // each code has a section, which a test checks
 	if _, err := fmt.Fprintf(w, "%s: %s (%s)\n\n%s", info.Code, info.Title, info.Severity, docs.Plain(page)); err != nil {
 		return fmt.Errorf("print the explanation: %w", err)
 	}
 	return nil
 }
 
-// UnknownCodeError says that no finding has a code.
+// UnknownCodeError reports a code that does not exist.
 type UnknownCodeError struct{ Code string }
 
 func (e *UnknownCodeError) Error() string {

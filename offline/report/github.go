@@ -9,7 +9,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// writeGitHub writes a workflow command for each finding. GitHub shows it beside the line.
+// writeGitHub writes a workflow command for each finding, which GitHub shows at its line.
 //
 //	::error file=rule.yaml,line=11,col=27,title=KN0204::unknown name "parnt"; did you mean "parent"?
 func (r Report) writeGitHub(w io.Writer) error {
@@ -54,12 +54,12 @@ func command(e entry) string {
 	return "::" + strings.TrimSpace(name+" "+strings.Join(properties, ",")) + "::" + escapeMessage(strings.Join(lines, "\n"))
 }
 
-// escapeMessage escapes what would end a message.
+// escapeMessage escapes the characters that would end a message.
 func escapeMessage(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
 }
 
-// escapeProperty escapes what would end a property, too.
+// escapeProperty also escapes those that would end a property.
 func escapeProperty(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
 }

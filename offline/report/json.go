@@ -12,13 +12,13 @@ import (
 // entry is a finding in JSON.
 type entry struct {
 	diagnostic.Finding
-	// Title is that of the code.
+	// Title is the title of the code.
 	Title string `json:"title,omitempty"`
-	// Docs is the section that explains the code: a path in Kanon's repository.
+	// Docs is the section that explains the code, as a path in Kanon's repository.
 	Docs string `json:"docs,omitempty"`
 }
 
-// entries are findings with what their codes mean. No findings are an empty list.
+// entries adds titles and documentation to findings. It is never nil, so that no findings are an empty list in JSON.
 func entries(findings diagnostic.Findings) []entry {
 	titles := make(map[diagnostic.Code]string)
 	for _, info := range diagnostic.Codes() {

@@ -7,10 +7,10 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Format is a form of the findings.
+// Format is an output format for findings.
 type Format string
 
-// The forms.
+// The formats.
 const (
 	Text   Format = "text"
 	JSON   Format = "json"
@@ -18,21 +18,21 @@ const (
 	GitHub Format = "github"
 )
 
-// Formats are all forms, the default first.
+// Formats lists all formats, the default first.
 func Formats() []Format { return []Format{Text, JSON, SARIF, GitHub} }
 
-// Report is what was found, and what belongs to it.
+// Report is a set of findings to write.
 type Report struct {
 	Findings diagnostic.Findings
-	// Summary is a line that ends the forms for people. It may be empty.
+	// Summary is the last line of Text and GitHub. It may be empty.
 	Summary string
 	// Version is the version of the program, for SARIF.
 	Version string
-	// Color adds the colours of a terminal to Text.
+	// Color adds ANSI colours to Text.
 	Color bool
 }
 
-// Write writes the report. The error is that of w, or names a form that does not exist.
+// Write writes the report. The error is that of w, or names a format that does not exist.
 func (r Report) Write(w io.Writer, format Format) error {
 	switch format {
 	case Text:

@@ -81,7 +81,7 @@ type (
 	sarifRegion struct {
 		StartLine   int        `json:"startLine"`
 		StartColumn int        `json:"startColumn,omitempty"`
-		EndColumn   int        `json:"endColumn,omitempty"` // of the character behind the last
+		EndColumn   int        `json:"endColumn,omitempty"` // exclusive
 		Snippet     *sarifText `json:"snippet,omitempty"`
 	}
 	sarifLogical struct {
@@ -91,7 +91,8 @@ type (
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-// sarif is the report as a SARIF log of one run. Its rules are all codes, those that were found with their explanation.
+// sarif is the report as a SARIF log with one run. It lists all codes as rules. Only codes with findings include their
+// explanation.
 func (r Report) sarif() sarifLog {
 	run := sarifRun{
 		Tool:       sarifTool{Driver: sarifDriver{Name: "kanon", Version: r.Version, Rules: []sarifRule{}}},
@@ -136,7 +137,7 @@ func (r Report) sarif() sarifLog {
 	return sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}}
 }
 
-// fix has the edits of a finding, all in its file.
+// fix converts the fix of a finding. All its edits are in the finding's file.
 func fix(f diagnostic.Finding) sarifFix {
 	change := sarifChange{Artifact: sarifArtifact{URI: fileURI(f.File)}}
 	for _, e := range f.Fix.Edits {
@@ -164,7 +165,7 @@ func location(at diagnostic.Position, length int, text string) sarifLocation {
 	return l
 }
 
-// fileURI is the path of a file as a URI, relative to where the program runs unless the path is absolute.
+// fileURI is a path as a URI. Relative paths are relative to the working directory.
 func fileURI(file string) string {
 	slashed := filepath.ToSlash(file)
 	u := url.URL{Path: slashed}

@@ -10,17 +10,18 @@ import (
 	"kanon.dev/kanon/rules/language"
 )
 
-// errNoSpec says that a text is not the definition of Rule objects.
+// errNoSpec reports that a text is not the definition of Rule objects.
 var errNoSpec = errors.New("there is no spec.versions[0].schema.openAPIV3Schema.properties.spec")
 
-// Define writes the schema of a rule's spec into the CustomResourceDefinition of Rule objects. The rest of the text stays, with its comments.
+// Define writes the schema of a rule's spec into the CustomResourceDefinition of Rule objects. The rest of the text
+// stays, including comments.
 func Define(crd []byte) ([]byte, error) {
 	var document, schema yaml.Node
 	if err := yaml.Unmarshal(crd, &document); err != nil {
 		return nil, fmt.Errorf("read the CustomResourceDefinition: %w", err)
 	}
 	spec := language.Document().Fields.Field("spec")
-	// JSON is YAML: so the order stays.
+	// JSON is YAML, and parsing it as a node keeps the order.
 	if err := yaml.Unmarshal(structuralField(spec).text(), &schema); err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}
@@ -39,7 +40,7 @@ func Define(crd []byte) ([]byte, error) {
 	return out.Bytes(), enc.Close()
 }
 
-// find goes down fields of mappings. An empty name is the first item of a list.
+// find is the node at a path of field names. An empty name stands for the first item of a list.
 func find(n *yaml.Node, path ...string) *yaml.Node {
 	if n.Kind == yaml.DocumentNode {
 		n = n.Content[0]
@@ -60,7 +61,7 @@ func find(n *yaml.Node, path ...string) *yaml.Node {
 	return nil
 }
 
-// layOut takes the braces and quotes of JSON away. Lists and the smallest mappings stay on one line.
+// layOut changes JSON style to block style. Lists of scalars and mappings with one field stay on one line.
 func layOut(n *yaml.Node) {
 	n.Style = 0
 	small := len(n.Content) > 0
@@ -78,8 +79,9 @@ func structuralField(f *language.Field) object {
 	return append(object{{"description", f.Description()}}, structural(f.Type.Forms())...)
 }
 
-// structural is a structural schema, which has one type at the most. What may be a mapping or something else has none. kubectl
-// explain shows the fields of the mapping all the same, and the API server checks their values; a misspelt name in it is for Kanon to report.
+// structural is a structural schema, in which a field has at most one type. A field that can be a mapping or something
+// else has no type. kubectl explain still shows the fields of the mapping, and the API server checks their values, but
+// only Kanon reports misspelt names.
 func structural(forms []*language.Type) object {
 	first := forms[0]
 	if len(forms) == 1 {
@@ -100,10 +102,10 @@ func structural(forms []*language.Type) object {
 	return open
 }
 
-// preserve has the API server keep the fields that it does not know.
+// preserve makes the API server keep unknown fields.
 const preserve = "x-kubernetes-preserve-unknown-fields"
 
-// isPercentage reports whether a value is a number or a text.
+// isPercentage reports whether a value is a number or a string.
 func isPercentage(forms []*language.Type) bool {
 	return len(forms) == 2 && forms[0].Form == language.Number && forms[1].Form == language.Text
 }
@@ -141,7 +143,7 @@ func structuralProperties(fields language.Fields) object {
 	return all
 }
 
-// structuralText is the schema of a text. A schema below anyOf has no type.
+// structuralText is the schema of a string. Schemas below anyOf must not have a type.
 func structuralText(t *language.Type) object {
 	schema := object{{"type", "string"}}
 	forms := editorText(t)

@@ -4,11 +4,11 @@ import (
 	"kanon.dev/kanon/rules/language"
 )
 
-// expression is the pattern of a text with an expression.
+// expression is the pattern of a string with an expression.
 const expression = `\$\{`
 
-// JSON is the JSON Schema of a file with rules, in the version that editors know best, draft 7. Documents of the kinds that may stand
-// beside rules are not looked at.
+// JSON is the JSON Schema of a file with rules, in draft 7, which editors support best. Documents of other kinds that
+// can be in such a file are not checked.
 func JSON() []byte {
 	return object{
 		{"$schema", "http://json-schema.org/draft-07/schema#"},
@@ -22,10 +22,11 @@ func JSON() []byte {
 	}.text()
 }
 
-// Path is where kanon init writes the schema, beside a rule. The directory is hidden because kubectl apply -f would take the file for an object.
+// Path is where kanon init writes the schema. The directory is hidden because kubectl apply -f would take the file for
+// an object.
 const Path = ".kanon/rule.schema.json"
 
-// Modeline is the comment by which a YAML file names its schema, for the editors that ask yaml-language-server.
+// Modeline is the comment by which a YAML file names its schema, for editors with yaml-language-server.
 func Modeline(schema string) string { return "# yaml-language-server: $schema=" + schema }
 
 // editorType is the JSON Schema of a type.
@@ -37,7 +38,7 @@ func editorType(t *language.Type) object {
 	return object{{"anyOf", alternatives}}
 }
 
-// editorForms are the schemas of which one must hold.
+// editorForms lists the alternative schemas of a type.
 func editorForms(t *language.Type) []object {
 	var all []object
 	for _, form := range t.Forms() {
@@ -70,7 +71,7 @@ func editorForm(t *language.Type) []object {
 func editorMapping(fields language.Fields) object {
 	var properties object
 	for _, field := range fields {
-		// markdownDescription is what Visual Studio Code and yaml-language-server show instead, if they know it.
+		// Visual Studio Code and yaml-language-server prefer markdownDescription.
 		property := object{{"description", field.Description()}, {"markdownDescription", field.Description()}}
 		properties = append(properties, member{field.Name, append(property, editorType(&field.Type)...)})
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// object is a JSON object whose members keep their order.
+// object is a JSON object with ordered members.
 type object []member
 
 type member struct {
@@ -26,7 +26,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 				b.WriteByte(':')
 			}
 			enc := json.NewEncoder(&b)
-			enc.SetEscapeHTML(false) // <id> stays what it is
+			enc.SetEscapeHTML(false) // keeps <id> readable
 			if err := enc.Encode(part); err != nil {
 				return nil, err
 			}
@@ -36,8 +36,8 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// text is an object as JSON, on several lines. It is made of strings, numbers, booleans and
-// lists of them, of which all can be written.
+// text is the object as indented JSON. It contains only strings, numbers, booleans, and lists and objects of them,
+// which cannot fail to encode.
 func (o object) text() []byte {
 	raw, err := o.MarshalJSON()
 	if err != nil {

@@ -23,15 +23,16 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// beforeName is what the world is called as it was before the step.
+// beforeName is the variable with the state before the step.
 const beforeName = "before"
 
-// names are those that an assertion can read.
+// names are the variables of assertions.
 //
 //nolint:gochecknoglobals // a constant in all but syntax
 var names = celenv.Scope{"parent", "status", "children", "observed", "objects", "events", "created", "updated", "deleted", "recreated", celenv.NowName, beforeName}
 
-// assert evaluates an expression that must be true, and says why it is not; empty if it is. Values of Secrets are not shown.
+// assert evaluates an expression that must be true. It returns "" if it is, and otherwise says why not. Values of
+// Secrets are hidden.
 func (r *runner) assert(ctx context.Context, text string) string {
 	env, err := celenv.Shared()
 	if err != nil {
@@ -63,17 +64,17 @@ func (r *runner) assert(ctx context.Context, text string) string {
 	return text + " is false" + q.sides(env, expr)
 }
 
-// question evaluates expressions in one state of the world.
+// question evaluates expressions in the state after a step.
 type question struct {
 	*runner
-	ctx context.Context //nolint:containedctx // It does not outlive the call that asks.
-	// vars are what expressions read, and others the same with something else in place of the values of Secrets.
+	ctx context.Context //nolint:containedctx // it does not outlive assert
+	// vars are the variables of expressions. others are the same, with a placeholder for the values of Secrets.
 	vars, others interpreter.Activation
-	// before is what expressions read at the end of the step before; nil in the first step.
+	// before are the variables at the end of the previous step; nil in the first step.
 	before interpreter.Activation
 }
 
-// sides says what the two sides of a comparison are.
+// sides shows the values of the two sides of a comparison, for a message.
 func (q *question) sides(env *celenv.Env, expr *celenv.Expression) string {
 	root := expr.Root()
 	if root.Kind() != ast.CallKind || !run.IsComparison(root.AsCall().FunctionName()) {
@@ -108,7 +109,7 @@ func (q *question) sides(env *celenv.Env, expr *celenv.Expression) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// isWritten tells whether a value is written out, and read from nowhere.
+// isWritten reports whether an expression is a literal, or a list or map of literals.
 func isWritten(e ast.Expr) bool {
 	for below := range celenv.All(e) {
 		if kind := below.Kind(); kind != ast.LiteralKind && kind != ast.ListKind && kind != ast.MapKind {
@@ -118,7 +119,7 @@ func isWritten(e ast.Expr) bool {
 	return true
 }
 
-// typed is text as the value of an expression would be written.
+// typed wraps the text of a value in the function that makes its type, for timestamps and durations.
 func (q *question) typed(side *celenv.Expression, text string) string {
 	switch val, _ := q.result(side, q.vars); val.(type) {
 	case types.Timestamp:
@@ -130,7 +131,7 @@ func (q *question) typed(side *celenv.Expression, text string) string {
 	}
 }
 
-// sinceBefore says whether a value that is not shown is the same as before the step; empty if that is not known.
+// sinceBefore says whether a hidden value has changed in the step; empty if that is unknown.
 func (q *question) sinceBefore(side *celenv.Expression) string {
 	names, _ := side.Names()
 	if q.before == nil || slices.ContainsFunc(names, func(n celenv.Name) bool { return n.Name == beforeName }) {
@@ -147,7 +148,7 @@ func (q *question) sinceBefore(side *celenv.Expression) string {
 	return " (it is not the same as before the step)"
 }
 
-// evaluate gives the value of an expression as JSON, or why it has none.
+// evaluate returns the value of an expression as JSON, or a message that says why it has none.
 func (q *question) evaluate(expr *celenv.Expression) (val any, message string) {
 	val, message = q.evaluateWith(expr, q.vars)
 	if message == "" {
@@ -178,7 +179,7 @@ func (q *question) result(expr *celenv.Expression, vars interpreter.Activation) 
 	return planned.Eval(q.ctx, vars)
 }
 
-// variables are what an assertion reads, of objects as a function gives them.
+// variables are the variables of assertions. Each object is passed through as.
 func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Unstructured) (interpreter.Activation, error) {
 	vars := r.world(r.state, as)
 	vars[beforeName] = types.NullValue
@@ -193,7 +194,7 @@ func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Uns
 	return interpreter.NewActivation(vars)
 }
 
-// world are the objects of a state and its time, of objects as a function gives them.
+// world has the variables for the objects and the time of a state. Each object is passed through as.
 func (r *runner) world(state *simulation.State, as func(*unstructured.Unstructured) *unstructured.Unstructured) map[string]any {
 	valueOf := func(object *unstructured.Unstructured) ref.Val { return r.valueOf(as(object)) }
 	valuesOf := func(objects []*unstructured.Unstructured) ref.Val {
@@ -229,12 +230,13 @@ func (r *runner) world(state *simulation.State, as func(*unstructured.Unstructur
 	}
 }
 
-// valueOf is an object as rules read it: a field with format: byte is bytes, and one with format: date-time a timestamp.
+// valueOf is an object as rules see it: fields with format: byte are bytes, and fields with format: date-time
+// timestamps.
 func (r *runner) valueOf(object *unstructured.Unstructured) ref.Val {
 	return value.Typed(object.Object, r.kinds.Schema(object.GroupVersionKind()))
 }
 
-// current is the object of a child that the rule renders now; it may have another one besides, of an earlier name.
+// current is the object that a child renders now. The child may have another one, under a previous name.
 func current(state *simulation.State, objects []*unstructured.Unstructured) *unstructured.Unstructured {
 	if state.Preview != nil {
 		for _, now := range state.Preview.Rendered() {
@@ -246,8 +248,8 @@ func current(state *simulation.State, objects []*unstructured.Unstructured) *uns
 	return objects[0]
 }
 
-// inOrder are the objects of a child that the rule renders now, in the order of its items, as rules read them; all if nothing is
-// rendered any more.
+// inOrder lists the objects that a child renders now, in the order of its items, as rules see them. If the rule is no
+// longer evaluated, it lists all of the child's objects.
 func inOrder(state *simulation.State, id string) []*unstructured.Unstructured {
 	items, known := state.Items(id)
 	if !known {
@@ -260,7 +262,7 @@ func inOrder(state *simulation.State, id string) []*unstructured.Unstructured {
 	return found
 }
 
-// newest is the object that observed is if a child has several, because its name has changed.
+// newest is the object that "observed" shows if a child has several, because its name has changed.
 func newest(objects []*unstructured.Unstructured) *unstructured.Unstructured {
 	return slices.MaxFunc(objects, func(a, b *unstructured.Unstructured) int {
 		at, bt := a.GetCreationTimestamp(), b.GetCreationTimestamp()

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// difference is a place at which a value is not as it is wanted.
+// difference is a place where a value differs from the expected one.
 type difference struct {
 	path, text string
-	// got is the value at that place; nil if it does not exist.
+	// got is the value at path; nil if it does not exist.
 	got *any
 }
 
-// message is the difference for people. show gives a value as it can be shown.
+// message describes the difference. show formats a value.
 func (d difference) message(show func(any) string) string {
 	text := d.text
 	if d.got != nil {
@@ -28,8 +28,9 @@ func (d difference) message(show func(any) string) string {
 	return d.path + ": " + text
 }
 
-// differences lists the places at which got does not have what want has. Fields that want does not name may have any value,
-// unless the comparison is exact. null is for a field that does not exist. Lists are compared item by item, and have the same length.
+// differences lists the differences between want and got. Unless the comparison is exact, fields that are missing in
+// want may have any value. A null in want means that the field does not exist. Lists must have the same length, and are
+// compared item by item.
 func differences(path string, want, got any, exact bool) []difference {
 	switch want := want.(type) {
 	case map[string]any:
@@ -100,7 +101,7 @@ func toFloat(v any) (float64, bool) {
 	return 0, false
 }
 
-// maxShown is how long a value may be in a message.
+// maxShown is the maximum length of a value in a message.
 const maxShown = 200
 
 // shown is a value as JSON.

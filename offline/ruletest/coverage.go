@@ -11,21 +11,21 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Coverage is what of rules the cases have taken. The zero value has taken nothing.
+// Coverage records which parts of rules the cases have exercised. The zero value is ready to use.
 type Coverage struct {
 	rules []*ruleCoverage
-	// branches are the sides of conditions, and of ?: in expressions.
+	// branches are the outcomes of conditions, and of ?: in expressions.
 	branches []*branch
 }
 
-// branch is one side of a condition.
+// branch is one outcome of a condition.
 type branch struct {
 	at    diagnostic.Position
 	gap   string
 	taken bool
 }
 
-// side is a place that cases take; several files may compile the same rule.
+// side finds or adds a branch. Several files may compile the same rule.
 func (c *Coverage) side(at diagnostic.Position, gap string) *branch {
 	for _, known := range c.branches {
 		if known.at == at && known.gap == gap {
@@ -37,13 +37,13 @@ func (c *Coverage) side(at diagnostic.Position, gap string) *branch {
 	return added
 }
 
-// ofBranch is the coverage of one ?:, as the compiler asks for it.
+// ofBranch is rules.Options.Branches: the coverage of one ?:.
 func (c *Coverage) ofBranch(condition string, yes, no diagnostic.Position) func(holds bool) {
 	return either(c.side(yes, condition+" is true in no case"), c.side(no, condition+" is false in no case"))
 }
 
-// ofCondition is the coverage of a condition, as the compiler asks for it. Of a child or a patch without its when nothing is
-// rendered, which is noted there.
+// ofCondition is rules.Options.Conditions: the coverage of one condition. For the when of a child or a patch, only
+// false is recorded here; add records whether anything is rendered.
 func (c *Coverage) ofCondition(place string, at diagnostic.Position) func(holds bool) {
 	isNode := strings.HasSuffix(place, ".when") && (strings.HasPrefix(place, "children.") || strings.HasPrefix(place, "patches."))
 	ifFalse := c.side(at, place+" is false in no case")
@@ -60,7 +60,7 @@ func either(ifTrue, ifFalse *branch) func(holds bool) {
 	}
 }
 
-// Gap is something of a rule that no case has taken.
+// Gap is a part of a rule that no case has exercised.
 type Gap struct {
 	At      diagnostic.Position
 	Message string
@@ -71,7 +71,7 @@ type ruleCoverage struct {
 	applied, listed map[string]bool
 }
 
-// of is the coverage of one rule; several files may test it.
+// of is the coverage of one rule. Several files may test it.
 func (c *Coverage) of(program *program.Program) *ruleCoverage {
 	if c == nil {
 		return nil
@@ -86,7 +86,7 @@ func (c *Coverage) of(program *program.Program) *ruleCoverage {
 	return added
 }
 
-// add takes in what a step has taken.
+// add records the nodes and patches that a step has exercised.
 func (c *ruleCoverage) add(state *simulation.State) {
 	if c == nil || state.Preview == nil || state.Preview.Unmatched != "" {
 		return
@@ -105,7 +105,7 @@ func (c *ruleCoverage) add(state *simulation.State) {
 	}
 }
 
-// Gaps lists what no case has taken, by position, and how many parts of how many were taken.
+// Gaps lists the parts that no case has exercised, by position. taken and all count the exercised parts and all parts.
 func (c *Coverage) Gaps() (gaps []Gap, taken, all int) {
 	check := func(at diagnostic.Position, ok bool, format string, args ...any) {
 		all++

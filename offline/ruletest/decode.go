@@ -12,7 +12,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Decode reads a file with tests. The findings are all that is wrong with it; with errors among them there is no file.
+// Decode decodes a test file. It returns no file if the findings contain errors.
 func Decode(path string, data []byte) (*File, diagnostic.Findings) {
 	d := &decoder{source: yamltree.New(path, data)}
 	f := &File{Path: path, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), source: d.source, data: data}
@@ -50,14 +50,14 @@ type decoder struct {
 	list   diagnostic.List
 }
 
-// fields has a function for each field of a mapping, which decodes it.
+// fields has the decoder for each field of a mapping, by name.
 type fields map[string]func(n *yamltree.Node, path string)
 
 func (d *decoder) report(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	return d.list.Report(d.source.At(n), code, format, args...).About(n.Kind == yamltree.Scalar)
 }
 
-// mapping decodes the fields of a mapping, and reports those that are unknown.
+// mapping decodes the fields of a mapping, and reports unknown ones.
 func (d *decoder) mapping(n *yamltree.Node, path string, known fields) {
 	if n.Kind != yamltree.Mapping {
 		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", orFile(path), n.What())
@@ -125,7 +125,7 @@ func (d *decoder) file(n *yamltree.Node, f *File) {
 	}
 }
 
-// oneCase decodes a case. What it has of a step is its first step.
+// oneCase decodes a case. The step fields of the case itself are its first step.
 func (d *decoder) oneCase(n *yamltree.Node, path string, now time.Time) Case {
 	c := Case{at: d.source.At(n), Now: now}
 	first := Step{at: c.at}
@@ -141,7 +141,7 @@ func (d *decoder) oneCase(n *yamltree.Node, path string, now time.Time) Case {
 			fields["name"] = func(n *yamltree.Node, path string) { s.Name = d.text(n, path) }
 			d.mapping(item, fmt.Sprintf("%s[%d]", path, i), fields)
 			if s.Name == "" {
-				s.Name = fmt.Sprintf("step %d%s", i+1, s.deeds())
+				s.Name = fmt.Sprintf("step %d%s", i+1, s.changes())
 			}
 			more = append(more, s)
 		}
@@ -154,33 +154,33 @@ func (d *decoder) oneCase(n *yamltree.Node, path string, now time.Time) Case {
 	return c
 }
 
-// deeds say what a step without a name does, such as " (ready: deployment)"; empty if it only compares.
-func (s *Step) deeds() string {
-	var deeds []string
+// changes summarises the changes of a step without a name, such as " (ready: deployment)"; empty if it has none.
+func (s *Step) changes() string {
+	var changes []string
 	if s.Parent != nil {
-		deeds = append(deeds, "parent")
+		changes = append(changes, "parent")
 	}
 	if len(s.Set) > 0 {
-		deeds = append(deeds, "set")
+		changes = append(changes, "set")
 	}
 	for _, each := range []struct {
 		verb  string
 		words []string
 	}{{"ready", s.Ready}, {"failed", s.Failed}, {"delete", s.Delete}} {
 		if len(each.words) > 0 {
-			deeds = append(deeds, each.verb+": "+strings.Join(each.words, ", "))
+			changes = append(changes, each.verb+": "+strings.Join(each.words, ", "))
 		}
 	}
 	if s.After > 0 {
-		deeds = append(deeds, "after "+s.After.String())
+		changes = append(changes, "after "+s.After.String())
 	}
-	if len(deeds) == 0 {
+	if len(changes) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(deeds, "; ") + ")"
+	return " (" + strings.Join(changes, "; ") + ")"
 }
 
-// step has the fields of a step, but for its name.
+// step has the decoders for the fields of a step, except its name.
 func (d *decoder) step(s *Step) fields {
 	return fields{
 		"parent": func(n *yamltree.Node, path string) { s.Parent = d.plainMapping(n, path) },
@@ -249,7 +249,7 @@ func (d *decoder) possiblyEmpty(n *yamltree.Node, path string) string {
 	return text
 }
 
-// texts is a list of strings; one string is a list of one.
+// texts decodes a list of strings, or one string as a list of one.
 func (d *decoder) texts(n *yamltree.Node, path string) []string {
 	if text, ok := n.Text(); ok {
 		return []string{text}
@@ -276,7 +276,7 @@ func (d *decoder) expectedItems(n *yamltree.Node, path string) []expected[string
 	return all
 }
 
-// expressions are CEL expressions. One that is a mapping is written without the quotes that it needs.
+// expressions decodes CEL expressions. An item that is a mapping is an expression with a colon that lacks quotes.
 func (d *decoder) expressions(n *yamltree.Node, path string) []expected[string] {
 	if n.Kind != yamltree.Sequence {
 		return d.expectedItems(n, path)
@@ -319,7 +319,7 @@ func (d *decoder) plainMapping(n *yamltree.Node, path string) map[string]any {
 	return plain
 }
 
-// object decodes an object that is written out, or the name of a file.
+// object decodes an object, or the name of a file with one.
 func (d *decoder) object(n *yamltree.Node, path string) object {
 	o := object{at: d.source.At(n)}
 	if file, ok := n.Text(); ok {

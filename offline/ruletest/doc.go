@@ -1,4 +1,5 @@
-// Package ruletest runs the tests that stand beside a rule, in files whose names end in _test.yaml, without a cluster.
+// Package ruletest runs the tests of rules without a cluster. Tests are in files beside the rule, with names that end
+// in _test.yaml.
 //
 //	apiVersion: kanon.dev/v1alpha1
 //	kind: RuleTest
@@ -16,8 +17,8 @@
 //	        expect:
 //	          conditions: {Ready: "True"}
 //
-// A file is decoded with positions (file.go, decode.go). Each case is a [simulation.Simulation]: a step changes it, settles it,
-// and compares what came out with what is expected (expect.go, compare.go, assertion.go). A failure names the line in the test
-// file. Coverage (coverage.go) says what of a rule no case has taken, report.go writes results for people and as JUnit XML, and
-// update.go rewrites the wanted outputs in the file.
+// file.go and decode.go decode a file with positions. Each case runs as a [simulation.Simulation]: a step changes the
+// simulated cluster, settles it, and compares the result with the expectations (expect.go, compare.go, assertion.go). A
+// failure has the position of the expectation in the test file. coverage.go finds parts of a rule that no case
+// exercises, report.go prints results as text and JUnit XML, and update.go rewrites the expected outputs in the file.
 package ruletest

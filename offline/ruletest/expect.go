@@ -21,7 +21,7 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// compare compares what came out of a step with what it wants. What has failed, and is not expected to, is a failure of every
+// compare compares the result of a step with its expectations. A node that fails unexpectedly is a failure of every
 // step.
 func (r *runner) compare(ctx context.Context) {
 	e := &r.step.Expect
@@ -47,7 +47,7 @@ func (r *runner) compare(ctx context.Context) {
 func (r *runner) compareChildren(want map[string]expected[any], exact bool) {
 	for _, id := range slices.Sorted(maps.Keys(want)) {
 		wanted := want[id]
-		if !r.isChild(id) {
+		if !slices.Contains(r.childIDs(), id) {
 			r.fail(wanted.at, "the rule has no child %s%s", id, orNearest(id, r.childIDs()))
 			continue
 		}
@@ -79,8 +79,8 @@ func (r *runner) compareChildren(want map[string]expected[any], exact bool) {
 	}
 }
 
-// compareObject compares an object with fields. metadata that the API server sets is left out of an exact comparison, and so
-// is the status, unless it is wanted.
+// compareObject compares an object with fields. An exact comparison ignores metadata that the API server sets, and the
+// status unless it is expected.
 func (r *runner) compareObject(at diagnostic.Position, path string, want any, object *unstructured.Unstructured, exact bool) {
 	got := object.Object
 	if fields, isMap := want.(map[string]any); isMap && fieldset.IsSecret(object) {
@@ -104,7 +104,7 @@ func (r *runner) compareObject(at diagnostic.Position, path string, want any, ob
 	}
 }
 
-// asYAML is the content of an object for a diff.
+// asYAML formats an object for a diff.
 func asYAML(content map[string]any) []byte {
 	text, err := yaml.Marshal(content)
 	if err != nil {
@@ -113,7 +113,7 @@ func asYAML(content map[string]any) []byte {
 	return text
 }
 
-// asWritten are fields of a Secret as the API server has them: what is wanted as stringData is in data.
+// asWritten has the expected fields of a Secret as the API server stores them: stringData is moved to data.
 func asWritten(fields map[string]any) map[string]any {
 	if _, ok := fields["stringData"].(map[string]any); !ok {
 		return fields
@@ -125,12 +125,12 @@ func asWritten(fields map[string]any) map[string]any {
 	return out
 }
 
-// holdsSecret tells whether a path leads to what a Secret keeps.
+// holdsSecret reports whether a path leads to the values of a Secret.
 func holdsSecret(path string) bool {
 	return strings.HasPrefix(path, ".data") || strings.HasPrefix(path, ".stringData")
 }
 
-// rendered is an object as a rule renders it.
+// rendered is an object without the fields that the rule does not render, unless they are expected.
 func rendered(object *unstructured.Unstructured, want any) map[string]any {
 	shown := object.DeepCopy()
 	mark.Remove(shown)
@@ -195,7 +195,7 @@ func (r *runner) compareParent(e *Expect) {
 	}
 }
 
-// whyStatus is why a part of the status has no value, if the evaluation says so.
+// whyStatus says why a field of the status has no value, if the evaluation says so.
 func (r *runner) whyStatus(path string) string {
 	if r.state.Preview == nil {
 		return ""
@@ -254,14 +254,14 @@ func conditionText(c map[string]any) string {
 	return fmt.Sprintf("%v, %v: %v", c["status"], c["reason"], c["message"])
 }
 
-// outcome is what became of a child or a patch.
+// outcome is the outcome of a child or a patch.
 type outcome struct {
 	what  string
 	state program.State
 	text  string
 }
 
-// outcomes are those of all children and patches, by their ids.
+// outcomes are the outcomes of all children and patches, by id.
 func (r *runner) outcomes() map[string]outcome {
 	all := map[string]outcome{}
 	if r.state.Preview == nil {
@@ -289,7 +289,7 @@ func (r *runner) outcomes() map[string]outcome {
 	return all
 }
 
-// compareNodes compares what waits, fails and is skipped. What fails without being expected to is a failure.
+// compareNodes checks which nodes wait, fail and are skipped. An unexpected failure of a node is reported.
 func (r *runner) compareNodes(e *Expect) {
 	all := r.outcomes()
 	expectState := func(wanted expected[string], id string, state program.State, verb string) {
@@ -345,7 +345,7 @@ func (r *runner) compareStatusFailures(e *Expect) {
 	}
 }
 
-// adviceOn is what to write instead, for a message. A child whose object has failed was applied.
+// adviceOn says what to expect instead, for a message: a child is applied even if its object has failed.
 func adviceOn(want, got program.State) string {
 	if want == program.StateFailed && got == program.StateApplied {
 		return "; that its object has failed is in the conditions: Stalled, with the reason ChildFailed"
@@ -366,7 +366,7 @@ func stateText(o outcome) string {
 	}
 }
 
-// whyNot is why a child has no object, for a message.
+// whyNot says why a child has no object, for a message.
 func (r *runner) whyNot(id string) string {
 	o, ok := r.outcomes()[id]
 	if !ok && r.state.Preview != nil && r.state.Preview.Unmatched != "" {
@@ -384,7 +384,7 @@ func (r *runner) compareWords(what string, want *expected[[]string], got []strin
 	}
 }
 
-// named are words with KIND/NAME in place of those that name an item of a child, such as job[1], in a state.
+// named replaces words that name an item of a child, such as job[1], by KIND/NAME in a state.
 func (r *runner) named(want *expected[[]string], in *simulation.State) *expected[[]string] {
 	if want == nil || in == nil {
 		return want
@@ -441,8 +441,6 @@ func orNearest(name string, known []string) string {
 	return ""
 }
 
-func (r *runner) isChild(id string) bool { return slices.Contains(r.childIDs(), id) }
-
 func (r *runner) childIDs() []string {
 	var ids []string
 	for _, child := range r.program.Children {
@@ -451,7 +449,7 @@ func (r *runner) childIDs() []string {
 	return ids
 }
 
-// compareOutput compares what kanon render prints, or notes it for the file.
+// compareOutput compares the output of kanon render, or records it for the update of the file.
 func (r *runner) compareOutput(e *Expect) {
 	if e.Output == nil {
 		return

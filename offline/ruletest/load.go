@@ -20,15 +20,15 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// suffix ends the names of files with tests.
+// suffix is the suffix of test files.
 const suffix = "_test.yaml"
 
-// IsTestFile tells whether a file has tests, by its name.
+// IsTestFile reports whether a file is a test file, by its name.
 func IsTestFile(path string) bool {
 	return strings.HasSuffix(path, suffix) || strings.HasSuffix(path, "_test.yml")
 }
 
-// subject is what the cases of a file test.
+// subject is what the cases of a file test: a compiled rule with its inputs.
 type subject struct {
 	program     *program.Program
 	findings    diagnostic.Findings
@@ -39,7 +39,7 @@ type subject struct {
 	dir         string
 }
 
-// load reads and compiles what a file tests.
+// load reads and compiles the subject of a file.
 func load(ctx context.Context, f *File, o rules.Options) (*subject, error) {
 	s := &subject{dir: filepath.Dir(f.Path)}
 	ruleFile := f.Rule
@@ -85,7 +85,7 @@ func (s *subject) path(file string) string {
 	return filepath.Join(s.dir, file)
 }
 
-// schemas are the files with definitions: those that are named, or all beside the tests.
+// schemas reads the files with definitions: those that are named, or all those beside the test file.
 func (s *subject) schemas(tests string, named []string) ([]manifests.File, error) {
 	if named != nil && len(named) == 0 {
 		return nil, nil
@@ -96,12 +96,12 @@ func (s *subject) schemas(tests string, named []string) ([]manifests.File, error
 	}
 	files, err := manifests.SchemasFor([]string{tests}, paths, nil)
 	for i := range files {
-		files[i].Named = true // tests need the definitions beside them, so what is wrong there is reported
+		files[i].Named = true // so that errors in them are reported: tests need these definitions
 	}
 	return files, err
 }
 
-// choose is the one rule that is tested.
+// choose returns the rule under test.
 func choose(programs []*program.Program, name, file string) (*program.Program, error) {
 	if name == "" && len(programs) == 1 {
 		return programs[0], nil
@@ -123,7 +123,7 @@ func choose(programs []*program.Program, name, file string) (*program.Program, e
 	return nil, fmt.Errorf("there is no rule %s in %s, only %s", name, file, strings.Join(names, ", "))
 }
 
-// readParent is the parent of a file; nil if it names none.
+// readParent reads the parent; nil if the file has none.
 func (s *subject) readParent(o object) (*unstructured.Unstructured, error) {
 	if o.file == "" {
 		if o.fields == nil {
@@ -143,10 +143,10 @@ func (s *subject) readParent(o object) (*unstructured.Unstructured, error) {
 	return objects[i], nil
 }
 
-// asParent is a parent of the rule's kind with some fields. Its name need not be given.
+// asParent makes an object of the rule's parent kind. Its name may be left out.
 func (s *subject) asParent(fields map[string]any) *unstructured.Unstructured {
 	parent := &unstructured.Unstructured{Object: fields}
-	if want := s.program.Parent.GVK; !s.definitions.Serve(parent.DeepCopy(), want) { // else it is in another version of the kind
+	if want := s.program.Parent.GVK; !s.definitions.Serve(parent.DeepCopy(), want) { // if it can, the object has a version of its own
 		parent.SetGroupVersionKind(want)
 	}
 	if parent.GetName() == "" {
@@ -155,7 +155,7 @@ func (s *subject) asParent(fields map[string]any) *unstructured.Unstructured {
 	return parent
 }
 
-// read is the object that is written out, or those of a file.
+// read returns an inline object, or the objects of a file.
 func (s *subject) read(o object) ([]*unstructured.Unstructured, error) {
 	if o.file == "" {
 		u := &unstructured.Unstructured{Object: o.fields}
@@ -171,7 +171,7 @@ func (s *subject) read(o object) ([]*unstructured.Unstructured, error) {
 	return manifests.Objects(files)
 }
 
-// readAll are the objects of a list, which may have each once.
+// readAll reads objects, and reports duplicates.
 func (s *subject) readAll(objects []object) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	var wrong []error

@@ -7,14 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/offline/textdiff"
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Printer writes results for people.
+// Printer prints results as text.
 type Printer struct {
 	Color bool
-	// Verbose prints each case, and not only what failed.
+	// Verbose prints each case, and not only the failed ones.
 	Verbose bool
 }
 
@@ -32,7 +33,7 @@ func (p Printer) colored(color, text string) string {
 	return color + text + plain
 }
 
-// Print writes what came out of a file.
+// Print prints the result of a file.
 func (p Printer) Print(w io.Writer, r *FileResult) error {
 	var out strings.Builder
 	if err := (diagnostic.Printer{Color: p.Color}).Print(&out, r.Findings); err != nil {
@@ -57,10 +58,10 @@ func (p Printer) Print(w io.Writer, r *FileResult) error {
 	case len(r.Cases) == 0:
 		fmt.Fprintf(&out, "     %s: no case ran\n", r.Path)
 	default:
-		fmt.Fprintf(&out, "%s %s: %s (%s)\n", p.colored(green, "ok  "), r.Path, counted(len(r.Cases), "case"), rounded(r.Duration))
+		fmt.Fprintf(&out, "%s %s: %s (%s)\n", p.colored(green, "ok  "), r.Path, manifests.Counted(len(r.Cases), "case"), rounded(r.Duration))
 	}
 	if r.Updated > 0 {
-		fmt.Fprintf(&out, "     %s: %s rewritten\n", r.Path, counted(r.Updated, "output"))
+		fmt.Fprintf(&out, "     %s: %s rewritten\n", r.Path, manifests.Counted(r.Updated, "output"))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -83,14 +84,7 @@ func (p Printer) failure(out *strings.Builder, f Failure) {
 
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// Summary is one line: how many cases in how many files, and how many failed.
+// Summary summarises results in one line: the number of cases, files and failures.
 func Summary(results []*FileResult) string {
 	cases, failed, broken := 0, 0, 0
 	for _, r := range results {
@@ -104,7 +98,7 @@ func Summary(results []*FileResult) string {
 			}
 		}
 	}
-	text := fmt.Sprintf("%s in %s", counted(cases, "case"), counted(len(results), "file"))
+	text := fmt.Sprintf("%s in %s", manifests.Counted(cases, "case"), manifests.Counted(len(results), "file"))
 	switch {
 	case cases == 0 && broken == 0:
 		return text + ": no case ran"
@@ -113,10 +107,10 @@ func Summary(results []*FileResult) string {
 	case broken == 0:
 		return fmt.Sprintf("%s: %d failed", text, failed)
 	}
-	return fmt.Sprintf("%s: %d failed, and %s could not run", text, failed, counted(broken, "file"))
+	return fmt.Sprintf("%s: %d failed, and %s could not run", text, failed, manifests.Counted(broken, "file"))
 }
 
-// PrintCoverage writes what no case has taken.
+// PrintCoverage prints the parts that no case has exercised.
 func PrintCoverage(w io.Writer, c *Coverage) error {
 	gaps, taken, all := c.Gaps()
 	var out strings.Builder
@@ -156,7 +150,7 @@ type junitFailure struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes results in the format that CI systems read: a suite for each file.
+// WriteJUnit writes results as JUnit XML for CI systems, with a suite for each file.
 func WriteJUnit(w io.Writer, results []*FileResult) error {
 	all := junitSuites{}
 	for _, r := range results {
@@ -192,7 +186,7 @@ func WriteJUnit(w io.Writer, results []*FileResult) error {
 	return err
 }
 
-// brokenBy is why no case of a file could run; empty if they could.
+// brokenBy says why no case of a file could run; empty if they could.
 func (r *FileResult) brokenBy() string {
 	switch {
 	case r.Err != nil:

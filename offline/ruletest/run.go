@@ -22,56 +22,56 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Options say which cases run, and how.
+// Options decide which cases run, and how.
 type Options struct {
-	// Rules are the options of the compiler, but for Kinds and Schemas.
+	// Rules are the options of the compiler. Kinds and Schemas are set by the package.
 	Rules rules.Options
-	// Run selects the cases of which FILE: NAME matches. nil: all.
+	// Run selects cases: it is matched against "FILE: NAME". nil: all.
 	Run *regexp.Regexp
-	// Update rewrites outputs in the files in place of comparing them.
+	// Update rewrites the expected outputs in the files instead of comparing them.
 	Update bool
 }
 
-// FileResult is what came out of a file.
+// FileResult is the result of a file.
 type FileResult struct {
 	Path string
 	// Err says why no case could run.
 	Err error
-	// Findings are mistakes in the file, or in the rule that it tests.
+	// Findings are errors in the file, or in the rule that it tests.
 	Findings diagnostic.Findings
 	Cases    []CaseResult
-	// Updated counts the outputs that were rewritten.
+	// Updated counts the rewritten outputs.
 	Updated  int
 	Duration time.Duration
 }
 
-// Failed tells whether anything is not as it is wanted.
+// Failed reports whether the file, the rule or a case failed.
 func (r *FileResult) Failed() bool {
 	return r.Err != nil || r.Findings.HasErrors() || slices.ContainsFunc(r.Cases, CaseResult.Failed)
 }
 
-// CaseResult is what came out of a case.
+// CaseResult is the result of a case.
 type CaseResult struct {
 	Name     string
 	Failures []Failure
 	Duration time.Duration
 }
 
-// Failed tells whether anything is not as it is wanted.
+// Failed reports whether an expectation of the case was not met.
 func (r CaseResult) Failed() bool { return len(r.Failures) > 0 }
 
-// Failure is one thing that is not as it is wanted.
+// Failure is an expectation that was not met.
 type Failure struct {
-	// At is the line in the test file that wants it.
+	// At is the position of the expectation in the test file.
 	At diagnostic.Position
-	// Step is the step's name; empty for the first.
+	// Step is the name of the step; empty for the first.
 	Step    string
 	Message string
 	// Diff is a unified diff, or empty.
 	Diff string
 }
 
-// Run runs the cases of a file. What they take of the rule is added to the coverage.
+// Run runs the cases of a file. The parts of the rule that they exercise are added to coverage, which may be nil.
 func Run(ctx context.Context, path string, o Options, coverage *Coverage) *FileResult {
 	begin := time.Now()
 	result := &FileResult{Path: path}
@@ -119,7 +119,7 @@ func Run(ctx context.Context, path string, o Options, coverage *Coverage) *FileR
 	return result
 }
 
-// compareFindings is the case that the rule has exactly the findings that are wanted.
+// compareFindings is the case that compares the findings of the rule with the expected codes.
 func compareFindings(want *expected[[]string], findings diagnostic.Findings) CaseResult {
 	var got []string
 	for _, f := range findings {
@@ -156,7 +156,7 @@ type runner struct {
 	sim     *simulation.Simulation
 	secrets redact.Values
 	step    *Step
-	// state is how things are after the step, and before after the one before; nil in the first.
+	// state is the state after the step, and before that after the previous one; nil in the first step.
 	state, before *simulation.State
 	failures      []Failure
 	outputs       []rewrite
@@ -176,7 +176,7 @@ func (r *runner) run(ctx context.Context) CaseResult {
 	return CaseResult{Name: r.c.Name, Failures: r.failures, Duration: time.Since(begin)}
 }
 
-// begin makes the world of the case. It tells whether that was possible.
+// begin makes the simulation of the case. It reports whether the steps can run.
 func (r *runner) begin(ctx context.Context) bool {
 	r.step = &r.c.Steps[0]
 	parent := r.parent
@@ -212,8 +212,8 @@ func (r *runner) begin(ctx context.Context) bool {
 	return false
 }
 
-// compareRefusal compares what the API server refuses of a step, nil for nothing, with what the step wants. It tells whether there is no
-// other error.
+// compareRefusal compares the refusal of a change, or nil, with what the step expects. It reports false for an error
+// that is not an expected refusal.
 func (r *runner) compareRefusal(at diagnostic.Position, err error) bool {
 	want := r.step.Expect.Refused
 	_, refused := errors.AsType[*definitions.Refusal](err)
@@ -233,12 +233,11 @@ func (r *runner) compareRefusal(at diagnostic.Position, err error) bool {
 }
 
 func (r *runner) fail(at diagnostic.Position, format string, args ...any) bool {
-	name := r.step.Name
-	r.failures = append(r.failures, Failure{At: at, Step: name, Message: fmt.Sprintf(format, args...)})
+	r.failures = append(r.failures, Failure{At: at, Step: r.step.Name, Message: fmt.Sprintf(format, args...)})
 	return false
 }
 
-// take takes one step. It tells whether the next one makes sense.
+// take runs one step. It reports whether the next one can run.
 func (r *runner) take(ctx context.Context) bool {
 	refused, err := r.change(ctx)
 	if err != nil {
@@ -258,7 +257,7 @@ func (r *runner) take(ctx context.Context) bool {
 	return true
 }
 
-// change changes the world as the step says. refused is what the API server does not take of it, and err why it cannot be done.
+// change makes the changes of the step. refused is a refusal of the API server; err is any other error.
 func (r *runner) change(ctx context.Context) (refused, err error) {
 	objects, err := r.readAll(r.step.Set)
 	if err != nil {
@@ -278,10 +277,10 @@ func (r *runner) change(ctx context.Context) (refused, err error) {
 	return refused, r.act(ctx)
 }
 
-// act does with objects what the step says besides, and lets time pass.
+// act applies ready, failed and delete, and then lets time pass.
 func (r *runner) act(ctx context.Context) error {
 	if r.step == &r.c.Steps[0] && (r.step.Ready != nil || r.step.Failed != nil || r.step.Delete != nil) {
-		if _, err := r.sim.Settle(ctx); err != nil { // there is nothing before
+		if _, err := r.sim.Settle(ctx); err != nil { // before that, no objects exist
 			return err
 		}
 	}

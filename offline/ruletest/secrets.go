@@ -12,14 +12,15 @@ import (
 	"kanon.dev/kanon/redact"
 )
 
-// note takes in what Secrets among objects hold. Messages do not show it, wherever it has got to.
+// note records the values of Secrets among the objects, to hide them in messages.
 func (r *runner) note(objects ...*unstructured.Unstructured) {
 	for _, object := range objects {
 		r.secrets.Note(object)
 	}
 }
 
-// hideSecrets takes what Secrets held in any of the steps out of the messages of failures: a name may have it, or the answer of the API server.
+// hideSecrets hides the recorded values in the messages of failures. A name or an answer of the API server may contain
+// them.
 func (r *runner) hideSecrets() {
 	text := r.secrets.Masker()
 	for i := range r.failures {
@@ -27,7 +28,7 @@ func (r *runner) hideSecrets() {
 	}
 }
 
-// objectsOf are all objects, and the parent.
+// objectsOf lists all objects of a state, including the parent.
 func objectsOf(state *simulation.State) []*unstructured.Unstructured {
 	all := append([]*unstructured.Unstructured{}, state.Objects...)
 	for _, objects := range state.Children {
@@ -39,15 +40,15 @@ func objectsOf(state *simulation.State) []*unstructured.Unstructured {
 	return all
 }
 
-// shown is a value for a message.
+// shown formats a value for a message, with the values of Secrets hidden.
 func (r *runner) shown(val any) string { return shown(r.secrets.JSON(val)) }
 
-// stand is what stands for the value of a Secret, as data has it.
+// placeholder replaces the values of a Secret, encoded as in data.
 //
 //nolint:gochecknoglobals // a constant in all but syntax
-var stand = base64.StdEncoding.EncodeToString([]byte(redact.Hidden))
+var placeholder = base64.StdEncoding.EncodeToString([]byte(redact.Hidden))
 
-// withoutSecrets is an object with something else as the values of a Secret.
+// withoutSecrets is an object with the placeholder for all values of a Secret.
 func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
 	values, _ := object.Object["data"].(map[string]any)
 	if !fieldset.IsSecret(object) || len(values) == 0 {
@@ -55,14 +56,14 @@ func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructure
 	}
 	other := object.DeepCopy()
 	for key := range values {
-		_ = unstructured.SetNestedField(other.Object, stand, "data", key) // which is a mapping
+		_ = unstructured.SetNestedField(other.Object, placeholder, "data", key) // data is a mapping
 	}
 	return other
 }
 
-// common is a value of JSON with redact.Hidden in place of the parts that another one does not have. The other one was computed in the
-// same way from something else in place of the values of Secrets: what differs comes from these. Of a text that has them in it as they are,
-// the rest stays.
+// common is a JSON value with its secret parts replaced by redact.Hidden. other was computed in the same way from
+// placeholders for the values of Secrets, so a part that differs comes from a Secret. If a text contains values of
+// Secrets literally, only these are hidden.
 func (r *runner) common(val, other any) any {
 	switch val := val.(type) {
 	case map[string]any:
@@ -88,7 +89,7 @@ func (r *runner) common(val, other any) any {
 		return out
 	case string:
 		with, _ := other.(string)
-		if shown := r.secrets.Text(val); val == with || shown == strings.ReplaceAll(with, stand, redact.Hidden) {
+		if shown := r.secrets.Text(val); val == with || shown == strings.ReplaceAll(with, placeholder, redact.Hidden) {
 			return shown
 		}
 		return redact.Hidden

@@ -13,16 +13,17 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// rewrite is the text that an output in the file is to have.
+// rewrite is the new text of an output in the file.
 type rewrite struct {
 	key  *yamltree.Node
 	text string
 }
 
-// rewrite writes outputs into the file, each as a block scalar in place of what stands at its key. Everything else stays.
+// rewrite replaces outputs in the file by block scalars. All other lines stay.
 func (f *File) rewrite(outputs []rewrite) error {
 	lines := bytes.SplitAfter(f.data, []byte("\n"))
-	slices.SortFunc(outputs, func(a, b rewrite) int { return f.source.At(b.key).Line - f.source.At(a.key).Line }) // from below
+	// From the bottom up, so that positions stay valid.
+	slices.SortFunc(outputs, func(a, b rewrite) int { return f.source.At(b.key).Line - f.source.At(a.key).Line })
 	for _, out := range outputs {
 		at := f.source.At(out.key)
 		line := string(lines[at.Line-1])
@@ -55,7 +56,7 @@ func (f *File) rewrite(outputs []rewrite) error {
 	return os.WriteFile(f.Path, bytes.Join(lines, nil), info.Mode().Perm())
 }
 
-// commentOf is the comment at the end of a line with a key and its value, or the beginning of it; empty if there is none.
+// commentOf is the comment on a line with a key and the beginning of its value; empty if there is none.
 func commentOf(line string) string {
 	var document yaml.Node
 	if yaml.Unmarshal([]byte(line), &document) != nil || len(document.Content) == 0 || len(document.Content[0].Content) < 2 {

@@ -1,11 +1,11 @@
-// Package scaffold makes the files of a new rule: a rule, which has the fields of the parent's kind if that is a new one, a parent, and
-// tests that pass.
+// Package scaffold makes the files of a new rule: the rule, with the schema of the parent's kind if that is new, a
+// parent, and tests that pass.
 //
 //	files, err := scaffold.Files(scaffold.ShapeKind, scaffold.Names{Name: "cache", Group: "example.com"})
 //	os.WriteFile("cache/"+files[0].Name, files[0].Data, 0o644)
 //
-// The files are those in template/, in the folder of the shape, with the names filled in, and the schema with which editors check
-// rules.
+// The files are the templates in the shape's folder of template/ with the names filled in, and the JSON schema for
+// editors.
 package scaffold
 
 import (
@@ -24,24 +24,24 @@ var templates embed.FS
 
 // The shapes of a new rule. Each is a folder in template/.
 const (
-	// ShapeKind is a kind of one's own, whose objects become others.
+	// ShapeKind is a new kind whose objects are turned into children.
 	ShapeKind = "kind"
-	// ShapeNamespace is something that each of some Namespaces gets.
+	// ShapeNamespace adds objects to Namespaces.
 	ShapeNamespace = "namespace"
-	// ShapeDecorator is something that is added to objects of others.
+	// ShapeDecorator adds something to existing objects.
 	ShapeDecorator = "decorator"
 )
 
-// Shapes are all shapes, the default first.
+// Shapes lists all shapes, the default first.
 func Shapes() []string { return []string{ShapeKind, ShapeNamespace, ShapeDecorator} }
 
-// Names are those of a kind.
+// Names are the names in a new rule.
 type Names struct {
-	// Name is what the rule is called: lower case, such as cache.
+	// Name is the name of the rule, in lower case, such as cache.
 	Name string
-	// Kind is the kind of the parents of ShapeKind. Default: Name in camel case.
+	// Kind is the parent kind for ShapeKind. Default: Name in camel case.
 	Kind string
-	// Group is the API group of the kind, such as example.com. With the other shapes, labels begin with it.
+	// Group is the API group of the kind, such as example.com. In the other shapes, it is the prefix of labels.
 	Group string
 }
 
@@ -51,7 +51,7 @@ type File struct {
 	Data []byte
 }
 
-// Files are the files of a new rule of a shape. The error says which name is not allowed, or that there is no such shape.
+// Files makes the files of a new rule. The error says which name is invalid, or that the shape does not exist.
 func Files(shape string, n Names) ([]File, error) {
 	switch {
 	case !slices.Contains(Shapes(), shape):
@@ -88,7 +88,7 @@ func Files(shape string, n Names) ([]File, error) {
 	return append(files, File{Name: ruleschema.Path, Data: ruleschema.JSON()}), nil
 }
 
-// camel is a name in camel case: web-app is WebApp.
+// camel converts a name to camel case: web-app becomes WebApp.
 func camel(name string) string {
 	var out strings.Builder
 	for part := range strings.SplitSeq(name, "-") {

@@ -13,7 +13,8 @@ import (
 	"kanon.dev/kanon/offline/preview"
 )
 
-// Delete deletes the objects that a word names; see Select. One with a finalizer is being deleted until that is removed.
+// Delete deletes the objects that word names; see Select. An object with a finalizer stays until the finalizer is
+// removed.
 func (s *Simulation) Delete(word string) error {
 	objects, err := s.Select(word)
 	if err != nil {
@@ -35,8 +36,8 @@ func (s *Simulation) delete(object *unstructured.Unstructured) {
 	s.collect(object)
 }
 
-// collect removes an object that is being deleted and has no finalizer. With the parent go the children that refer to it, as the
-// garbage collector does it.
+// collect removes an object that is being deleted and has no finalizer. If it is the parent, the children with an owner
+// reference to it are deleted too, as the garbage collector does.
 func (s *Simulation) collect(object *unstructured.Unstructured) {
 	id := identity.Of(object)
 	switch {
@@ -55,7 +56,7 @@ func (s *Simulation) collect(object *unstructured.Unstructured) {
 	}
 }
 
-// prune deletes the children that are no longer rendered, unless it is not known of every node what it renders.
+// prune deletes the children that are no longer rendered, unless some node's children are unknown.
 func (s *Simulation) prune(p *preview.Preview, rendered map[identity.ID]bool) (changed bool) {
 	if !p.MayPrune() {
 		return false
@@ -82,7 +83,7 @@ func (s *Simulation) pruneAllBut(rendered map[identity.ID]bool) (changed bool) {
 	return changed
 }
 
-// end deletes a child, or orphans it.
+// end deletes or orphans a child.
 func (s *Simulation) end(c *child, orphan bool) {
 	id := identity.Of(c.Object)
 	if !orphan {
@@ -97,7 +98,7 @@ func (s *Simulation) end(c *child, orphan bool) {
 	s.others[id] = c.Object
 }
 
-// dropEmpty removes fields of the metadata that have nothing in them, as the API server does when it stores an object.
+// dropEmpty removes empty maps and lists from the metadata, as the API server does when it stores an object.
 func dropEmpty(object *unstructured.Unstructured, fields ...string) {
 	metadata := mark.EnsureMap(object.Object, "metadata")
 	for _, field := range fields {
@@ -109,9 +110,9 @@ func dropEmpty(object *unstructured.Unstructured, fields ...string) {
 	}
 }
 
-// cleanUp reconciles a parent that is being deleted. It tells whether anything changed.
+// cleanUp reconciles a parent that is being deleted. It reports whether anything changed.
 func (s *Simulation) cleanUp(ctx context.Context) (changed bool) {
-	if !s.hasFinalizer() { // nothing is written any more
+	if !s.hasFinalizer() { // the rule writes nothing any more
 		changed = s.patches != nil
 		s.last, s.patches = nil, nil
 		return changed
@@ -131,7 +132,7 @@ func (s *Simulation) cleanUp(ctx context.Context) (changed bool) {
 	return true
 }
 
-// finalize reconciles the parent as spec.finalize says, and tells whether that is done.
+// finalize runs spec.finalize, and reports whether that is done and whether anything changed.
 func (s *Simulation) finalize(ctx context.Context) (done, changed bool) {
 	p := s.evaluate(ctx)
 	if p.Unmatched != "" {
@@ -147,7 +148,7 @@ func (s *Simulation) finalize(ctx context.Context) (done, changed bool) {
 	return done, s.writeStatus(p) || changed
 }
 
-// tracked are the children that only the rule deletes.
+// tracked lists the children without an owner reference, which only the rule deletes.
 func (s *Simulation) tracked() []ending.Child {
 	var found []ending.Child
 	for _, c := range s.sortedChildren() {
@@ -158,8 +159,8 @@ func (s *Simulation) tracked() []ending.Child {
 	return found
 }
 
-// endTracked ends the children of a parent that is being deleted which the garbage collector does not, those on which no other
-// depends first.
+// endTracked deletes or orphans the tracked children of a parent that is being deleted. If the rule finalizes, children
+// on which no other depends go first.
 func (s *Simulation) endTracked(ctx context.Context) (changed bool) {
 	next := s.tracked()
 	if s.options.Program.Finalize != nil {
@@ -176,7 +177,7 @@ func (s *Simulation) endTracked(ctx context.Context) (changed bool) {
 	return changed
 }
 
-// decisions are what the deletionPolicies say now of what is rendered.
+// decisions evaluates the deletionPolicies of the rendered children.
 func (s *Simulation) decisions(ctx context.Context) map[identity.ID]mark.Retain {
 	decided := map[identity.ID]mark.Retain{}
 	for _, node := range s.preview(ctx).Nodes {

@@ -12,14 +12,14 @@ import (
 	"kanon.dev/kanon/offline/preview"
 )
 
-// Item is an object of a child with forEach that the rule renders, and the index of its item.
+// Item is a rendered object of a child with forEach, and the index of its item.
 type Item struct {
 	Index  int
 	Object *unstructured.Unstructured
 }
 
-// Items are the objects of a child with forEach that the rule renders, in the order of the items, of all that the child has. They are
-// not known, and known is false, if nothing is rendered any more.
+// Items lists the objects of a child with forEach that the rule renders, in the order of the items. known is false if
+// the rule is no longer evaluated for the parent.
 func (st *State) Items(node string) (items []Item, known bool) {
 	return itemsOf(st.Preview, node, st.Children[node])
 }
@@ -37,7 +37,7 @@ func itemsOf(last *preview.Preview, node string, objects []*unstructured.Unstruc
 	return items, true
 }
 
-// ParseItem takes a word such as job[1] apart: the id of a child, and the index of an item of its forEach.
+// ParseItem splits a word such as job[1] into the id of a child and the index of an item of its forEach.
 func ParseItem(word string) (node string, index int, ok bool) {
 	node, rest, found := strings.Cut(word, "[")
 	digits, closed := strings.CutSuffix(rest, "]")
@@ -45,7 +45,7 @@ func ParseItem(word string) (node string, index int, ok bool) {
 	return node, index, found && closed && err == nil && index >= 0
 }
 
-// selectItem is Select for the object of an item.
+// selectItem is Select for a word that names an item.
 func (s *Simulation) selectItem(word, node string, index int) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, c := range s.sortedChildren() {

@@ -15,10 +15,11 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 )
 
-// namespace is Kanon's own in a simulation. Rules that name none are in it.
+// namespace is Kanon's own namespace in a simulation, and that of rules without one.
 const namespace = "kanon-system"
 
-// newMarks makes marks that are the same in each simulation: there is nobody from whom their key would have to be kept.
+// newMarks makes the marks of children. Their key is the same in each simulation, as there is nobody to keep it secret
+// from.
 func newMarks(o Options) (*mark.Marks, error) {
 	secret := sha256.Sum256([]byte("simulation"))
 	ring, err := keyring.Of(o.Now, secret[:])
@@ -28,7 +29,7 @@ func newMarks(o Options) (*mark.Marks, error) {
 	return mark.NewMarks(func() *keyring.Keyring { return ring }), nil
 }
 
-// owner is what the mark of a node's children says of whom they belong to.
+// owner is the owner that the marks of a node's children name.
 func (s *Simulation) owner(node string) mark.Owner {
 	rule := types.NamespacedName{Namespace: cmp.Or(s.options.Program.Namespace, namespace), Name: s.options.Program.Name}
 	return mark.Owner{
@@ -43,7 +44,7 @@ func (s *Simulation) parentRef() mark.Ref {
 	return mark.RefOf(s.parent)
 }
 
-// mark writes into a child what the engine writes into its metadata: the mark, and the owner reference where it can have one.
+// mark adds to a child's metadata what the engine adds: the mark, and the owner reference where one is possible.
 func (s *Simulation) mark(c *child, object *unstructured.Unstructured) {
 	owner := s.owner(c.Node)
 	owner.Retain = ending.RetainOf(c.ending)
@@ -59,24 +60,24 @@ func (s *Simulation) mark(c *child, object *unstructured.Unstructured) {
 	delete(annotations, mark.AnnotationRetained)
 }
 
-// isTracked tells whether a child has no owner reference, so that only the rule deletes it.
+// isTracked reports whether a child has no owner reference, so that only the rule deletes it.
 func (c *child) isTracked() bool { return !mark.RefersTo(c.Object, c.ended().Owner.Parent.UID) }
 
-// ended is a child as the rooms of the engine take it that decide how children end.
+// ended is the child in the form that engine/ending takes.
 func (c *child) ended() ending.Child {
 	owner, marked := mark.ReadOwner(c.Object)
 	return ending.Child{Object: c.Object, Owner: owner, IsMarked: marked}
 }
 
-// finalizer is the name of the rule's finalizer on the parent.
+// finalizer is the name of the rule's finalizer.
 func (s *Simulation) finalizer() string { return mark.Finalizer(s.owner("").RuleID) }
 
 func (s *Simulation) hasFinalizer() bool {
 	return slices.Contains(s.parent.GetFinalizers(), s.finalizer())
 }
 
-// finalizeIfNeeded gives the parent the rule's finalizer if the rule finalizes, or has children that only it deletes, and else
-// removes it. It tells whether that changed anything.
+// finalizeIfNeeded adds the rule's finalizer to the parent if the rule finalizes or has tracked children, and removes
+// it otherwise. It reports whether that changed anything.
 func (s *Simulation) finalizeIfNeeded() (changed bool) {
 	return s.setFinalizer(s.options.Program.Finalize != nil || slices.ContainsFunc(s.sortedChildren(), (*child).isTracked))
 }

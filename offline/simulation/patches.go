@@ -14,14 +14,14 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// contribution is what a patch sets in one object, or in all that a selector selects.
+// contribution is what a patch sets in one object, or in all objects that a selector matches.
 type contribution struct {
 	patch string
 	program.Contribution
 }
 
-// contribute takes in what patches set. What a patch set before stays while its values are not known. Objects keep what others
-// wrote to them: patches are laid over them when they are read.
+// contribute records what patches set. While the values of a patch are unknown, its previous contributions stay. The
+// objects themselves keep what others wrote: patched lays the contributions over an object when it is read.
 func (s *Simulation) contribute(patches []program.PatchOutcome) (changed bool) {
 	var next []contribution
 	for _, patch := range patches {
@@ -48,7 +48,7 @@ func (s *Simulation) contribute(patches []program.PatchOutcome) (changed bool) {
 	return !isSame
 }
 
-// hasTargetOf tells whether two contributions are of one patch to the same objects.
+// hasTargetOf reports whether two contributions belong to one patch and have the same target.
 func (c contribution) hasTargetOf(other contribution) bool {
 	selector := func(t program.Target) string {
 		if t.Selector == nil {
@@ -60,7 +60,7 @@ func (c contribution) hasTargetOf(other contribution) bool {
 	return c.patch == other.patch && a.Name == b.Name && a.Namespace == b.Namespace && a.AllNamespaces == b.AllNamespaces && selector(a) == selector(b)
 }
 
-// isFor tells whether the contribution is for an object.
+// isFor reports whether the contribution applies to an object.
 func (c contribution) isFor(object *unstructured.Unstructured) bool {
 	id := identity.Of(object)
 	if id.GroupKind != c.Object.GroupVersionKind().GroupKind() || !c.Target.AllNamespaces && c.Target.Namespace != id.Namespace {
@@ -72,7 +72,7 @@ func (c contribution) isFor(object *unstructured.Unstructured) bool {
 	return c.Target.Selector != nil && c.Target.Selector.Matches(labels.Set(object.GetLabels()))
 }
 
-// patched is an object with what patches set in it.
+// patched is a copy of an object with the contributions of patches.
 func (s *Simulation) patched(object *unstructured.Unstructured) *unstructured.Unstructured {
 	out := object.DeepCopy()
 	for _, c := range s.patches {
@@ -83,7 +83,8 @@ func (s *Simulation) patched(object *unstructured.Unstructured) *unstructured.Un
 	return out
 }
 
-// lay lays rendered fields over those that an object of the kind of another has, as an apply does.
+// lay applies rendered fields over the live ones, as a server-side apply does. The schema is that of the kind of the
+// object "of".
 func (s *Simulation) lay(of *unstructured.Unstructured, live, before, rendered map[string]any) {
 	var schema *openapi.Schema
 	if s.options.Schema != nil {

@@ -11,13 +11,14 @@ import (
 	"kanon.dev/kanon/rules/readiness"
 )
 
-// SetReady gives the objects that a word names (see Select) the status that their controllers write when they are ready. For a
-// custom kind that is a condition Ready. The error says that they are still not: then Set has to write what is wanted.
+// SetReady gives the objects that word names (see Select) the status that their controllers write when they are ready.
+// For a custom kind, that is the condition Ready. It returns an error if an object is still not ready with it; then its
+// status has to be written with Set.
 func (s *Simulation) SetReady(word string) error {
 	return s.control(word, status.CurrentStatus, s.readyStatus)
 }
 
-// SetFailed gives the objects that a word names the status of what has failed.
+// SetFailed gives the objects that word names the status of a failed object.
 func (s *Simulation) SetFailed(word string) error {
 	return s.control(word, status.FailedStatus, failedStatus)
 }
@@ -42,8 +43,8 @@ func (s *Simulation) control(word string, want status.Status, statusOf func(*uns
 	return nil
 }
 
-// fitting is a status as the schema of the object's kind takes it: with the observed generation only where there is one, and with
-// all that conditions have.
+// fitting completes a status for the schema of the object's kind: it drops observedGeneration if the schema has none,
+// and fills in the remaining fields of conditions.
 func (s *Simulation) fitting(object *unstructured.Unstructured, status map[string]any) map[string]any {
 	if s.options.Schema != nil {
 		of, _ := s.options.Schema(object.GroupVersionKind()).At("status")
@@ -60,7 +61,7 @@ func (s *Simulation) fitting(object *unstructured.Unstructured, status map[strin
 	return status
 }
 
-// readyStatus is what a controller writes for an object that is ready; nil for one that needs no status.
+// readyStatus is the status that a controller writes for a ready object; nil for an object that needs none.
 func (s *Simulation) readyStatus(object *unstructured.Unstructured) map[string]any {
 	replicas := number(object, 1, "spec", "replicas")
 	generation := object.GetGeneration()
@@ -120,7 +121,7 @@ func (s *Simulation) readyStatus(object *unstructured.Unstructured) map[string]a
 	}
 }
 
-// failedStatus is what a controller writes for an object that has failed.
+// failedStatus is the status that a controller writes for a failed object.
 func failedStatus(object *unstructured.Unstructured) map[string]any {
 	switch object.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
@@ -141,7 +142,7 @@ func condition(kind, value, reason string) map[string]any {
 	return map[string]any{"type": kind, "status": value, "reason": reason}
 }
 
-// number is a field of an object, or otherwise if it has none.
+// number is a field of an object, or otherwise if the object has none.
 func number(object *unstructured.Unstructured, otherwise int64, path ...string) int64 {
 	if n, found, err := unstructured.NestedInt64(object.Object, path...); found && err == nil {
 		return n

@@ -23,7 +23,7 @@ import (
 
 var errNoParent = errors.New("the parent does not exist any more")
 
-// reconcile evaluates the rule once and writes what comes of it. It tells whether anything changed.
+// reconcile evaluates the rule once and writes the result. It reports whether anything changed.
 func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
 	s.wakeAt = time.Time{}
 	switch {
@@ -36,7 +36,7 @@ func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
 	p := s.evaluate(ctx)
 	switch {
 	case p.Unmatched != "" && p.Failed():
-		return false // it is not known whether the rule is for the parent
+		return false // whether the rule is for the parent is unknown
 	case p.Unmatched != "":
 		return s.release()
 	}
@@ -53,7 +53,7 @@ func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
 	return changed
 }
 
-// evaluate evaluates the rule, and notes when time alone asks for another evaluation.
+// evaluate evaluates the rule, and records when time alone requires another evaluation.
 func (s *Simulation) evaluate(ctx context.Context) *preview.Preview {
 	p := s.preview(ctx)
 	s.last = p
@@ -68,7 +68,7 @@ func (s *Simulation) evaluate(ctx context.Context) *preview.Preview {
 	return p
 }
 
-// preview evaluates the rule with all objects as they are.
+// preview evaluates the rule with the current objects.
 func (s *Simulation) preview(ctx context.Context) *preview.Preview {
 	in := preview.Input{
 		Program: s.options.Program, Parent: s.patched(s.parent), Now: s.now, Schema: s.options.Schema, HasStatus: s.options.HasStatus, Namespace: namespace,
@@ -84,7 +84,8 @@ func (s *Simulation) preview(ctx context.Context) *preview.Preview {
 	return preview.Evaluate(ctx, in)
 }
 
-// apply writes what was rendered, batch by batch. It lists what stays, and tells whether anything changed.
+// apply writes the rendered objects, batch by batch. It returns the objects that are not to be pruned, and whether
+// anything changed.
 func (s *Simulation) apply(nodes []preview.Node) (rendered map[identity.ID]bool, changed bool) {
 	rendered = map[identity.ID]bool{}
 	nodes = slices.Clone(nodes)
@@ -107,7 +108,7 @@ func (s *Simulation) apply(nodes []preview.Node) (rendered map[identity.ID]bool,
 func (s *Simulation) applyOne(node string, object preview.Object) (changed bool) {
 	id := identity.Of(object.Unstructured)
 	existing, after := s.children[id], object.Live.DeepCopy()
-	if existing != nil && object.Recreation == preview.RecreateNow { // it is created by the next reconcile, unless a finalizer keeps it
+	if existing != nil && object.Recreation == preview.RecreateNow { // the next reconcile creates it, unless a finalizer keeps it
 		s.recreated = append(s.recreated, id)
 		if object.KeepsGenerated {
 			s.replaced[id] = existing.Object.DeepCopy()
@@ -122,7 +123,7 @@ func (s *Simulation) applyOne(node string, object preview.Object) (changed bool)
 		s.complete(after)
 		s.touch(after)
 		if s.others[id] != nil {
-			s.updated = append(s.updated, id) // it was adopted
+			s.updated = append(s.updated, id) // adopted
 		} else if !slices.Contains(s.recreated, id) {
 			s.made = append(s.made, id)
 		}
@@ -146,12 +147,11 @@ func (s *Simulation) applyOne(node string, object preview.Object) (changed bool)
 	return true
 }
 
-// emit emits the Events that have become due.
 func (s *Simulation) emit(rendered []parentstatus.Event) {
 	s.events = append(s.events, s.emitted.Due(rendered, false)...)
 }
 
-// writeStatus brings the parent's status to what the rule renders, and sets Kanon's conditions.
+// writeStatus writes the status that the rule renders, and Kanon's conditions.
 func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
 	out := p.Outcome
 	before, _ := s.parent.Object["status"].(map[string]any)
@@ -178,7 +178,7 @@ func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
 	return true
 }
 
-// setConditions puts the rule's conditions into a status, beside those of others.
+// setConditions writes the rule's conditions into a status, and keeps those of others.
 func (s *Simulation) setConditions(status, rendered map[string]any, own []any) {
 	fromStatus, _ := rendered["conditions"].([]any)
 	own = append(own, fromStatus...)
@@ -193,7 +193,7 @@ func (s *Simulation) setConditions(status, rendered map[string]any, own []any) {
 	status["conditions"] = append(own, others...)
 }
 
-// summary is how the rule fares with the parent, as its conditions report it.
+// summary is the state of the rule for the parent, as its conditions report it.
 func (s *Simulation) summary(p *preview.Preview) conditions.Summary {
 	var problems []conditions.Problem
 	for _, node := range p.Nodes {
@@ -214,7 +214,8 @@ func (s *Simulation) summary(p *preview.Preview) conditions.Summary {
 	return conditions.Summarize(problems, p.Outcome, "")
 }
 
-// problemOf is what a refused write means for the parent. What no room of the engine has refused, Options has: the content of the object.
+// problemOf is the problem that a refused write means for the parent. A refusal that engine/conditions does not know
+// comes from Options.Check or CheckStatus and is about the content of the object.
 func problemOf(subject string, err error) conditions.Problem {
 	problem := conditions.OfWrite(subject, err)
 	if problem.Reason == conditions.ReasonWrite {
@@ -223,7 +224,7 @@ func problemOf(subject string, err error) conditions.Problem {
 	return problem
 }
 
-// release takes back what the rule wrote to a parent that it no longer selects.
+// release removes what the rule wrote to and for a parent that it no longer selects.
 func (s *Simulation) release() (changed bool) {
 	changed = s.pruneAllBut(nil)
 	changed = s.setFinalizer(slices.ContainsFunc(s.tracked(), func(c ending.Child) bool { return !c.IsDeleting() })) || changed

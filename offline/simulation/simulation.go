@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,26 +29,28 @@ import (
 	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
-// Options are what a simulation starts from. Objects are copied.
+// Options configure a simulation. Objects are copied.
 type Options struct {
 	Program *program.Program
 	Parent  *unstructured.Unstructured
-	// Objects are what the cluster has besides.
+	// Objects are the other objects of the cluster.
 	Objects []*unstructured.Unstructured
 	Now     time.Time
-	// TakesConditions tells whether objects of a kind have conditions such as Ready: custom ones do. nil: all do.
+	// TakesConditions reports whether objects of a kind have conditions such as Ready, as those of custom kinds do.
+	// nil: all do.
 	TakesConditions func(schema.GroupVersionKind) bool
-	// HasGeneration tells whether objects of a kind have metadata.generation. nil: all do.
+	// HasGeneration reports whether objects of a kind have metadata.generation. nil: all do.
 	HasGeneration func(schema.GroupVersionKind) bool
-	// Schema is that of a kind, by which lists are merged; nil for one that has none. nil: no kind has.
+	// Schema is the schema of a kind, by which lists are merged, or nil. nil: no kind has one.
 	Schema func(schema.GroupVersionKind) *openapi.Schema
-	// HasStatus says whether a kind has a status subresource. nil: no kind has.
+	// HasStatus reports whether a kind has a status subresource. nil: no kind has.
 	HasStatus func(schema.GroupVersionKind) bool
-	// Default fills in what the API server does when an object is written. nil: nothing.
+	// Default sets the defaults that the API server sets when an object is written. nil: none.
 	Default func(*unstructured.Unstructured)
-	// Serve turns an object into another version of its kind, if it can. nil: it cannot.
+	// Serve converts an object to another version of its kind, and reports whether it did. nil: it never does.
 	Serve func(object *unstructured.Unstructured, in schema.GroupVersionKind) bool
-	// Check says why the API server would not take an object; old is the one before an update, or nil. nil: it takes all.
+	// Check returns an error if the API server would refuse an object. old is the object before an update, or nil. nil:
+	// it accepts all.
 	Check func(object, old *unstructured.Unstructured) error
 	// CheckStatus is Check for a write of the status.
 	CheckStatus func(object, old *unstructured.Unstructured) error
@@ -57,28 +60,29 @@ type Options struct {
 type Simulation struct {
 	options Options
 	now     time.Time
-	// parent is nil once it is gone.
+	// parent is nil once it is deleted.
 	parent   *unstructured.Unstructured
 	children map[identity.ID]*child
 	others   map[identity.ID]*unstructured.Unstructured
-	// replaced are children that were deleted to be recreated, of which the new ones keep the generated values.
+	// replaced are children that were deleted to be recreated. The new ones take over their generated values.
 	replaced map[identity.ID]*unstructured.Unstructured
-	// patches are what the last evaluation set by patches.
+	// patches are what patches set at the last evaluation.
 	patches []contribution
 
-	// marks are those of children, policies says which of these are kept, and ordered has the nodes that are deleted in order.
+	// marks are those of the children, policies decide which of these are orphaned, and ordered has the nodes that are
+	// deleted in order.
 	marks    *mark.Marks
 	policies ending.Policies
 	ordered  map[string]bool
 
-	// matched is true once the rule was evaluated for the parent, and finalized once what spec.finalize does is done.
+	// matched is true once the rule has matched the parent, and finalized once spec.finalize is done.
 	matched, finalized bool
-	// status is what the rule rendered last of the parent's status.
+	// status is the parent's status as the rule rendered it last.
 	status  map[string]any
 	emitted conditions.Emitted
-	// created counts objects, for their UIDs, versions writes, and addresses those of Services.
+	// created counts objects (for UIDs), versions counts writes, and addresses counts Services with a cluster IP.
 	created, versions, addresses int
-	// wakeAt is when time alone asks for another evaluation; zero: never.
+	// wakeAt is when time alone requires another evaluation; zero: never.
 	wakeAt time.Time
 
 	events                            []parentstatus.Event
@@ -92,31 +96,31 @@ type child struct {
 	ending program.Ending
 }
 
-// State is how things are after the reconciles that a change causes.
+// State is the state of the cluster after the reconciles that a change causes.
 type State struct {
-	// Preview is the last evaluation; nil once the parent is gone.
+	// Preview is the last evaluation; nil if the rule is not evaluated, as for a parent that is deleted or suspended.
 	Preview *preview.Preview
-	// Parent is nil once it is gone.
+	// Parent is nil once it is deleted.
 	Parent *unstructured.Unstructured
-	// Children are those of each node, by namespace and name.
+	// Children are the children of each node, by kind, namespace and name.
 	Children map[string][]*unstructured.Unstructured
-	// Objects are all others, by kind, namespace and name.
+	// Objects are all other objects, by kind, namespace and name.
 	Objects []*unstructured.Unstructured
-	// Events are those that were emitted since the state before.
+	// Events are those emitted since the previous state.
 	Events []parentstatus.Event
-	// Created and Updated are the children that were created and changed since, in the order of these writes, Deleted the objects
-	// that went, and Recreated those that were deleted to be created again.
+	// Created, Updated, Deleted and Recreated are the changes since the previous state, in order: children that were
+	// created and updated, objects that were deleted, and children that were deleted to be recreated.
 	Created, Updated, Deleted, Recreated []identity.ID
 	Now                                  time.Time
 }
 
-// takesConditions tells whether an object has conditions such as Ready.
+// takesConditions reports whether an object has conditions such as Ready.
 func (s *Simulation) takesConditions(object *unstructured.Unstructured) bool {
 	return s.options.TakesConditions == nil || s.options.TakesConditions(object.GroupVersionKind())
 }
 
-// New makes a simulation. Nothing is evaluated before Settle. The error says why the API server would not take the parent, or one
-// of the objects.
+// New makes a simulation. Nothing is evaluated before Settle. The error says why the API server would refuse the parent
+// or one of the objects.
 func New(o Options) (*Simulation, error) {
 	if o.HasGeneration == nil {
 		o.HasGeneration = func(schema.GroupVersionKind) bool { return true }
@@ -152,7 +156,8 @@ func New(o Options) (*Simulation, error) {
 	return s, err
 }
 
-// complete sets what the API server sets in a new object: its metadata, the address of a Service, and defaults.
+// complete sets what the API server sets in a new object: metadata, the cluster IP of a Service, the phase of a
+// Namespace, and defaults.
 func (s *Simulation) complete(object *unstructured.Unstructured) {
 	s.created++
 	object.Object = fieldset.FoldStringData(object)
@@ -182,37 +187,37 @@ func (s *Simulation) complete(object *unstructured.Unstructured) {
 	}
 }
 
-// addresses begin those of Services.
+// addresses is the prefix of the cluster IPs that complete sets.
 const addresses = "10.96.0."
 
-// HasGivenAddress reports whether a Service has an address that a simulation gave it.
+// HasGivenAddress reports whether a Service has a cluster IP that a simulation set.
 func HasGivenAddress(object *unstructured.Unstructured) bool {
 	ip, _, _ := unstructured.NestedString(object.Object, "spec", "clusterIP")
 	return isKind(object, "Service") && strings.HasPrefix(ip, addresses)
 }
 
-// touch gives an object that was written another resourceVersion.
+// touch sets a new resourceVersion.
 func (s *Simulation) touch(object *unstructured.Unstructured) {
 	s.versions++
 	object.SetResourceVersion(strconv.Itoa(s.versions))
 }
 
-// isKind tells whether an object is of a kind of the core group.
+// isKind reports whether an object is of a kind of the core group.
 func isKind(object *unstructured.Unstructured, kind string) bool {
 	return object.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: kind}
 }
 
-// setDefault sets a field that the object does not have.
+// setDefault sets a field unless the object has it.
 func setDefault(object *unstructured.Unstructured, value string, path ...string) {
 	if _, found, err := unstructured.NestedFieldNoCopy(object.Object, path...); !found && err == nil {
-		_ = unstructured.SetNestedField(object.Object, value, path...) // fails where a field on the path is no mapping
+		_ = unstructured.SetNestedField(object.Object, value, path...) // fails if a field on the path is not a mapping
 	}
 }
 
-// maxReconciles is how many reconciles a change may cause. A rollout of a few hundred items takes as many.
+// maxReconciles bounds the reconciles that a change may cause. A rollout of a few hundred items takes as many.
 const maxReconciles = 1000
 
-// Settle reconciles until nothing changes any more. The error says that this does not come to an end.
+// Settle reconciles until nothing changes. It returns an error if that does not end within maxReconciles.
 func (s *Simulation) Settle(ctx context.Context) (*State, error) {
 	if err := s.settle(ctx); err != nil {
 		return nil, err
@@ -233,7 +238,7 @@ func (s *Simulation) settle(ctx context.Context) error {
 	return fmt.Errorf("what the rule writes still changes after %d reconciles: it may depend on itself", maxReconciles)
 }
 
-// Advance lets time pass and settles whenever the rule asks to be evaluated again, by now or requeueAfter, and at the end.
+// Advance moves the clock forward. It settles whenever the rule is due for another evaluation, by now or requeueAfter.
 func (s *Simulation) Advance(ctx context.Context, by time.Duration) error {
 	end := s.now.Add(by)
 	for range maxReconciles {
@@ -249,8 +254,8 @@ func (s *Simulation) Advance(ctx context.Context, by time.Duration) error {
 	return fmt.Errorf("the rule asks to be evaluated more than %d times within %s", maxReconciles, by)
 }
 
-// Set writes an object, as somebody else would: what it says is laid over the object that exists, mapping by mapping; null
-// removes a field. One that does not exist is created. The error says why the API server would not take it.
+// Set writes an object as another client would: its fields are laid over the existing object as a JSON merge patch, or
+// it is created. The error says why the API server would refuse it.
 func (s *Simulation) Set(written *unstructured.Unstructured) error {
 	id := identity.Of(written)
 	existing := s.find(id)
@@ -267,7 +272,7 @@ func (s *Simulation) Set(written *unstructured.Unstructured) error {
 	return s.write(existing, written.Object)
 }
 
-// SetParent is Set for the parent, whose kind and name need not be given.
+// SetParent is Set for the parent. Its kind and name may be left out.
 func (s *Simulation) SetParent(fields map[string]any) error {
 	if s.parent == nil {
 		return errNoParent
@@ -275,7 +280,7 @@ func (s *Simulation) SetParent(fields map[string]any) error {
 	return s.write(s.parent, fields)
 }
 
-// write lays fields over an object, in the version that they name. A new spec is a new generation.
+// write lays fields over an object, in the version that they name. A changed spec increases the generation.
 func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]any) error {
 	written, old, stored := object.DeepCopy(), object, object.GroupVersionKind()
 	as := &unstructured.Unstructured{Object: fields}
@@ -301,8 +306,8 @@ func (s *Simulation) write(object *unstructured.Unstructured, fields map[string]
 	return nil
 }
 
-// check says why the API server would not take an object as it is written; old is the one before, or nil. Whoever writes a
-// status as well sends that after the rest.
+// check returns an error if the API server would refuse an object. old is the object before, or nil. The status is
+// checked after the rest, as a client writes it after the rest.
 func (s *Simulation) check(written, old *unstructured.Unstructured) error {
 	if err := s.options.Check(written, old); err != nil {
 		return err
@@ -317,14 +322,14 @@ func (s *Simulation) check(written, old *unstructured.Unstructured) error {
 	return s.options.CheckStatus(written, between)
 }
 
-// noteGeneration gives an object with another spec than before another generation, if it has one.
+// noteGeneration increases the generation if the spec has changed and the object has a generation.
 func (s *Simulation) noteGeneration(before, after *unstructured.Unstructured) {
 	if generation := before.GetGeneration(); generation > 0 && !equality.Semantic.DeepEqual(before.Object["spec"], after.Object["spec"]) {
 		after.SetGeneration(generation + 1)
 	}
 }
 
-// Merge lays fields over others, as a JSON merge patch (RFC 7386) does: mapping by mapping, and null removes a field.
+// Merge applies a JSON merge patch (RFC 7386): mappings are merged, and null removes a field.
 func Merge(into, patch map[string]any) {
 	for name, value := range patch {
 		fields, isMap := value.(map[string]any)
@@ -343,7 +348,7 @@ func Merge(into, patch map[string]any) {
 	}
 }
 
-// find is the object that exists, or nil.
+// find is the existing object, or nil.
 func (s *Simulation) find(id identity.ID) *unstructured.Unstructured {
 	if s.parent != nil && identity.Of(s.parent) == id {
 		return s.parent
@@ -354,8 +359,8 @@ func (s *Simulation) find(id identity.ID) *unstructured.Unstructured {
 	return s.others[id]
 }
 
-// Select lists the objects that a word names: parent, the id of a child, that with the index of an item, such as job[1], a kind, or
-// KIND/NAME. The error says that there are none.
+// Select lists the objects that word names: "parent", the id of a child, an item such as job[1], a kind, or KIND/NAME.
+// It returns an error if there are none.
 func (s *Simulation) Select(word string) ([]*unstructured.Unstructured, error) {
 	if word == "parent" {
 		if s.parent == nil {
@@ -384,7 +389,7 @@ func (s *Simulation) Select(word string) ([]*unstructured.Unstructured, error) {
 	return found, nil
 }
 
-// existing names what exists, for a message.
+// existing lists the objects that exist, for an error message.
 func (s *Simulation) existing() string {
 	var names []string
 	for _, c := range s.sortedChildren() {
@@ -404,23 +409,13 @@ func (s *Simulation) existing() string {
 }
 
 func (s *Simulation) sortedChildren() []*child {
-	all := make([]*child, 0, len(s.children))
-	for _, c := range s.children {
-		all = append(all, c)
-	}
-	slices.SortFunc(all, func(a, b *child) int {
+	return slices.SortedFunc(maps.Values(s.children), func(a, b *child) int {
 		return cmp.Or(strings.Compare(a.Node, b.Node), compare(a.Object, b.Object))
 	})
-	return all
 }
 
 func sorted(objects map[identity.ID]*unstructured.Unstructured) []*unstructured.Unstructured {
-	all := make([]*unstructured.Unstructured, 0, len(objects))
-	for _, object := range objects {
-		all = append(all, object)
-	}
-	slices.SortFunc(all, compare)
-	return all
+	return slices.SortedFunc(maps.Values(objects), compare)
 }
 
 func compare(a, b *unstructured.Unstructured) int {
@@ -431,7 +426,7 @@ func compare(a, b *unstructured.Unstructured) int {
 	)
 }
 
-// state is how things are, with what happened since it was asked for last.
+// state is the current state, with what happened since it was last asked for.
 func (s *Simulation) state() *State {
 	state := &State{
 		Preview: s.last, Children: map[string][]*unstructured.Unstructured{},

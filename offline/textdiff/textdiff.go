@@ -1,4 +1,4 @@
-// Package textdiff shows how two texts differ, as a unified diff.
+// Package textdiff makes unified diffs.
 //
 //	text := textdiff.Unified("want", want, "got", got) // --- want, +++ got, @@ …
 //	fmt.Print(textdiff.Colored(text))                   // for a terminal
@@ -10,12 +10,12 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Unified is a unified diff with three lines of context; empty if the texts are the same. Names are those of the two texts.
+// Unified is a unified diff with three lines of context; empty if the texts are equal.
 func Unified(oldName string, old []byte, newName string, updated []byte) string {
 	return udiff.Unified(oldName, newName, string(old), string(updated))
 }
 
-// Colored is a unified diff as a terminal shows it: removed lines are red, added ones green.
+// Colored adds terminal colours to a unified diff: removed lines are red, added ones green.
 func Colored(text string) string {
 	const red, green, cyan, plain = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
 	colors := map[byte]string{'-': red, '+': green, '@': cyan}

@@ -28,7 +28,7 @@ type crdOptions struct {
 	limits    template.Limits
 }
 
-// crdFormats are the forms of the output of kanon crd.
+// crdFormats are the values of --output.
 func crdFormats() []string { return []string{"yaml", "json"} }
 
 func newCRDCommand() *cobra.Command {
@@ -56,13 +56,7 @@ the rules or if none of them has a schema, and 2 when the command is called wron
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			args, err := o.files.After(cmd, args)
-			if err != nil {
-				return err
-			}
-			return o.print(cmd, args)
-		},
+		RunE: o.files.Run(o.print),
 	}
 	flags := cmd.Flags()
 	o.files.Add(cmd, "rules")
@@ -99,7 +93,7 @@ func (o *crdOptions) print(cmd *cobra.Command, args []string) error {
 	return printObjects(cmd.OutOrStdout(), made, o.output)
 }
 
-// printObjects writes objects as kubectl get does, which kubectl apply -f reads again.
+// printObjects writes objects like kubectl get, in a form that kubectl apply -f accepts.
 func printObjects(out io.Writer, objects []*unstructured.Unstructured, format string) error {
 	var text strings.Builder
 	if format == "json" {

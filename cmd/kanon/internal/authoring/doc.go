@@ -1,12 +1,13 @@
-// Package authoring has the commands for rules in files, which need no cluster: they check, render and test them, and write what goes with them. Each has a file with its flags, its help, and the order of
-// what it does; the work is in offline/.
+// Package authoring has the commands for rules in files, which need no cluster: they check, render and test rules, and
+// write what belongs to them. Each file has a command with its flags, help and order of steps; the packages in offline/
+// do the work.
 //
 //	commandline.AddCommands(root, "Write rules, without a cluster", authoring.Commands()...)
 package authoring
 
 import "github.com/spf13/cobra"
 
-// Commands are kanon validate and the others, in the order of their names.
+// Commands lists the commands, by name.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		newCRDCommand(),

@@ -122,7 +122,7 @@ func (o *evalOptions) eval(cmd *cobra.Command, args []string) error {
 	return exit.ErrFindings
 }
 
-// ask evaluates the argument, or what somebody types.
+// ask evaluates the argument, or the input.
 func (o *evalOptions) ask(cmd *cobra.Command, p *console.Prompt, args []string) error {
 	if len(args) == 1 {
 		return p.Once(args[0])
@@ -135,7 +135,7 @@ func (o *evalOptions) ask(cmd *cobra.Command, p *console.Prompt, args []string) 
 		return fmt.Errorf("print the greeting: %w", err)
 	}
 	history, err := console.OpenHistory(o.history)
-	if err != nil { // what was typed before is no reason not to evaluate
+	if err != nil { // the prompt works without a history
 		_ = terminal.Warn(cmd.ErrOrStderr(), []string{err.Error()})
 		history = &console.History{}
 	}
@@ -147,7 +147,7 @@ func (o *evalOptions) ask(cmd *cobra.Command, p *console.Prompt, args []string) 
 	return err
 }
 
-// check finds what is wrong with the flags.
+// check checks the flags.
 func (o *evalOptions) check(cmd *cobra.Command, args []string) (err error) {
 	if err := rulefiles.CheckLimits(o.Limits); err != nil {
 		return exit.Usagef(cmd, "%w", err)

@@ -18,7 +18,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// errLayout ends a command whose output has named the files that are not laid out as they should be.
+// errLayout ends a command whose output has named the files whose layout differs.
 var errLayout = errors.New("files are not laid out as kanon fmt does; kanon fmt -w changes them")
 
 // fmtOptions are the flags of kanon fmt.
@@ -118,7 +118,7 @@ func (o *fmtOptions) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// report does with a file that differs what the flags say.
+// report lists, diffs or writes a file that differs, as the flags say.
 func (o *fmtOptions) report(cmd *cobra.Command, file manifests.File, laid []byte) error {
 	out := cmd.OutOrStdout()
 	if o.list || o.check {

@@ -12,7 +12,7 @@ import (
 	"kanon.dev/kanon/offline/manifests"
 )
 
-// typingPause is how long a text must stay as it is before findings are shown: longer than between two keys.
+// typingPause is how long a text must be unchanged before it is checked. It is longer than the pause between two keys.
 const typingPause = 150 * time.Millisecond
 
 func newLSPCommand() *cobra.Command {

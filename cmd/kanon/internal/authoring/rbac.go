@@ -19,7 +19,7 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// errMissingRights ends a command whose output has said already which rights are missing.
+// errMissingRights ends a command whose output has already listed the missing rights.
 var errMissingRights = fmt.Errorf("%w: rights are missing", exit.ErrFindings)
 
 // rbacOptions are the flags of kanon rbac.
@@ -33,7 +33,7 @@ type rbacOptions struct {
 	namespace      string
 	limits         template.Limits
 	cluster        connection.Flags
-	// unmade says of which rules Kanon could not apply the definitions that their schemas make.
+	// unmade are warnings about the definitions that Kanon could not apply with these rights.
 	unmade []string
 }
 
@@ -112,7 +112,7 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 	if err := terminal.Warn(cmd.ErrOrStderr(), o.unmade); err != nil {
 		return err
 	}
-	user := "" // whoever asks
+	user := "" // the caller
 	if cmd.Flags().Changed("service-account") {
 		user = "system:serviceaccount:" + account.Namespace + ":" + account.Name
 	}
@@ -130,7 +130,7 @@ func (o *rbacOptions) rbac(cmd *cobra.Command, args []string) error {
 	return errMissingRights
 }
 
-// listed are rights as a table, like that of kubectl auth can-i --list.
+// listed is a table of rights, like that of kubectl auth can-i --list.
 func listed(rights []access.Right) listing.List {
 	list := listing.List{Columns: listing.Columns("RESOURCES", "RESOURCE NAMES", "NAMESPACE", "VERBS", "NEEDED FOR")}
 	for _, right := range rights {
@@ -143,10 +143,10 @@ func listed(rights []access.Right) listing.List {
 	return list
 }
 
-// bracketed is a list as kubectl auth can-i --list has it.
+// bracketed is a list in the notation of kubectl auth can-i --list.
 func bracketed(words []string) string { return "[" + strings.Join(words, " ") + "]" }
 
-// rights are those that the rules in files need.
+// rights are the rights that the rules in files need.
 func (o *rbacOptions) rights(cmd *cobra.Command, args []string) (*access.Rights, error) {
 	checked, kinds, err := rulefiles.Read(cmd, args, o.schemas, rules.Options{Namespace: o.namespace, Limits: o.limits})
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// errRender ends a command whose output has said already what has no value.
+// errRender ends a command whose output has already shown what failed.
 var errRender = errors.New("the rule fails for this parent")
 
 // renderOptions are the flags of kanon render.
@@ -34,7 +34,7 @@ type renderOptions struct {
 	with    []string
 	schemas []string
 	now     string
-	// namespace is Kanon's own.
+	// namespace is Kanon's own namespace.
 	namespace string
 	limits    template.Limits
 }
@@ -171,8 +171,8 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 	return err
 }
 
-// serve fills in the defaults of objects, and turns parents into the versions of their kinds that rules read. It says why the API
-// server would refuse parents as they are written.
+// serve sets the defaults of objects, and converts parents to the versions that rules read. It returns for each parent
+// why the API server would refuse it.
 func serve(ctx context.Context, known definitions.Kinds, programs []*program.Program, parents, with []*unstructured.Unstructured) map[*unstructured.Unstructured]error {
 	for _, object := range with {
 		known.Fill(object)
@@ -184,7 +184,7 @@ func serve(ctx context.Context, known definitions.Kinds, programs []*program.Pro
 			return p.Parent.GVK.GroupKind() == parent.GroupVersionKind().GroupKind()
 		})
 		if i < 0 {
-			continue // it is for no rule
+			continue // no rule is for its kind
 		}
 		refused[parent] = known.CheckObject(ctx, parent, nil)
 		known.Serve(parent, programs[i].Parent.GVK)
@@ -192,7 +192,7 @@ func serve(ctx context.Context, known definitions.Kinds, programs []*program.Pro
 	return refused
 }
 
-// timeOf is the time that a flag --now gives.
+// timeOf is the value of a flag --now.
 func timeOf(flag string) (time.Time, error) {
 	if flag == "" {
 		return time.Now(), nil
@@ -204,8 +204,8 @@ func timeOf(flag string) (time.Time, error) {
 	return now, nil
 }
 
-// previewAll evaluates each rule for each parent that is of its kind, with what in has besides. Objects of other kinds beside the
-// parents are passed over.
+// previewAll evaluates each rule for each parent of its kind. in has the other inputs. Objects of other kinds are
+// skipped.
 func previewAll(ctx context.Context, programs []*program.Program, parents []*unstructured.Unstructured, in preview.Input) ([]*preview.Preview, error) {
 	var previews []*preview.Preview
 	for _, parent := range parents {

@@ -70,7 +70,7 @@ called wrongly.`,
 	flags := cmd.Flags()
 	o.files.Only = ruletest.IsTestFile
 	o.files.Add(cmd, "tests")
-	flags.Lookup("filename").Usage = "file or directory with tests; repeatable" // they name files beside them, so that there is no standard input
+	flags.Lookup("filename").Usage = "file or directory with tests; repeatable" // not standard input: tests name files beside them
 	flags.StringVar(&o.run, "run", "", "run the cases whose file and name, as in \"web_test.yaml: scales\", match this `regexp`")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print each case")
 	flags.BoolVar(&o.update, "update", false, "rewrite the outputs in the files")
@@ -134,7 +134,7 @@ func (o *testOptions) test(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// testFiles are the files with tests that arguments name, or that are below the directories that they name.
+// testFiles lists the test files that the arguments name or contain.
 func testFiles(args []string) ([]string, error) {
 	var files []string
 	for _, arg := range args {
@@ -157,7 +157,7 @@ func testFiles(args []string) ([]string, error) {
 		files[i] = strings.TrimPrefix(filepath.Clean(files[i]), "./")
 	}
 	slices.Sort(files)
-	return slices.Compact(files), nil // a file may be named by itself and with its directory
+	return slices.Compact(files), nil // a file may be named both directly and by its directory
 }
 
 func writeReport(path string, results []*ruletest.FileResult) error {

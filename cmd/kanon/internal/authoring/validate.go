@@ -36,7 +36,7 @@ type validateOptions struct {
 	fix       bool
 	dryRun    bool
 	limits    template.Limits
-	// live is true if the kinds are those of a cluster, which the flags find.
+	// live is true if the kinds are those of a cluster.
 	live    bool
 	cluster connection.Flags
 }
@@ -112,7 +112,7 @@ the cluster does not answer.`,
 	return cmd
 }
 
-// printExplanation prints what --explain asks for.
+// printExplanation prints the explanation of a code for --explain.
 func (o *validateOptions) printExplanation(cmd *cobra.Command) error {
 	err := report.Explain(cmd.OutOrStdout(), o.explain)
 	if errors.As(err, new(*report.UnknownCodeError)) {
@@ -183,7 +183,7 @@ func (o *validateOptions) validate(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// checkFix refuses flags that do not go together.
+// checkFix rejects combinations of flags.
 func (o *validateOptions) checkFix(cmd *cobra.Command, args []string) error {
 	switch {
 	case o.dryRun && !o.fix:
@@ -196,7 +196,7 @@ func (o *validateOptions) checkFix(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// checkAndFix checks the rules, after what can be fixed was fixed if that is asked for. different is true if it would be.
+// checkAndFix checks the rules, and with --fix applies fixes first. different is true if a dry run would change files.
 func (o *validateOptions) checkAndFix(cmd *cobra.Command, inputs, schemas []manifests.File) (checked *manifests.Checked, different bool, err error) {
 	check := func(files []manifests.File) (*manifests.Checked, error) { return o.check(cmd, files, schemas) }
 	if !o.fix {
@@ -239,7 +239,7 @@ func (o *validateOptions) checkAndFix(cmd *cobra.Command, inputs, schemas []mani
 	return fixed.Left, o.dryRun && len(changed) > 0, nil
 }
 
-// rewrite writes a file that exists, which keeps its permissions.
+// rewrite writes an existing file, and keeps its permissions.
 func rewrite(file manifests.File) error {
 	info, err := os.Stat(file.Name)
 	if err == nil {
@@ -251,7 +251,7 @@ func rewrite(file manifests.File) error {
 	return nil
 }
 
-// print writes what was found. Where there was nothing to check, the forms for people say so by an error alone.
+// print writes the findings. If there was nothing to check, it writes no summary, as an error follows.
 func (o *validateOptions) print(out io.Writer, check *manifests.Checked) error {
 	r := report.Report{Findings: check.Findings, Summary: check.Summary(), Version: version.String(), Color: terminal.HasColors(out)}
 	if check.Rules == 0 && len(check.Findings) == 0 {
@@ -261,15 +261,11 @@ func (o *validateOptions) print(out io.Writer, check *manifests.Checked) error {
 }
 
 func formatNames() string {
-	formats := report.Formats()
-	names := make([]string, len(formats))
-	for i, format := range formats {
-		names[i] = string(format)
-	}
+	names := completeFormats()
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// check checks the rules against the kinds of Kubernetes, or of a cluster.
+// check checks the rules against the built-in kinds, or those of a cluster.
 func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.File) (*manifests.Checked, error) {
 	options := rules.Options{Namespace: o.namespace, Limits: o.limits}
 	if !o.live {

@@ -14,8 +14,8 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// HelpCommand is cobra's help command, with an error where that prints the
-// whole help for a command that does not exist.
+// HelpCommand is cobra's help command, except that it returns an error for an unknown command instead of the whole
+// help.
 func HelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -25,21 +25,20 @@ func HelpCommand() *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				return KnownCommand(cmd.Root(), args)
 			}
-			about.InitDefaultHelpFlag() // cobra does so only for the command that runs
+			about.InitDefaultHelpFlag() // cobra adds it only to the command that runs
 			return about.Help()
 		},
 	}
 }
 
-// KnownCommand refuses arguments of the root command, which are commands that
-// there are not.
+// KnownCommand rejects arguments of the root command, as they are unknown commands.
 func KnownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	near := ""
 	if names := root.SuggestionsFor(args[0]); len(names) > 0 {
-		if nearest, ok := diagnostic.Nearest(args[0], names); ok { // else it is the beginning of some
+		if nearest, ok := diagnostic.Nearest(args[0], names); ok { // otherwise the argument is a prefix of the names
 			names[0] = nearest
 		}
 		near = fmt.Sprintf(" (did you mean %q?)", names[0])
@@ -47,8 +46,7 @@ func KnownCommand(root *cobra.Command, args []string) error {
 	return exit.Usagef(root, "there is no command %q%s", args[0], near)
 }
 
-// FlagError makes an error of a flag one of usage. The names of Go's functions
-// that refused a value are left out.
+// FlagError makes an error of a flag a usage error, without the names of Go functions in it.
 func FlagError(cmd *cobra.Command, err error) error {
 	if number := new(strconv.NumError); errors.As(err, &number) {
 		return exit.Usagef(cmd, "%s: not a whole number", strings.TrimSuffix(err.Error(), ": "+number.Error()))
@@ -56,7 +54,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return exit.Usagef(cmd, "%w", err)
 }
 
-// NoArguments refuses arguments that are not flags.
+// NoArguments rejects arguments that are not flags.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return exit.Usagef(cmd, "unexpected argument %q", args[0])
@@ -64,7 +62,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// ProgramName is how users call the program: kubectl runs a program called kubectl-kanon as "kubectl kanon".
+// ProgramName is the program's name for users: kubectl runs kubectl-kanon as "kubectl kanon".
 func ProgramName(path string) string {
 	if strings.TrimSuffix(filepath.Base(path), ".exe") == "kubectl-kanon" {
 		return "kubectl kanon"
@@ -72,7 +70,7 @@ func ProgramName(path string) string {
 	return "kanon"
 }
 
-// Rename has the help texts call the program by another name.
+// Rename replaces the program's name in the help texts.
 func Rename(root *cobra.Command, name string) {
 	if name == root.Name() {
 		return
@@ -89,16 +87,16 @@ func Rename(root *cobra.Command, name string) {
 	}
 }
 
-// CompleteFlag gives the values of a flag that the command has.
+// CompleteFlag registers the completions of an existing flag.
 func CompleteFlag(cmd *cobra.Command, name string, values func() []cobra.Completion) {
 	CompleteFlagBy(cmd, name, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return values(), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-// CompleteFlagBy has a function complete a flag that the command has.
+// CompleteFlagBy registers a completion function for an existing flag.
 func CompleteFlagBy(cmd *cobra.Command, name string, complete cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
-		panic(fmt.Sprintf("complete --%s of %s: %v", name, cmd.Name(), err)) // the flag does not exist, or twice
+		panic(fmt.Sprintf("complete --%s of %s: %v", name, cmd.Name(), err)) // no such flag, or registered twice
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// groupAnnotation is the heading of a flag in a help text, where that is not "Flags".
+// groupAnnotation is the annotation with the heading of a flag, if that is not "Flags".
 const groupAnnotation = "kanon.dev/group"
 
-// AddGroup adds flags that a help text has under a heading of their own. A flag that exists already is left as it is.
+// AddGroup adds flags under a heading of their own. Existing flags stay as they are.
 func AddGroup(flags *pflag.FlagSet, heading string, declare func(*pflag.FlagSet)) {
 	group := pflag.NewFlagSet(heading, pflag.ContinueOnError)
 	declare(group)
@@ -22,7 +22,7 @@ func AddGroup(flags *pflag.FlagSet, heading string, declare func(*pflag.FlagSet)
 	flags.AddFlagSet(group)
 }
 
-// Group is the heading of a flag; empty where that is "Flags".
+// Group is the heading of a flag; empty for "Flags".
 func Group(f *pflag.Flag) string {
 	if group := f.Annotations[groupAnnotation]; len(group) > 0 {
 		return group[0]
@@ -30,8 +30,8 @@ func Group(f *pflag.Flag) string {
 	return ""
 }
 
-// Usage writes the usage of a command as cobra does, with the groups of flags apart. A template would do it in fewer lines;
-// ARCHITECTURE.md says why there is none.
+// Usage writes the usage of a command like cobra, but with grouped flags. It uses no template, for the reason in
+// ARCHITECTURE.md.
 func Usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:")
@@ -51,7 +51,7 @@ func Usage(cmd *cobra.Command) error {
 		listCommands(&b, "Other", cmd, "")
 	}
 	general, groups := flagGroups(cmd)
-	b.WriteString("\n\nFlags:\n" + strings.TrimRight(general.FlagUsages(), " \n")) // there is always --help
+	b.WriteString("\n\nFlags:\n" + strings.TrimRight(general.FlagUsages(), " \n")) // never empty: every command has --help
 	for _, heading := range slices.Sorted(maps.Keys(groups)) {
 		b.WriteString("\n\n" + heading + ":\n" + strings.TrimRight(groups[heading].FlagUsages(), " \n"))
 	}
@@ -64,7 +64,7 @@ func Usage(cmd *cobra.Command) error {
 	return nil
 }
 
-// AddCommands adds commands that a help text has under a heading of their own, in the order of their names.
+// AddCommands adds commands under a heading of their own. The help lists them by name.
 func AddCommands(cmd *cobra.Command, heading string, commands ...*cobra.Command) {
 	cmd.AddGroup(&cobra.Group{ID: heading, Title: heading})
 	for _, sub := range commands {
@@ -73,7 +73,7 @@ func AddCommands(cmd *cobra.Command, heading string, commands ...*cobra.Command)
 	cmd.AddCommand(commands...)
 }
 
-// listCommands writes the commands of a group, each with what it is for.
+// listCommands writes the commands of a group, with their descriptions.
 func listCommands(b *strings.Builder, heading string, cmd *cobra.Command, group string) {
 	if len(cmd.Groups()) == 0 {
 		heading = "Available commands"
@@ -86,7 +86,7 @@ func listCommands(b *strings.Builder, heading string, cmd *cobra.Command, group 
 	}
 }
 
-// flagGroups are the flags of a command: those without a heading of their own, and the others by their headings.
+// flagGroups groups the flags of a command by heading. general are those without a heading of their own.
 func flagGroups(cmd *cobra.Command) (general *pflag.FlagSet, groups map[string]*pflag.FlagSet) {
 	general, groups = pflag.NewFlagSet("", pflag.ContinueOnError), make(map[string]*pflag.FlagSet)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

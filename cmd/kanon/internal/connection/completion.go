@@ -19,7 +19,7 @@ import (
 	"kanon.dev/kanon/cmd/kanon/internal/commandline"
 )
 
-// Complete gives the values of the flags that name parts of the kubeconfig.
+// Complete registers completions for the flags that name parts of the kubeconfig and namespaces.
 func (c *Flags) Complete(cmd *cobra.Command) {
 	for flag, names := range map[string]func(*clientcmdapi.Config) []string{
 		"context": func(config *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(config.Contexts)) },
@@ -29,7 +29,7 @@ func (c *Flags) Complete(cmd *cobra.Command) {
 		commandline.CompleteFlag(cmd, flag, func() []cobra.Completion {
 			config, err := c.loading().Load()
 			if err != nil {
-				return nil // the command will say what is wrong with it
+				return nil // the command will report the error
 			}
 			return names(config)
 		})
@@ -41,17 +41,17 @@ func (c *Flags) Complete(cmd *cobra.Command) {
 	}
 }
 
-// Names are the names of the objects of a kind in a cluster, for a shell; none if it does not answer.
+// Names lists the names of a kind's objects in the cluster for shell completion; none if it does not answer.
 func (c *Flags) Names(ctx context.Context, kind, namespace string) []cobra.Completion {
 	config, err := c.Config()
 	if err != nil {
-		return nil // the command will say what is wrong
+		return nil // the command will report the error
 	}
 	config.Timeout = CompletionLimit
 	return objectNames(ctx, c, config, kind, namespace)
 }
 
-// CompleteSlashed completes KIND/NAME, the value of a flag, from the cluster.
+// CompleteSlashed completes a flag with a value KIND/NAME from the cluster.
 func CompleteSlashed(c *Flags, namespace *string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		kind, _, named := strings.Cut(begun, "/")
@@ -75,10 +75,10 @@ func CompleteSlashed(c *Flags, namespace *string) cobra.CompletionFunc {
 	}
 }
 
-// CompletionLimit is how long a shell waits for names of a cluster.
+// CompletionLimit is how long shell completion waits for a cluster.
 const CompletionLimit = 2 * time.Second
 
-// CompleteObject completes KIND and NAME from the cluster.
+// CompleteObject completes the arguments KIND and NAME from the cluster.
 func CompleteObject(c *Flags, namespace *string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		config, err := c.Config()
@@ -93,13 +93,13 @@ func CompleteObject(c *Flags, namespace *string) cobra.CompletionFunc {
 	}
 }
 
-// kindNames are the kinds of a cluster as kubectl completes them; none if it does not answer.
+// kindNames lists the resources of a cluster, in the form that kubectl completes; none if it does not answer.
 func kindNames(config *rest.Config) []cobra.Completion {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil
 	}
-	lists, _ := client.ServerPreferredResources() // what it has of those that answered
+	lists, _ := client.ServerPreferredResources() // includes the groups that answered
 	var names []cobra.Completion
 	for _, list := range lists {
 		gv, _ := schema.ParseGroupVersion(list.GroupVersion)
@@ -113,7 +113,7 @@ func kindNames(config *rest.Config) []cobra.Completion {
 	return names
 }
 
-// objectNames are the names of the objects of a kind; none if the cluster does not answer.
+// objectNames lists the names of a kind's objects; none if the cluster does not answer.
 func objectNames(ctx context.Context, c *Flags, config *rest.Config, kind, namespace string) []cobra.Completion {
 	mapping, err1 := Kind(config, kind)
 	client, err2 := dynamic.NewForConfig(config)

@@ -1,4 +1,4 @@
-// Package connection is how a command finds a cluster and the objects in it: by the flags and the arguments that kubectl has.
+// Package connection connects a command to a cluster and finds objects there, with the flags and arguments of kubectl.
 //
 //	var cluster connection.Flags
 //	cluster.Add(cmd.Flags(), connection.Group) // --kubeconfig, --context, --as and the others
@@ -7,5 +7,5 @@
 //	config, err := cluster.Reach(ctx, cmd.ErrOrStderr())   // an error within 5 s if it does not answer
 //	live, err := object.Read(ctx, &cluster, config, client, namespace)
 //
-// Kinds, names and parts of the kubeconfig are completed from there as well.
+// It also completes kinds, names and parts of the kubeconfig.
 package connection

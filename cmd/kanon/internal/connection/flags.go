@@ -24,16 +24,16 @@ import (
 	"kanon.dev/kanon/offline/manifests"
 )
 
-// Group is the heading, in help texts, of the flags that find a cluster.
+// Group is the heading of the cluster flags in help texts.
 const Group = "Cluster"
 
-// Flags find a cluster and say who asks it, by the names that kubectl has for them.
+// Flags choose a cluster and a user, with kubectl's names.
 type Flags struct {
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
 }
 
-// Add declares the flags. The heading says when they count.
+// Add declares the flags under a heading, which may say when they are needed.
 func (c *Flags) Add(flags *pflag.FlagSet, heading string) {
 	commandline.AddGroup(flags, heading, func(flags *pflag.FlagSet) {
 		flags.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster Kanon runs in")
@@ -47,14 +47,15 @@ func (c *Flags) Add(flags *pflag.FlagSet, heading string) {
 	})
 }
 
-// AddTimeout declares the limit of a request. A command that watches has none: it would end the watches.
+// AddTimeout declares the timeout of requests. A command that watches does not have it, because it would end the
+// watches.
 func (c *Flags) AddTimeout(flags *pflag.FlagSet, heading string) {
 	commandline.AddGroup(flags, heading, func(flags *pflag.FlagSet) {
 		flags.StringVar(&c.overrides.Timeout, "request-timeout", "", "how long a request may take, such as 30s; default: no limit")
 	})
 }
 
-// RefuseUnused refuses flags that find a cluster where none is asked: a user who gives one expects an answer of that cluster.
+// RefuseUnused rejects cluster flags if no cluster is used: whoever gives one expects an answer from that cluster.
 func RefuseUnused(cmd *cobra.Command, needed string) error {
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -65,8 +66,8 @@ func RefuseUnused(cmd *cobra.Command, needed string) error {
 	return err
 }
 
-// Config is the client configuration, without a rate limit of its own: the API server's priority and fairness does that job.
-// An error is one of usage.
+// Config is the client configuration. It has no client-side rate limit, as the API server has priority and fairness.
+// The error is a usage error.
 func (c *Flags) Config() (*rest.Config, error) {
 	if c.overrides.Timeout != "" {
 		if _, err := clientcmd.ParseTimeout(c.overrides.Timeout); err != nil {
@@ -107,8 +108,8 @@ func (c *Flags) loading() *clientcmd.ClientConfigLoadingRules {
 	return loading
 }
 
-// Reach is Config for a command that needs an answer now: the API server must give one within apiserver.AnswerLimit, to this request and to
-// those that follow, unless --request-timeout says otherwise. notes is where a person is told that it takes a while.
+// Reach is Config for a command that needs an answer now. The API server must answer the first and all later requests
+// within apiserver.AnswerLimit, unless --request-timeout is set. notes receives a message if that takes a while.
 func (c *Flags) Reach(ctx context.Context, notes io.Writer) (*rest.Config, error) {
 	config, err := c.Config()
 	if err != nil {
@@ -119,7 +120,7 @@ func (c *Flags) Reach(ctx context.Context, notes io.Writer) (*rest.Config, error
 			return &patience{next: next, host: config.Host, notes: notes}
 		})
 	}
-	config.WarningHandlerWithContext = rest.NoWarnings{} // a kind that is deprecated is a matter of whoever writes it
+	config.WarningHandlerWithContext = rest.NoWarnings{} // whether a kind is deprecated concerns its author, not the caller
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
@@ -134,17 +135,18 @@ func (c *Flags) Reach(ctx context.Context, notes io.Writer) (*rest.Config, error
 	return config, nil
 }
 
-// HasTimeout reports whether a request may take only so long. That would end watches.
+// HasTimeout reports whether requests have a timeout, which would end watches.
 func (c *Flags) HasTimeout() bool { return c.overrides.Timeout != "" }
 
-// AddChoice declares --cluster for a command that can do without a cluster; see choice. asked becomes true if the cluster is asked.
+// AddChoice declares --cluster for a command that works without a cluster; see choice. asked is set if a cluster is to
+// be used.
 func (c *Flags) AddChoice(flags *pflag.FlagSet, asked *bool, usage string) {
 	flags.Var(choice{asked, &c.overrides.Context.Cluster}, "cluster", usage)
 	flags.Lookup("cluster").NoOptDefVal = "true"
 }
 
-// choice is the flag --cluster of a command that can do without a cluster. Alone it asks the cluster of the context. With
-// a name it is kubectl's flag: it asks that cluster of the kubeconfig.
+// choice is the flag --cluster of a command that works without a cluster. Without a value, it selects the cluster of
+// the context. With a name, like kubectl's flag, it selects that cluster of the kubeconfig.
 type choice struct {
 	asked *bool
 	name  *string
@@ -171,5 +173,5 @@ func (c choice) String() string {
 	}
 }
 
-// Type implements pflag.Value. A bool needs no value.
+// Type implements pflag.Value. A bool flag needs no value.
 func (c choice) Type() string { return "bool" }

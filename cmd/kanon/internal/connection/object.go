@@ -24,13 +24,13 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Object is an object as an argument names it, as those of kubectl do: KIND NAME, or KIND/NAME.
+// Object is an object named by arguments as in kubectl: KIND NAME or KIND/NAME.
 type Object struct {
-	// kind is a resource, its singular or short name, or a kind; with .GROUP or .VERSION.GROUP where that is wanted.
+	// Kind is a resource, its singular or short name, or a kind, optionally with .GROUP or .VERSION.GROUP.
 	Kind, Name string
 }
 
-// ParseObject reads KIND NAME or KIND/NAME. rest are the arguments after that.
+// ParseObject parses KIND NAME or KIND/NAME. rest are the remaining arguments.
 func ParseObject(cmd *cobra.Command, args []string) (o Object, rest []string, err error) {
 	switch {
 	case len(args) == 0:
@@ -58,7 +58,8 @@ func (o Object) Read(ctx context.Context, c *Flags, config *rest.Config, client 
 	return reader(ctx)
 }
 
-// Reader reads the object as often as it is called. An empty namespace is the one of the kubeconfig. The error says that the cluster has no such kind.
+// Reader returns a function that reads the object. An empty namespace is that of the kubeconfig. The error says that
+// the cluster does not have the kind.
 func (o Object) Reader(c *Flags, config *rest.Config, client dynamic.Interface, namespace string) (func(context.Context) (*unstructured.Unstructured, error), error) {
 	kind, err := Kind(config, o.Kind)
 	if err != nil {
@@ -86,7 +87,7 @@ func (o Object) Reader(c *Flags, config *rest.Config, client dynamic.Interface, 
 	}, nil
 }
 
-// absentError says that an object does not exist, in other words than the API server.
+// absentError reports that an object does not exist, with a more helpful message than the API server's.
 type absentError struct {
 	text string
 	err  error
@@ -95,7 +96,7 @@ type absentError struct {
 func (e *absentError) Error() string { return e.text }
 func (e *absentError) Unwrap() error { return e.err }
 
-// Kind finds the kind that an argument names, by the rules of kubectl.
+// Kind resolves a kind argument by the rules of kubectl.
 func Kind(config *rest.Config, arg string) (*meta.RESTMapping, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -119,7 +120,7 @@ func Kind(config *rest.Config, arg string) (*meta.RESTMapping, error) {
 	return mapping, nil
 }
 
-// nearKind is the resource that has a name like the one that an argument gives, which no kind has; empty without one.
+// nearKind is the resource with the most similar name to an unknown kind; empty if there is none.
 func nearKind(groups []*restmapper.APIGroupResources, arg string) string {
 	resources := make(map[string]string) // by all names
 	for _, group := range groups {
@@ -144,7 +145,7 @@ func nearKind(groups []*restmapper.APIGroupResources, arg string) string {
 	return resources[near]
 }
 
-// mappingOf takes an argument for a resource first, and for a kind where there is no such resource.
+// mappingOf resolves an argument as a resource, or else as a kind.
 func mappingOf(mapper meta.RESTMapper, arg string) (*meta.RESTMapping, error) {
 	full, resource := schema.ParseResourceArg(strings.ToLower(arg))
 	var candidates []schema.GroupVersionResource

@@ -13,24 +13,25 @@ import (
 )
 
 const (
-	// noteAfter is how long an answer may take without a word.
+	// noteAfter is how long an answer may take before a message is printed.
 	noteAfter = time.Second
-	// writeLimit is how long a write may take, also one that is a dry run: webhooks of the cluster are asked, for 30 seconds each at most.
+	// writeLimit bounds a write, including dry runs. Admission webhooks may take 30 seconds each.
 	writeLimit = 35 * time.Second
 )
 
-// patience is a transport for a person who waits: it says so if an answer takes a while, and gives up on a server that takes requests and
-// answers none. A watch is answered at once, and may go on for ever.
+// patience is a transport for interactive commands. It prints a message if an answer takes a while, and gives up on a
+// server that accepts requests but does not answer. The body of a response, such as a watch, is not limited.
 type patience struct {
 	next http.RoundTripper
 	host string
-	// notes is where the person is told; nil: nobody is.
+	// notes receives the message; nil: none is printed.
 	notes io.Writer
 
-	mu sync.Mutex // guards what follows
-	// told is true once notes have a line.
+	mu sync.Mutex // guards the fields below
+	// told is true once the message was printed.
 	told bool
-	// gaveUp is when a request got no answer. Those that follow at once are not sent, so that several do not add up.
+	// gaveUp is the time of the last request without an answer. Requests soon after it fail immediately, so that
+	// timeouts do not add up.
 	gaveUp time.Time
 }
 
@@ -44,7 +45,7 @@ func (p *patience) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
 	note := time.AfterFunc(noteAfter, p.say)
 	end := time.AfterFunc(limit, func() { cancel(noAnswer) })
-	response, err := p.next.RoundTrip(request.WithContext(ctx)) //nolint:bodyclose // who asked closes it
+	response, err := p.next.RoundTrip(request.WithContext(ctx)) //nolint:bodyclose // the caller closes it
 	note.Stop()
 	end.Stop()
 	if err != nil {
@@ -59,8 +60,8 @@ func (p *patience) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// limitOf is how long the answer to a request may take. A review of rights or of a token is created, but the API server answers it without
-// webhooks of admission.
+// limitOf bounds the time for an answer. Reviews of rights and tokens are POST requests, but they have no admission
+// webhooks.
 func limitOf(request *http.Request) time.Duration {
 	path := request.URL.Path
 	isReview := strings.Contains(path, "/apis/authorization.k8s.io/") || strings.Contains(path, "/apis/authentication.k8s.io/")
@@ -70,7 +71,7 @@ func limitOf(request *http.Request) time.Duration {
 	return writeLimit
 }
 
-// WrappedRoundTripper lets client-go find the transport below, as its own do.
+// WrappedRoundTripper lets client-go find the wrapped transport, as its own wrappers do.
 func (p *patience) WrappedRoundTripper() http.RoundTripper { return p.next }
 
 func (p *patience) say() {
@@ -78,7 +79,7 @@ func (p *patience) say() {
 	defer p.mu.Unlock()
 	if p.notes != nil && !p.told {
 		p.told = true
-		_, _ = fmt.Fprintf(p.notes, "Waiting for the API server at %s …\n", p.host) // it is only progress
+		_, _ = fmt.Fprintf(p.notes, "Waiting for the API server at %s …\n", p.host) // progress is not essential
 	}
 }
 
@@ -94,7 +95,7 @@ func (p *patience) hasGivenUp() bool {
 	return !p.gaveUp.IsZero() && time.Since(p.gaveUp) < apiserver.AnswerLimit
 }
 
-// answer is the body of a response, whose end ends what waits for it.
+// answer is the body of a response. Closing it ends the request's context.
 type answer struct {
 	io.ReadCloser
 	done func()

@@ -16,21 +16,21 @@ import (
 	"kanon.dev/kanon/manager/apiserver"
 )
 
-// The exit codes of all commands. CI scripts tell them apart.
+// The exit codes of all commands. Scripts rely on them.
 const (
 	OK = iota
-	// Findings: something is wrong with what was checked, or differs from what is wanted, or the command failed.
+	// Findings means that the checked input has errors or differs from what is expected, or that the command failed.
 	Findings
-	// Usage: the command was called wrongly.
+	// Usage means that the command was called incorrectly.
 	Usage
-	// Unreachable: a cluster does not answer. The same call may succeed later.
+	// Unreachable means that a cluster does not answer. The same call may succeed later.
 	Unreachable
 )
 
-// ErrFindings ends a command whose output has said already what is wrong.
+// ErrFindings ends a command whose output has already reported the problem.
 var ErrFindings = errors.New("the rules have errors")
 
-// Code is the exit code of a command that ended with an error, or with none.
+// Code is the exit code for the error of a command, which may be nil.
 func Code(err error) int {
 	switch {
 	case err == nil:
@@ -44,7 +44,7 @@ func Code(err error) int {
 	}
 }
 
-// unreachableError is that a cluster does not answer.
+// unreachableError reports that a cluster does not answer.
 type unreachableError struct {
 	host string
 	err  error
@@ -60,8 +60,8 @@ func (e *unreachableError) Error() string {
 
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// OfCluster makes an error that is an outage of the cluster at host one that says so, with the exit code Unreachable. Others stay
-// what they are.
+// OfCluster gives an error that is an outage of the cluster at host a clear message and the exit code Unreachable. It
+// returns other errors unchanged.
 func OfCluster(host string, err error) error {
 	if IsOutage(err) {
 		return &unreachableError{host: host, err: err}
@@ -69,8 +69,8 @@ func OfCluster(host string, err error) error {
 	return err
 }
 
-// IsOutage reports whether an error means that a cluster does not answer, or only that it cannot. A missing right is an answer,
-// and a certificate that is not trusted or a plugin that gives no credentials is a mistake at this end.
+// IsOutage reports whether an error means that a cluster does not answer, or answers only that it cannot. A missing
+// right is an answer. An untrusted certificate and a plugin without credentials are errors on this side.
 func IsOutage(err error) bool {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return status.Status().Code >= http.StatusInternalServerError
@@ -80,25 +80,25 @@ func IsOutage(err error) bool {
 	}
 	network := net.Error(nil)
 	if errors.As(err, &network) {
-		_, isErrno := network.(syscall.Errno) // as of a file; those of a connection are within a net.OpError
+		_, isErrno := network.(syscall.Errno) // an error of a file; errors of a connection are in a net.OpError
 		return !isErrno
 	}
 	return errors.Is(err, apiserver.ErrNoAnswer) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// usageError is a mistake in how the program was called.
+// usageError reports that the program was called incorrectly.
 type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
-// AsUsage makes an error one of how the program was called.
+// AsUsage gives an error the exit code Usage.
 func AsUsage(err error) error { return &usageError{err} }
 
-// IsUsage reports whether an error is one of how the program was called.
+// IsUsage reports whether the program was called incorrectly.
 func IsUsage(err error) bool { return errors.As(err, new(*usageError)) }
 
-// Usagef makes an error of how the program was called. It ends by pointing to the command's help.
+// Usagef makes a usage error. Its message ends with a pointer to the command's help.
 func Usagef(cmd *cobra.Command, format string, args ...any) error {
 	return AsUsage(fmt.Errorf(format+"; see '%s --help'", append(args, cmd.CommandPath())...))
 }
@@ -108,11 +108,11 @@ type troubleError struct{ error }
 
 func (e *troubleError) Unwrap() error { return e.error }
 
-// ErrDifferences ends a command whose output has said already what differs.
+// ErrDifferences ends a command whose output has already shown the differences.
 var ErrDifferences = fmt.Errorf("%w: there are differences", ErrFindings)
 
-// AsTrouble gives an error the exit code Usage, for a command whose exit code 1 means differences, unless the error says that there
-// are some, or has a code of its own.
+// AsTrouble gives an error the exit code Usage, for commands whose exit code 1 means differences. ErrDifferences and
+// errors with another exit code are returned unchanged.
 func AsTrouble(err error) error {
 	if Code(err) != Findings || errors.Is(err, ErrDifferences) {
 		return err

@@ -11,12 +11,12 @@ import (
 	"kanon.dev/kanon/manager/apiserver"
 )
 
-// denied is what the authorizers of the API server say, in which the verb and the namespace stand nowhere else.
+// denied matches the messages of authorizers. Verb and namespace are only in this text.
 var denied = regexp.MustCompile(
 	`cannot (\S+) resource "([^"]+)" in API group "([^"]*)" (?:in the namespace "([^"]+)"|at the cluster scope)`)
 
-// Message is an error for the person who called. To one about credentials, a certificate, an address that is no API server's or a right
-// that is missing it adds what to do.
+// Message is the text of an error for the caller. For errors about credentials, certificates, addresses and missing
+// rights, it adds what to do.
 func Message(err error) string {
 	if next := nextStep(err); next != "" {
 		return err.Error() + "; " + next
@@ -24,7 +24,7 @@ func Message(err error) string {
 	return withRight(err)
 }
 
-// nextStep is what to do about an answer that says that this end has the wrong credentials, certificate or address; empty for others.
+// nextStep says what to do if the caller's credentials, certificate or address are wrong; empty for other errors.
 func nextStep(err error) string {
 	switch {
 	case apierrors.IsUnauthorized(err):
@@ -37,7 +37,7 @@ func nextStep(err error) string {
 	return ""
 }
 
-// withRight is an error with how to check and get the right that is missing, if it is about one.
+// withRight is the text of an error. If a right is missing, it adds how to check and get the right.
 func withRight(err error) string {
 	text := err.Error()
 	status := apierrors.APIStatus(nil)
@@ -46,12 +46,12 @@ func withRight(err error) string {
 	}
 	right := denied.FindStringSubmatch(status.Status().Message)
 	if right == nil {
-		return text // admission, such as a quota
+		return text // refused by admission, for example by a quota
 	}
 	return text + "; ask whoever administers the cluster for this right; '" + canI(right[1], right[2], right[3], right[4]) + "' tells whether you have it"
 }
 
-// canI is the command that checks a right.
+// canI is the kubectl command that checks a right.
 func canI(verb, resource, group, namespace string) string {
 	resource, subresource, _ := strings.Cut(resource, "/")
 	command := "kubectl auth can-i " + verb + " " + resource

@@ -32,9 +32,9 @@ type diffOptions struct {
 	namespace string
 	selector  string
 	all       bool
-	// everywhere is the default for several parents; who is used to -A may write it.
+	// everywhere is true for -A. It only states the default for several parents.
 	everywhere bool
-	// kanonNamespace is Kanon's own.
+	// kanonNamespace is Kanon's own namespace.
 	kanonNamespace string
 	limits         template.Limits
 	cluster        connection.Flags
@@ -75,7 +75,7 @@ refuses what it renders.`,
   kanon diff rule.yaml parent.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.files.Given() {
-				args = append([]string{""}, args...) // in place of RULE
+				args = append([]string{""}, args...) // instead of RULE
 			}
 			switch selects := o.all || o.selector != ""; {
 			case len(args) == 0:
@@ -91,7 +91,7 @@ refuses what it renders.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.diff(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return exit.AsTrouble(o.compare(cmd, args)) },
 	}
 	flags := cmd.Flags()
 	o.files.Add(cmd, "a rule, in place of RULE")
@@ -108,10 +108,10 @@ refuses what it renders.`,
 	return cmd
 }
 
-// complete completes PARENT with the names of the parents of the rule, beside files.
+// complete completes PARENT with the rule's parents in the cluster, in addition to files.
 func (o *diffOptions) complete(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	files, rest, err := o.files.Split(cmd, args)
-	files = slices.Compact(files) // to complete, cobra parses the flags twice
+	files = slices.Compact(files) // cobra parses the flags twice for completion
 	if err != nil || len(files) != 1 || len(rest) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
@@ -121,10 +121,6 @@ func (o *diffOptions) complete(cmd *cobra.Command, args []string, _ string) ([]c
 	}
 	gvk := rules[0].ParentKind()
 	return o.cluster.Names(cmd.Context(), strings.ToLower(gvk.Kind)+"."+gvk.Version+"."+gvk.Group, o.namespace), cobra.ShellCompDirectiveDefault
-}
-
-func (o *diffOptions) diff(cmd *cobra.Command, args []string) error {
-	return exit.AsTrouble(o.compare(cmd, args))
 }
 
 func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
@@ -167,7 +163,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 	return exit.OfCluster(config.Host, o.print(cmd, differ, program, parents))
 }
 
-// program is the one rule in the files.
+// program compiles the one rule in the files.
 func (o *diffOptions) program(cmd *cobra.Command, where string, files []manifests.File, kinds *manifests.Kinds, config *rest.Config) (*program.Program, error) {
 	checked, err := rulefiles.Check(cmd, where, files, nil, kinds, rules.Options{Namespace: o.kanonNamespace, Limits: o.limits})
 	if err != nil {
@@ -186,7 +182,7 @@ func (o *diffOptions) program(cmd *cobra.Command, where string, files []manifest
 	return checked.Programs[0], nil
 }
 
-// parents are those that the arguments name, or all that the flags choose.
+// parents are the parents that the arguments name, or that the flags choose.
 func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule *program.Program, names []string) ([]*unstructured.Unstructured, error) {
 	ctx := cmd.Context()
 	if len(names) == 0 {
@@ -214,7 +210,7 @@ func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule 
 	return parents, err
 }
 
-// print prints what changes for each parent, and a summary if there are several.
+// print prints the changes for each parent, and a summary if there are several.
 func (o *diffOptions) print(cmd *cobra.Command, differ *livediff.Differ, rule *program.Program, parents []*unstructured.Unstructured) error {
 	defer terminal.SayIfSlow(cmd.ErrOrStderr(), fmt.Sprintf("Comparing %s with the cluster…", manifests.Counted(len(parents), "parent")))()
 	out := cmd.OutOrStdout()
@@ -226,7 +222,7 @@ func (o *diffOptions) print(cmd *cobra.Command, differ *livediff.Differ, rule *p
 		if err != nil {
 			return err
 		}
-		if !chosen || changes.Concerns() { // who names a parent is told that the rule does not select it
+		if !chosen || changes.Concerns() { // for a named parent, say that the rule does not select it
 			if err := changes.Print(out, terminal.HasColors(out)); err != nil {
 				return err
 			}

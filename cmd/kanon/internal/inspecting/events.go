@@ -80,7 +80,7 @@ is called wrongly, and 3 when the cluster does not answer.`,
 	return cmd
 }
 
-// validate finds what is wrong with the flags by themselves.
+// validate checks the flags that can be checked without a cluster.
 func (o *eventsOptions) validate(cmd *cobra.Command) error {
 	for _, t := range o.types {
 		if !strings.EqualFold(t, "Normal") && !strings.EqualFold(t, "Warning") {
@@ -123,7 +123,7 @@ func (o *eventsOptions) events(cmd *cobra.Command) error {
 	return exit.OfCluster(there.Config.Host, o.print(cmd, log, &eventlog.Mask{Client: there.Client, Rules: there.Rules}, printer, matches))
 }
 
-// filter says which Events are asked for, and narrows the log to where they are.
+// filter returns a filter for the Events, and sets the namespace of the log to where they are.
 func (o *eventsOptions) filter(cmd *cobra.Command, there *inventory.Live, log *eventlog.Log) (func(context.Context, eventlog.Event) (bool, error), error) {
 	filter := eventlog.Filter{Types: o.types}
 	if o.about != "" {
@@ -139,7 +139,7 @@ func (o *eventsOptions) filter(cmd *cobra.Command, there *inventory.Live, log *e
 		if object.Name = arg.Name; kind.Scope.Name() == meta.RESTScopeNameNamespace {
 			object.Namespace = log.Namespace
 		} else {
-			log.Namespace = metav1.NamespaceDefault // where Events about cluster-scoped objects are
+			log.Namespace = metav1.NamespaceDefault // the namespace of Events about cluster-scoped objects
 		}
 		filter.Object = &object
 	}
@@ -166,7 +166,7 @@ func (o *eventsOptions) filter(cmd *cobra.Command, there *inventory.Live, log *e
 	}, nil
 }
 
-// print prints the Events, and then those that follow if that is asked for.
+// print prints the Events, and with --watch those that follow.
 func (o *eventsOptions) print(cmd *cobra.Command, log eventlog.Log, mask *eventlog.Mask, printer *listing.Printer, matches func(context.Context, eventlog.Event) (bool, error)) error {
 	ctx := cmd.Context()
 	events, version, err := log.List(ctx)
@@ -202,7 +202,7 @@ func (o *eventsOptions) print(cmd *cobra.Command, log eventlog.Log, mask *eventl
 	return follow.Objects(ctx, func(change watch.EventType, object *unstructured.Unstructured) error {
 		e, err := eventlog.Of(object)
 		if err != nil || change == watch.Deleted {
-			return err // an Event that expired does not count
+			return err // a deleted Event has only expired
 		}
 		if ok, err := matches(ctx, e); err != nil || !ok {
 			return err

@@ -87,7 +87,7 @@ command is called wrongly, and 3 when the cluster does not answer.`,
 	return cmd
 }
 
-// nounOf is rules, parents or children by any name that users may have for it; empty for another word.
+// nounOf normalises a noun argument to rules, parents or children; empty for another word.
 func nounOf(word string) string {
 	for noun, words := range map[string][]string{
 		"rules": {"rules", "rule"}, "parents": {"parents", "parent"}, "children": {"children", "child"},

@@ -81,7 +81,7 @@ could not be, 2 when the command is called wrongly, and 3 when the cluster does 
 	return cmd
 }
 
-// addresses are those of --metrics. An error is one of usage.
+// addresses parses --metrics. The error is a usage error.
 func (o *supportBundleOptions) addresses() ([]*url.URL, error) {
 	if o.tokenFile != "" && len(o.metrics) == 0 {
 		return nil, errors.New("--metrics-token-file has no effect without --metrics")
@@ -126,7 +126,8 @@ func (o *supportBundleOptions) write(cmd *cobra.Command, addresses []*url.URL) e
 	return o.save(ctx, cmd, options)
 }
 
-// save collects the bundle and writes it. The file is opened before: what cannot be written need not be collected.
+// save collects the bundle and writes it. It opens the file first, so that nothing is collected if it cannot be
+// written.
 func (o *supportBundleOptions) save(ctx context.Context, cmd *cobra.Command, options supportbundle.Options) error {
 	name := o.output
 	if name == "" {
@@ -156,7 +157,7 @@ func (o *supportBundleOptions) save(ctx context.Context, cmd *cobra.Command, opt
 	return errors.Join(err, warn(cmd, bundle))
 }
 
-// warn says what is not in the bundle.
+// warn prints what the bundle does not contain.
 func warn(cmd *cobra.Command, bundle *supportbundle.Bundle) error {
 	warnings := bundle.Unread()
 	if !bundle.Redacted() {

@@ -158,7 +158,7 @@ func (o *traceOptions) trace(cmd *cobra.Command, args []string) error {
 	return exit.OfCluster(config.Host, err)
 }
 
-// rulesOf gives a Tracer the rules for an object.
+// rulesOf returns a function that lists the rules for an object.
 func rulesOf(set *ruleset.Set) func(context.Context, *unstructured.Unstructured) ([]trace.Rule, error) {
 	return func(ctx context.Context, object *unstructured.Unstructured) ([]trace.Rule, error) {
 		var all []trace.Rule
@@ -173,7 +173,7 @@ func rulesOf(set *ruleset.Set) func(context.Context, *unstructured.Unstructured)
 	}
 }
 
-// show prints the tree of the object that read gives, and with --watch what changes.
+// show prints the tree of the object that read returns, and with --watch its changes.
 func (o *traceOptions) show(cmd *cobra.Command, tracer *trace.Tracer, host string, read func(context.Context) (*unstructured.Unstructured, error)) error {
 	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	done := sync.OnceFunc(terminal.SayIfSlow(notes, "Reading the tree from "+host+" …"))

@@ -31,7 +31,7 @@ type whyOptions struct {
 	namespace string
 	files     rulefiles.Filenames
 	output    string
-	// kanonNamespace is Kanon's own.
+	// kanonNamespace is Kanon's own namespace.
 	kanonNamespace string
 	limits         template.Limits
 	cluster        connection.Flags
@@ -95,7 +95,7 @@ wrongly, and 3 when the cluster does not answer.`,
 	return cmd
 }
 
-// complete completes KIND and NAME, and then the fields that the object has.
+// complete completes KIND and NAME, and then the fields of the object.
 func (o *whyOptions) complete(cmd *cobra.Command, args []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	arg, rest, err := connection.ParseObject(cmd, args)
 	if err != nil {
@@ -112,7 +112,7 @@ func (o *whyOptions) complete(cmd *cobra.Command, args []string, begin string) (
 	}
 	live, err := arg.Read(cmd.Context(), &o.cluster, config, client, o.namespace)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp // the command will say what is wrong
+		return nil, cobra.ShellCompDirectiveNoFileComp // the command will report the error
 	}
 	return provenance.Explain(live, nil).Paths(), cobra.ShellCompDirectiveNoFileComp
 }
@@ -165,7 +165,7 @@ func (o *whyOptions) why(cmd *cobra.Command, args []string) error {
 	return o.write(cmd, explanation, field != nil)
 }
 
-// parseField reads a path as rules have it.
+// parseField parses a path in the syntax of rules.
 func parseField(cmd *cobra.Command, text string) (ignore.Path, error) {
 	if text == "" {
 		return nil, exit.Usagef(cmd, "the field is empty: write a path, such as spec.replicas")
@@ -180,7 +180,7 @@ func parseField(cmd *cobra.Command, text string) (ignore.Path, error) {
 	return parsed.Steps, nil
 }
 
-// explain asks the cluster.
+// explain explains an object of the cluster.
 func (o *whyOptions) explain(cmd *cobra.Command, config *rest.Config, arg connection.Object, files []manifests.File) (*provenance.Explanation, error) {
 	ctx := cmd.Context()
 	client, err := dynamic.NewForConfig(config)
@@ -196,7 +196,7 @@ func (o *whyOptions) explain(cmd *cobra.Command, config *rest.Config, arg connec
 		return nil, err
 	}
 	known := ruleset.New(ruleset.Options{Client: client, Kinds: kinds, Namespace: o.kanonNamespace, Limits: o.limits})
-	if err := known.Refresh(ctx); err != nil && (!apierrors.IsForbidden(err) || len(files) == 0) { // whoever gives files needs no right to read those
+	if err := known.Refresh(ctx); err != nil && (!apierrors.IsForbidden(err) || len(files) == 0) { // with -f, the right to read rules is not needed
 		return nil, fmt.Errorf("read the rules in namespace %s (or give them with -f): %w", o.kanonNamespace, err)
 	}
 	if len(files) > 0 {

@@ -1,4 +1,4 @@
-// Package inventory is what a cluster has of Kanon, as commands name and list it: rules, their parents and their children.
+// Package inventory names and lists what Kanon has in a cluster: rules, their parents and their children.
 //
 //	var where inventory.Flags
 //	where.Add(cmd, "parents") // -n, -A, -l, --kanon-namespace, and those that find the cluster
@@ -6,6 +6,6 @@
 //	there, err := where.Reach(ctx, cmd.ErrOrStderr())
 //	rule, err := there.Rules.Find("webapp")
 //
-// TargetFlags choose parents or rules that a command does something to, as KIND NAME, rule NAME, or a KIND with -l. Output has the
-// flags of lists, and Listing prints them.
+// TargetFlags choose the parents or rules that a command acts on, as KIND NAME, rule NAME, or a KIND with -l. Output
+// has the flags for lists, and Listing prints them.
 package inventory

@@ -22,7 +22,7 @@ import (
 	"kanon.dev/kanon/offline/manifests"
 )
 
-// Flags are those of the commands for rules that a cluster has, by the names that kubectl has for them.
+// Flags are the flags of commands about a cluster's rules, with kubectl's names.
 type Flags struct {
 	Namespace      string
 	AllNamespaces  bool
@@ -31,7 +31,7 @@ type Flags struct {
 	Cluster        connection.Flags
 }
 
-// Add declares the flags. objects is what -n and -l choose, such as "parents".
+// Add declares the flags. objects is the noun for what -n and -l choose, such as "parents".
 func (l *Flags) Add(cmd *cobra.Command, objects string) {
 	flags := cmd.Flags()
 	flags.StringVarP(&l.Namespace, "namespace", "n", "", "namespace of the "+objects+"; default: that of the kubeconfig")
@@ -40,7 +40,7 @@ func (l *Flags) Add(cmd *cobra.Command, objects string) {
 	l.AddCluster(cmd)
 }
 
-// AddCluster declares the flags that find Kanon and its cluster.
+// AddCluster declares the flags for the cluster and Kanon's namespace.
 func (l *Flags) AddCluster(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&l.KanonNamespace, "kanon-namespace", engine.DefaultNamespace, "Kanon's own namespace, which has the rules")
 	l.Cluster.Add(cmd.Flags(), connection.Group)
@@ -48,7 +48,7 @@ func (l *Flags) AddCluster(cmd *cobra.Command) {
 	l.Cluster.Complete(cmd)
 }
 
-// Query is what the flags choose. An error is one of usage.
+// Query is the query that the flags describe. The error is a usage error.
 func (l *Flags) Query(cmd *cobra.Command) (installed.Query, error) {
 	q := installed.Query{Namespace: l.Namespace}
 	if l.AllNamespaces && l.Namespace != "" {
@@ -68,16 +68,16 @@ func (l *Flags) Query(cmd *cobra.Command) (installed.Query, error) {
 	return q, nil
 }
 
-// Live is a cluster with rules.
+// Live is a cluster with its rules.
 type Live struct {
 	Config *rest.Config
 	Client dynamic.Interface
 	Rules  *installed.Rules
-	// kinds is nil until it is needed; see Reader.
+	// kinds is loaded by Reader.
 	kinds *manifests.Kinds
 }
 
-// Reach finds the cluster and reads its rules. notes is where a person is told that it takes a while.
+// Reach connects to the cluster and reads its rules. notes receives a message if that takes a while.
 func (l *Flags) Reach(ctx context.Context, notes io.Writer) (*Live, error) {
 	config, err := l.Cluster.Reach(ctx, notes)
 	if err != nil {
@@ -94,7 +94,7 @@ func (l *Flags) Reach(ctx context.Context, notes io.Writer) (*Live, error) {
 	return &Live{Config: config, Client: client, Rules: rules}, nil
 }
 
-// Reader reads the objects of rules.
+// Reader returns a reader for the objects of rules.
 func (l *Live) Reader(ctx context.Context) (*installed.Reader, error) {
 	if l.kinds == nil {
 		kinds, err := manifests.ClusterKinds(ctx, l.Config)
@@ -106,7 +106,7 @@ func (l *Live) Reader(ctx context.Context) (*installed.Reader, error) {
 	return &installed.Reader{Client: l.Client, Kinds: l.kinds}, nil
 }
 
-// Output are the flags that say how a list is printed.
+// Output has the flags for the format of a list.
 type Output struct {
 	format    string
 	noHeaders bool
@@ -120,7 +120,7 @@ func (o *Output) Add(cmd *cobra.Command) {
 	commandline.CompleteFlag(cmd, "output", listing.Formats)
 }
 
-// Printer is what the flags say. An error is one of usage.
+// Printer is a printer for the chosen format. The error is a usage error.
 func (o *Output) Printer(cmd *cobra.Command) (*listing.Printer, error) {
 	format := listing.Format(o.format)
 	if !format.IsFormat() {
@@ -130,18 +130,18 @@ func (o *Output) Printer(cmd *cobra.Command) (*listing.Printer, error) {
 	return &listing.Printer{Out: out, Format: format, Color: terminal.HasColors(out), NoHeaders: o.noHeaders}, nil
 }
 
-// installed are the rules that a cluster has, for a shell; none if it does not answer.
+// installed lists the cluster's rules for shell completion; none if it does not answer.
 func (l *Flags) installed(cmd *cobra.Command) *installed.Rules {
 	ctx, cancel := context.WithTimeout(cmd.Context(), connection.CompletionLimit)
 	defer cancel()
 	there, err := l.Reach(ctx, io.Discard)
 	if err != nil {
-		return &installed.Rules{} // the command will say what is wrong
+		return &installed.Rules{} // the command will report the error
 	}
 	return there.Rules
 }
 
-// Rule is a rule of the cluster, for a shell; nil if that is not known.
+// Rule is a rule of the cluster for shell completion; nil if it is unknown.
 func (l *Flags) Rule(cmd *cobra.Command, name string) *installed.Rule {
 	rule, err := l.installed(cmd).Find(name)
 	if err != nil {
@@ -150,7 +150,7 @@ func (l *Flags) Rule(cmd *cobra.Command, name string) *installed.Rule {
 	return rule
 }
 
-// CompleteRules gives the names of the rules that a cluster has.
+// CompleteRules completes the names of the cluster's rules.
 func (l *Flags) CompleteRules(cmd *cobra.Command) []cobra.Completion {
 	var names []cobra.Completion
 	for _, rule := range l.installed(cmd).All {

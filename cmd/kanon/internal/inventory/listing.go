@@ -20,36 +20,36 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Listing prints rules, or the objects of one.
+// Listing prints rules, or the objects of one rule.
 type Listing struct {
 	*Live
-	// Where is what Query came from.
+	// Where has the flags that Query was made from.
 	Where   *Flags
 	Query   installed.Query
 	Printer *listing.Printer
-	// Notes is where people are told what a list does not say.
+	// Notes receives messages about what the list does not show.
 	Notes io.Writer
-	// Watch goes on with each object that changes.
+	// Watch continues with each object that changes.
 	Watch bool
 
 	reader *installed.Reader
 	rule   *installed.Rule
-	// allNamespaces is true if the objects may be in several.
+	// allNamespaces is true if the objects can be in several namespaces.
 	allNamespaces bool
-	// program is the rule once it was compiled; nil if it has mistakes.
+	// program caches the compiled rule; nil if the rule has errors.
 	program  *program.Program
 	compiled bool
-	// noted is true once a person was told something.
+	// noted is true once note has printed.
 	noted bool
 }
 
-// Nouns of the objects of a rule.
+// The nouns for the objects of a rule.
 const (
 	Parents  = "parents"
 	Children = "children"
 )
 
-// PrintObjects prints the Parents or the Children of a rule, and then what changes if that is asked for.
+// PrintObjects prints the Parents or Children of a rule, and with Watch their changes.
 func (g *Listing) PrintObjects(ctx context.Context, rule *installed.Rule, what string) error {
 	reader, err := g.Reader(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (g *Listing) PrintObjects(ctx context.Context, rule *installed.Rule, what s
 	}
 	g.reader, g.rule, g.allNamespaces = reader, rule, g.Where.AllNamespaces
 	if kind, ok := g.kinds.Lookup(rule.ParentKind()); what == Children && g.Where.Namespace == "" && ok && !kind.Namespaced {
-		g.Query.Namespace, g.allNamespaces = "", true // the children of such a parent may be in any
+		g.Query.Namespace, g.allNamespaces = "", true // the children of a cluster-scoped parent can be in any namespace
 	}
 	read, start, row := g.parents, g.reader.ParentWatches, g.parent
 	if what == Children {
@@ -103,7 +103,7 @@ func (g *Listing) parent(ctx context.Context, object *unstructured.Unstructured)
 	var parents []installed.Parent
 	if parent, ok := g.reader.ParentOf(ctx, g.rule, object); ok {
 		parents = append(parents, parent)
-		_ = g.match(ctx, parents) // if the cluster has no answer now, the conditions say how it was
+		_ = g.match(ctx, parents) // without an answer, the conditions still show the last state
 	}
 	return installed.ParentList(parents, g.allNamespaces, time.Now())
 }
@@ -120,12 +120,12 @@ func (g *Listing) child(ctx context.Context, object *unstructured.Unstructured) 
 	var children []installed.Child
 	if child, ok := g.rule.ChildOf(object); ok {
 		children = append(children, child)
-		_ = g.judge(ctx, children) // if the cluster has no answer now, the kind has
+		_ = g.judge(ctx, children) // without an answer, the readiness of the kind is shown
 	}
 	return installed.ChildList(children, g.allNamespaces, time.Now())
 }
 
-// PrintRules prints the rules with the names, or all that the query chooses, and then those that change if that is asked for.
+// PrintRules prints the named rules, or all that the query chooses, and with Watch their changes.
 func (g *Listing) PrintRules(ctx context.Context, names []string) error {
 	var watches []follow.Watch
 	if g.Watch {
@@ -133,7 +133,7 @@ func (g *Listing) PrintRules(ctx context.Context, names []string) error {
 		if watches, err = installed.Watches(ctx, g.Client, g.kanonNamespace()); err != nil {
 			return err
 		}
-		// What changed before the watches began comes by none of them.
+		// List again: the watches do not report changes from before they began.
 		if g.Rules, err = installed.List(ctx, g.Client, g.kanonNamespace()); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (g *Listing) PrintRules(ctx context.Context, names []string) error {
 
 func (g *Listing) kanonNamespace() string { return g.Where.KanonNamespace }
 
-// choose are the rules that are asked for. The errors say which do not exist.
+// choose lists the chosen rules. The errors report names that do not exist.
 func (g *Listing) choose(names []string) (chosen []*installed.Rule, missing []error) {
 	for _, name := range names {
 		rule, err := g.Rules.Find(name)
@@ -185,10 +185,10 @@ func (g *Listing) choose(names []string) (chosen []*installed.Rule, missing []er
 	}), nil
 }
 
-// countWorkers is how many rules have their objects counted at the same time.
+// countWorkers is the number of rules whose objects are counted concurrently.
 const countWorkers = 8
 
-// list is a list of rules, with counts where they are printed.
+// list is a list of rules, with counts unless only names are printed.
 func (g *Listing) list(ctx context.Context, chosen []*installed.Rule) (listing.List, error) {
 	if g.Printer.Format != listing.Name {
 		reader, err := g.Reader(ctx)
@@ -207,7 +207,7 @@ func (g *Listing) list(ctx context.Context, chosen []*installed.Rule) (listing.L
 	return installed.ListOf(chosen, time.Now()), nil
 }
 
-// follow prints each rule again that is another one than it was printed last.
+// follow prints each rule whose row has changed since it was last printed.
 func (g *Listing) follow(ctx context.Context, watches []follow.Watch, names []string, printed listing.List) error {
 	rows := make(map[string]listing.Row)
 	keep := func(list listing.List) {

@@ -20,11 +20,12 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// maxJudged is for how many parents readyWhen is evaluated, and how many objects are read for spec.parent.when: each parent can take some
-// requests. The other children are judged by their kind, and the other parents by their conditions.
+// maxJudged bounds the parents for which readyWhen is evaluated, and the objects that are read for spec.parent.when, as
+// each parent can take several requests. Other children are judged by their kind, and other parents by their
+// conditions.
 const maxJudged = 100
 
-// judge says of children whose node has a readyWhen whether they are ready, as Kanon does and as kanon trace shows it.
+// judge sets the readiness of children whose node has a readyWhen, in the same way as Kanon and kanon trace.
 func (g *Listing) judge(ctx context.Context, children []installed.Child) error {
 	compiled, err := g.withReadyWhen(ctx)
 	if err != nil || compiled == nil {
@@ -55,7 +56,8 @@ func (g *Listing) judge(ctx context.Context, children []installed.Child) error {
 	return nil
 }
 
-// withReadyWhen is the rule; nil if the cluster has no text of it, or one with mistakes, or if no child has a readyWhen.
+// withReadyWhen is the compiled rule; nil if no child has a readyWhen, or if the rule that runs is unknown or has
+// errors.
 func (g *Listing) withReadyWhen(ctx context.Context) (*program.Program, error) {
 	if g.isUnknown() {
 		g.note(fmt.Sprintf("READY goes by the kind of each child: readyWhen of rule %s is not known here, as %s", g.rule.Name, g.whyUnknown()))
@@ -68,7 +70,7 @@ func (g *Listing) withReadyWhen(ctx context.Context) (*program.Program, error) {
 	return compiled, nil
 }
 
-// match says of parents for which spec.parent.when is false that it is so.
+// match marks the parents for which spec.parent.when is false.
 func (g *Listing) match(ctx context.Context, parents []installed.Parent) error {
 	if g.isUnknown() || g.rule.Decoded.Parent.When == nil || len(parents) == 0 {
 		return nil
@@ -99,12 +101,12 @@ func (g *Listing) match(ctx context.Context, parents []installed.Parent) error {
 	return nil
 }
 
-// isUnknown reports whether it is not known what the rule evaluates.
+// isUnknown reports whether the text of the running rule is unknown.
 func (g *Listing) isUnknown() bool {
 	return g.rule.Decoded == nil || g.rule.State == installed.Refused || g.rule.State == installed.DefinitionHeld
 }
 
-// compile is the rule; nil if its text has mistakes.
+// compile is the compiled rule; nil if its text has errors.
 func (g *Listing) compile(ctx context.Context) (*program.Program, error) {
 	if g.compiled {
 		return g.program, nil
@@ -117,14 +119,14 @@ func (g *Listing) compile(ctx context.Context) (*program.Program, error) {
 	return compiled, nil
 }
 
-// previewer evaluates the rule for parents of the cluster.
+// previewer evaluates the rule for parents in the cluster.
 func (g *Listing) previewer(compiled *program.Program) *livepreview.Previewer {
 	return livepreview.New(livepreview.Options{
 		Client: g.Client, Kinds: g.kinds, Program: compiled, Namespace: g.kanonNamespace(), Now: time.Now(),
 	})
 }
 
-// whyUnknown says why it is not known what the rule evaluates.
+// whyUnknown says why the text of the running rule is unknown.
 func (g *Listing) whyUnknown() string {
 	switch {
 	case g.rule.State == installed.DefinitionHeld:
@@ -138,16 +140,16 @@ func (g *Listing) whyUnknown() string {
 	}
 }
 
-// note tells a person once what a table does not say.
+// note prints a message about what a table does not show. Only the first message is printed.
 func (g *Listing) note(text string) {
 	if g.noted || !g.Printer.Format.IsTable() {
 		return
 	}
 	g.noted = true
-	_ = terminal.Warn(g.Notes, []string{text}) // the list is what was asked for
+	_ = terminal.Warn(g.Notes, []string{text}) // not essential
 }
 
-// judgeOf judges the children of one parent. Nothing is known of those whose parent does not exist.
+// judgeOf judges the children of one parent. If the parent does not exist, it does nothing.
 func (g *Listing) judgeOf(ctx context.Context, previewer *livepreview.Previewer, compiled *program.Program, children []*installed.Child) error {
 	ref := children[0].Owner.Parent
 	resource, err := g.reader.Resource(compiled.Parent.GVK, ref.Namespace)

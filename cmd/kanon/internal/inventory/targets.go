@@ -19,7 +19,7 @@ import (
 	"kanon.dev/kanon/live/installed"
 )
 
-// TargetFlags choose parents, or rules, that a command does something to.
+// TargetFlags choose the parents or rules that a command acts on.
 type TargetFlags struct {
 	All bool
 	Flags
@@ -45,22 +45,22 @@ func (t *TargetFlags) Add(cmd *cobra.Command) {
 	}
 }
 
-// isRuleKind reports whether an argument names rules, wherever they are, and not a kind of parents.
+// isRuleKind reports whether an argument stands for Kanon's rules, wherever they are, and not for a kind of parents.
 func isRuleKind(kind string) bool {
 	return slices.Contains([]string{"rule", "rules", "rule.kanon.dev", "rules.kanon.dev"}, strings.ToLower(kind))
 }
 
-// Targets are what the arguments name: KIND NAME..., KIND/NAME..., or a KIND with --selector or --all.
+// Targets are the arguments: KIND NAME..., KIND/NAME..., or a KIND with --selector or --all.
 type Targets struct {
-	// Rules is true if Names are those of rules.
+	// Rules is true if Names are names of rules.
 	Rules bool
 	Names []string
-	// objects are parents by name; selected is their kind where there are no names.
+	// objects are named parents. selected is the kind to select from if none are named.
 	objects  []connection.Object
 	selected string
 }
 
-// parse reads the arguments.
+// parse parses the arguments.
 func (t *TargetFlags) parse(cmd *cobra.Command, args []string) (Targets, error) {
 	var found Targets
 	chooses := t.All || t.Selector != ""
@@ -99,13 +99,13 @@ func (t *TargetFlags) parse(cmd *cobra.Command, args []string) (Targets, error) 
 	return found, nil
 }
 
-// Target is a parent that something is done to.
+// Target is a parent that a command acts on.
 type Target struct {
 	Object   *unstructured.Unstructured
 	Resource dynamic.ResourceInterface
 }
 
-// Parents reads the parents that are named or chosen. They are of a kind that rules are for.
+// Parents reads the named or chosen parents. It returns an error if no rule is for their kind.
 func (t *TargetFlags) Parents(ctx context.Context, cmd *cobra.Command, there *Live, named Targets) ([]Target, error) {
 	query, err := t.Query(cmd)
 	if err != nil {
@@ -129,7 +129,7 @@ func (t *TargetFlags) Parents(ctx context.Context, cmd *cobra.Command, there *Li
 	return found, nil
 }
 
-// kind is a kind of parents. The error says that no rule is for it.
+// kind resolves a kind of parents. It returns an error if no rule is for the kind.
 func (t *TargetFlags) kind(there *Live, arg string) (*meta.RESTMapping, error) {
 	mapping, err := connection.Kind(there.Config, arg)
 	if err != nil {
@@ -141,7 +141,7 @@ func (t *TargetFlags) kind(there *Live, arg string) (*meta.RESTMapping, error) {
 	return mapping, nil
 }
 
-// choose are the objects of a kind that a query chooses.
+// choose lists the objects of a kind that match a query.
 func (t *TargetFlags) choose(ctx context.Context, there *Live, kind string, query installed.Query) ([]Target, error) {
 	mapping, err := t.kind(there, kind)
 	if err != nil {
@@ -169,7 +169,7 @@ func (t *TargetFlags) choose(ctx context.Context, there *Live, kind string, quer
 	return found, nil
 }
 
-// Begin reads the arguments, and the rules of the cluster.
+// Begin parses the arguments, and reads the rules of the cluster.
 func (t *TargetFlags) Begin(cmd *cobra.Command, args []string, timeout time.Duration) (Targets, *Live, error) {
 	named, err := t.parse(cmd, args)
 	if err != nil {

@@ -49,7 +49,7 @@ cannot be, 2 when the command is called wrongly, and 3 when the cluster does not
 
 var errKept = fmt.Errorf("not confirmed: nothing is lost")
 
-// definition confirms what Kanon refuses to do to the definitions of a rule.
+// definition confirms changes of a rule's definitions that Kanon refuses.
 func (o *confirmOptions) definition(cmd *cobra.Command, name string) error {
 	there, err := o.live.Reach(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
@@ -100,10 +100,8 @@ func (o *confirmOptions) confirmDefinition(cmd *cobra.Command, there *inventory.
 		if err != nil {
 			return err
 		}
-		if warnings = change.Warnings; err == nil {
-			err = terminal.Say(out, "change %s of the definition of rule %s confirmed (%s)\n", r.Token, rule.Name, change.Where)
-		}
-		if err != nil {
+		warnings = change.Warnings
+		if err := terminal.Say(out, "change %s of the definition of rule %s confirmed (%s)\n", r.Token, rule.Name, change.Where); err != nil {
 			return err
 		}
 	}

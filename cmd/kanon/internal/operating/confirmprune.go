@@ -51,7 +51,7 @@ when the command is called wrongly, and 3 when the cluster does not answer.`,
 	return cmd
 }
 
-// add declares the argument and the flags. waits says what for.
+// add declares the argument and the flags. waits is the help text of --wait.
 func (o *confirmOptions) add(cmd *cobra.Command, waits string) {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -73,7 +73,7 @@ func (o *confirmOptions) add(cmd *cobra.Command, waits string) {
 	o.live.AddCluster(cmd)
 }
 
-// ask asks, unless the answer is yes already. The error says that it is not.
+// ask asks for confirmation unless --yes is given. It returns refused if the answer is not yes.
 func (o *confirmOptions) ask(cmd *cobra.Command, question string, refused error) error {
 	if o.yes {
 		return nil
@@ -108,11 +108,11 @@ func (o *confirmOptions) run(cmd *cobra.Command, name string) error {
 	return exit.OfCluster(there.Config.Host, o.confirm(cmd, there, rule))
 }
 
-// describe says what a revision would delete.
+// describe lists what a revision would delete.
 func describe(rule *installed.Rule) string {
 	var b strings.Builder
 	held := rule.Held
-	if len(held.Objects) == 0 { // an earlier version of Kanon has reported it
+	if len(held.Objects) == 0 { // reported by an earlier version of Kanon
 		return held.Message + "\n\n"
 	}
 	fmt.Fprintf(&b, "Revision %s of rule %s (%s) %s:\n\n", held.Revision, rule.Name, rule.Source(), held.Reason)
@@ -130,7 +130,7 @@ func describe(rule *installed.Rule) string {
 	return b.String()
 }
 
-// confirm asks, confirms, and waits until Kanon has taken it in.
+// confirm asks, confirms, and waits until Kanon has acted on it.
 func (o *confirmOptions) confirm(cmd *cobra.Command, there *inventory.Live, rule *installed.Rule) error {
 	ctx := cmd.Context()
 	if err := operations.CanConfirm(rule); err != nil {

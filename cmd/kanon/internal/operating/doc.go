@@ -1,12 +1,13 @@
-// Package operating has the commands that act on a cluster: they suspend and resume, ask for a reconcile, and confirm what waits for it. Each has a file with its flags, its help, and the order of
-// what it does; the work is in live/operations.
+// Package operating has the commands that change a cluster: suspend, resume, reconcile, confirm-prune and
+// confirm-definition. Each file has a command with its flags, help and order of steps; package live/operations does the
+// work.
 //
 //	commandline.AddCommands(root, "Act on a cluster", operating.Commands()...)
 package operating
 
 import "github.com/spf13/cobra"
 
-// Commands are kanon suspend and the others, in the order of their names.
+// Commands lists the commands, by name.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		newConfirmDefinitionCommand(),

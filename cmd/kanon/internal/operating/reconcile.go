@@ -82,7 +82,7 @@ func (o *reconcileOptions) run(cmd *cobra.Command, there *inventory.Live, named 
 		if err != nil {
 			return err
 		}
-		// Other rules reconcile the parents, too, but nobody asked for their answers.
+		// Other rules reconcile the parents too, but only this rule's answers are wanted.
 		only := &installed.Rules{All: []*installed.Rule{rule}, Namespace: there.Rules.Namespace}
 		if err := o.request(cmd, there, only, parents); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (o *reconcileOptions) run(cmd *cobra.Command, there *inventory.Live, named 
 	return nil
 }
 
-// parentsOf are the parents of a rule.
+// parentsOf lists the parents of a rule.
 func (o *reconcileOptions) parentsOf(cmd *cobra.Command, there *inventory.Live, rule *installed.Rule) ([]inventory.Target, error) {
 	reader, err := there.Reader(cmd.Context())
 	if err != nil {
@@ -121,7 +121,7 @@ func (o *reconcileOptions) parentsOf(cmd *cobra.Command, there *inventory.Live, 
 	return found, nil
 }
 
-// request asks for a reconcile of parents, and prints what came of it.
+// request requests reconciles of parents, and prints the results.
 func (o *reconcileOptions) request(cmd *cobra.Command, there *inventory.Live, rules *installed.Rules, parents []inventory.Target) error {
 	reader, err := there.Reader(cmd.Context())
 	if err != nil {
@@ -157,7 +157,7 @@ func (o *reconcileOptions) request(cmd *cobra.Command, there *inventory.Live, ru
 	return err
 }
 
-// print prints what came of a request, and reports whether all is well.
+// print prints the result of a request. It reports whether the parent was reconciled and is not stalled.
 func (o *reconcileOptions) print(cmd *cobra.Command, result operations.Result) (ok bool, err error) {
 	name := installed.ShortName(result.Parent)
 	if namespace := result.Parent.GetNamespace(); namespace != "" && (o.targets.AllNamespaces || o.targets.Namespace == "") {

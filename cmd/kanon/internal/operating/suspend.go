@@ -16,7 +16,7 @@ import (
 
 // suspendOptions are the flags of kanon suspend and kanon resume.
 type suspendOptions struct {
-	// suspend is false for kanon resume, and verb is its name.
+	// suspend is false for kanon resume.
 	suspend bool
 	wait    bool
 	timeout time.Duration
@@ -80,13 +80,13 @@ func (o *suspendOptions) command(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// addWait declares the flags that say how long to wait.
+// addWait declares --wait and --timeout.
 func addWait(cmd *cobra.Command, wait *bool, timeout *time.Duration, limit time.Duration, usage string) {
 	cmd.Flags().BoolVar(wait, "wait", true, usage)
 	cmd.Flags().DurationVar(timeout, "timeout", limit, "how long to wait")
 }
 
-// errNotDone ends a command whose output has said already what could not be done.
+// errNotDone ends a command whose output has already reported what failed.
 var errNotDone = fmt.Errorf("%w: not all was done", exit.ErrFindings)
 
 func (o *suspendOptions) run(cmd *cobra.Command, args []string) error {
@@ -109,7 +109,7 @@ func (o *suspendOptions) run(cmd *cobra.Command, args []string) error {
 	return exit.OfCluster(there.Config.Host, o.parents(cmd, parents))
 }
 
-// done is what a change came to, in one word or two.
+// done describes the outcome of a change.
 func (o *suspendOptions) done(change operations.Change) string {
 	word := "resumed"
 	if o.suspend {
@@ -161,7 +161,7 @@ func (o *suspendOptions) rule(cmd *cobra.Command, there *inventory.Live, name st
 	if err := terminal.Warn(cmd.ErrOrStderr(), change.Warnings); err != nil || !o.wait {
 		return err
 	}
-	if why := lacksRevision(rule); why != "" && !rule.IsInFile() { // the record of a rule in a file suspends all revisions
+	if why := lacksRevision(rule); why != "" && !rule.IsInFile() { // for a rule in a file, the record suspends all revisions
 		return fmt.Errorf("rule %s %s, so that an earlier revision of it may go on: %s", rule.Name, why, rule.Headline())
 	}
 	stop := terminal.SayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to report it …")
@@ -180,7 +180,8 @@ func (o *suspendOptions) rule(cmd *cobra.Command, there *inventory.Live, name st
 	return nil
 }
 
-// lacksRevision is why Kanon does not run a rule as it is written, so that a change of its text may not count either; empty otherwise.
+// lacksRevision says why Kanon does not run the rule's newest revision, so that a change of its text may have no
+// effect; empty if it does.
 func lacksRevision(rule *installed.Rule) string {
 	switch rule.State {
 	case installed.Refused:

@@ -13,7 +13,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// HeldDefinitions says which of the definitions in files Kanon would not apply to a cluster.
+// HeldDefinitions reports the definitions in files that Kanon would not apply to a cluster.
 func HeldDefinitions(ctx context.Context, config *rest.Config, checked *manifests.Checked, namespace string) (diagnostic.Findings, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

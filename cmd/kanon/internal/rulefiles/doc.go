@@ -1,9 +1,9 @@
-// Package rulefiles is how a command takes rules in files: the flags, the limits of evaluation, and what is wrong with the rules on
-// standard error.
+// Package rulefiles reads rules from files for a command. It has the flags, the evaluation limits, and prints findings
+// in the rules on standard error.
 //
 //	checked, kinds, err := rulefiles.Read(cmd, args, schemas, rules.Options{Namespace: namespace, Limits: limits})
 //	if err != nil {
-//		return err // what is wrong with the rules has been printed
+//		return err // the findings have been printed
 //	}
 //	for _, program := range checked.Programs {
 package rulefiles

@@ -12,29 +12,30 @@ import (
 	"kanon.dev/kanon/offline/manifests"
 )
 
-// Filenames are the flags -f and -R, as kubectl has them: files and directories with rules, beside those that arguments name.
+// Filenames are the flags -f and -R, as in kubectl: files and directories with rules, in addition to those in
+// arguments.
 type Filenames struct {
-	// Only says which files of a directory count; nil for all that are YAML.
+	// Only selects the files of a directory; nil: all YAML files.
 	Only func(path string) bool
 
 	names     []string
 	recursive bool
 }
 
-// Add declares the flags. what is what the files have.
+// Add declares the flags. what describes the content of the files.
 func (f *Filenames) Add(cmd *cobra.Command, what string) {
 	cmd.Flags().StringArrayVarP(&f.names, "filename", "f", nil, "file or directory with "+what+"; - is standard input; repeatable")
 	cmd.Flags().BoolVarP(&f.recursive, "recursive", "R", false, "read the directories of -f with all below them")
 }
 
-// Given reports whether -f names something.
+// Given reports whether -f was given.
 func (f *Filenames) Given() bool { return len(f.names) > 0 }
 
-// Names are what -f names.
+// Names are the values of -f.
 func (f *Filenames) Names() []string { return f.names }
 
-// After are the files that arguments name, and those of -f. Of a directory, -f means the YAML files in it, and with -R all below it, as
-// an argument does.
+// After lists the files in arguments, followed by those of -f. A directory of -f stands for the YAML files in it, or
+// with -R, as in arguments, for all files below it.
 func (f *Filenames) After(cmd *cobra.Command, args []string) ([]string, error) {
 	all := slices.Clone(args)
 	if f.recursive && !f.Given() {
@@ -42,7 +43,7 @@ func (f *Filenames) After(cmd *cobra.Command, args []string) ([]string, error) {
 	}
 	for _, name := range f.names {
 		info, err := os.Stat(name)
-		if name == "-" || err != nil || !info.IsDir() || f.recursive { // who reads it says what is wrong with it
+		if name == "-" || err != nil || !info.IsDir() || f.recursive { // reading it reports any error
 			all = append(all, name)
 			continue
 		}
@@ -61,8 +62,8 @@ func (f *Filenames) After(cmd *cobra.Command, args []string) ([]string, error) {
 	return all, nil
 }
 
-// Split are the files with rules, and the arguments after them, of a command that takes a file with rules as its first argument where -f
-// names none.
+// Split splits arguments into files and the rest, for a command whose first argument is a file with rules unless -f
+// names one.
 func (f *Filenames) Split(cmd *cobra.Command, args []string) (files, rest []string, err error) {
 	if !f.Given() && len(args) > 0 {
 		files, rest = args[:1], args[1:]
@@ -73,7 +74,7 @@ func (f *Filenames) Split(cmd *cobra.Command, args []string) (files, rest []stri
 	return files, rest, err
 }
 
-// Run calls a command with the files that arguments and flags name.
+// Run makes a cobra command function that is called with the files in arguments and flags.
 func (f *Filenames) Run(command func(cmd *cobra.Command, files []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		files, err := f.After(cmd, args)
@@ -84,7 +85,7 @@ func (f *Filenames) Run(command func(cmd *cobra.Command, files []string) error) 
 	}
 }
 
-// inDirectory are the YAML files in a directory, without those below it.
+// inDirectory lists the YAML files in a directory, without subdirectories.
 func inDirectory(dir string) ([]string, error) {
 	below, err := manifests.FilesOf(dir, ".yaml", ".yml")
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// limitsGroup is the heading of the limits in help texts: few callers need them.
+// limitsGroup is the heading of the limits in help texts. They are grouped because few callers need them.
 const limitsGroup = "Limits of evaluation"
 
-// AddLimits declares the flags that bound what an evaluation of a rule may take.
+// AddLimits declares the flags for the limits of an evaluation.
 func AddLimits(flags *pflag.FlagSet, l *template.Limits) {
 	commandline.AddGroup(flags, limitsGroup, func(flags *pflag.FlagSet) { declareLimits(flags, l) })
 }
@@ -29,8 +29,7 @@ func declareLimits(flags *pflag.FlagSet, l *template.Limits) {
 	flags.IntVar(&l.ListLength, "max-list-length", template.DefaultListLength, "the longest list that forEach may go over, or that an expression may put into an object")
 }
 
-// CheckLimits finds what is wrong with the values of these flags: none can be
-// switched off.
+// CheckLimits checks the values of these flags. No limit can be disabled.
 func CheckLimits(l template.Limits) error {
 	var wrong []string
 	for _, flag := range []struct {

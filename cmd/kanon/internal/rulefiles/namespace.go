@@ -6,8 +6,8 @@ import (
 	"kanon.dev/kanon/engine"
 )
 
-// AddKanonNamespace declares the flag for Kanon's own namespace. The name that it had, which kubectl has for the namespace of objects,
-// is taken with a warning.
+// AddKanonNamespace declares the flag for Kanon's own namespace. Its former name, which kubectl uses for the namespace
+// of objects, is accepted with a warning.
 func AddKanonNamespace(flags *pflag.FlagSet, namespace *string, what string) {
 	const name = "kanon-namespace"
 	flags.StringVar(namespace, name, engine.DefaultNamespace, "Kanon's own namespace, "+what)

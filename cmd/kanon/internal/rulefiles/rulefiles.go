@@ -17,8 +17,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Read reads the rules in files against the kinds of Kubernetes and of definitions, for commands that need no cluster. An
-// error about the rules has been printed.
+// Read reads and checks the rules in files without a cluster. Findings with errors have been printed when it returns.
 func Read(cmd *cobra.Command, args, schemas []string, o rules.Options) (*manifests.Checked, *manifests.Kinds, error) {
 	files, err1 := manifests.Read(args, cmd.InOrStdin())
 	definitions, err2 := manifests.SchemasFor(args, schemas, cmd.InOrStdin())
@@ -33,7 +32,7 @@ func Read(cmd *cobra.Command, args, schemas []string, o rules.Options) (*manifes
 	return checked, kinds, err
 }
 
-// AsGiven is an error about objects in files, as wrong use where it is about which of them were given.
+// AsGiven makes an error about duplicate objects in files a usage error.
 func AsGiven(cmd *cobra.Command, err error) error {
 	if twice := new(manifests.TwiceError); errors.As(err, &twice) {
 		return exit.Usagef(cmd, "%w", err)
@@ -41,7 +40,8 @@ func AsGiven(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// Check compiles the rules in files, which a message calls where. There is at least one rule. If they have errors it prints the findings.
+// Check compiles the rules in files. where names the files in messages. It returns an error if there are no rules, or
+// if they have errors, after printing the findings.
 func Check(cmd *cobra.Command, where string, files, schemas []manifests.File, kinds *manifests.Kinds, o rules.Options) (*manifests.Checked, error) {
 	checked, err := manifests.Check(cmd.Context(), files, schemas, kinds, o)
 	switch {
@@ -55,10 +55,10 @@ func Check(cmd *cobra.Command, where string, files, schemas []manifests.File, ki
 	return checked, nil
 }
 
-// ofKro is the head of a manifest of kro.
+// ofKro matches the apiVersion of kro.
 var ofKro = regexp.MustCompile(`(?m)^apiVersion:\s*["']?kro\.run/`)
 
-// NoRules is the error that there are no rules in files, which a message calls where.
+// NoRules is the error for files without rules. where names the files.
 func NoRules(where string, files []manifests.File) error {
 	for _, file := range files {
 		if ofKro.Match(file.Data) {
@@ -68,7 +68,7 @@ func NoRules(where string, files []manifests.File) error {
 	return fmt.Errorf("there are no rules in %s", where)
 }
 
-// Decoded are the rules in a file, for a shell; none if it cannot be read.
+// Decoded lists the rules in a file for shell completion; none if it cannot be read.
 func Decoded(file string) []*syntax.Rule {
 	files, err := manifests.Read([]string{file}, strings.NewReader(""))
 	if err != nil {
@@ -82,7 +82,7 @@ func Decoded(file string) []*syntax.Rule {
 	return all
 }
 
-// Add adds the rules in files to a set. Without names it does nothing.
+// Add adds the rules in files to a set. Without names, it does nothing.
 func Add(cmd *cobra.Command, set *ruleset.Set, names []string, kinds *manifests.Kinds, o rules.Options) error {
 	files, err := manifests.Read(names, cmd.InOrStdin())
 	switch {
@@ -98,7 +98,7 @@ func Add(cmd *cobra.Command, set *ruleset.Set, names []string, kinds *manifests.
 	return err
 }
 
-// Refused prints the findings of rules with errors, and gives the error that ends a command because of them.
+// Refused prints findings with errors, and returns the error that ends the command.
 func Refused(cmd *cobra.Command, findings diagnostic.Findings) error {
 	printer := diagnostic.Printer{Color: terminal.HasColors(cmd.ErrOrStderr())}
 	return errors.Join(exit.ErrFindings, printer.Print(cmd.ErrOrStderr(), findings))

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Is reports whether a person reads what is written to a stream, or writes what is read from it.
+// Is reports whether a stream is a terminal.
 func Is(stream any) bool {
 	file, ok := stream.(*os.File)
 	if !ok {
@@ -23,16 +23,16 @@ func Is(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// HasColors reports whether colours are wanted: on a terminal that has them, unless NO_COLOR (no-color.org) is set.
+// HasColors reports whether to use colours: on a terminal that supports them, unless NO_COLOR (no-color.org) is set.
 func HasColors(w io.Writer) bool {
 	return Is(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// patience is how long a command may ask a cluster without a word.
+// patience is how long a command may wait for a cluster before it says so.
 const patience = time.Second
 
-// SayIfSlow writes a line after a while, so that nobody takes a slow cluster for a program that hangs. The function that it
-// returns ends that: nothing is written after it has returned.
+// SayIfSlow writes a line unless done is called within a second, so that a slow cluster is not mistaken for a program
+// that hangs. Nothing is written after done has returned.
 func SayIfSlow(w io.Writer, line string) (done func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -40,7 +40,7 @@ func SayIfSlow(w io.Writer, line string) (done func()) {
 		select {
 		case <-end:
 		case <-time.After(patience):
-			_, _ = fmt.Fprintln(w, line) // it is only progress
+			_, _ = fmt.Fprintln(w, line) // progress is not essential
 		}
 	}()
 	return func() {
@@ -49,7 +49,7 @@ func SayIfSlow(w io.Writer, line string) (done func()) {
 	}
 }
 
-// Size is the size of a terminal in characters; zeros where the output is none.
+// Size is the size of a terminal in characters; zero if w is not a terminal.
 func Size(w io.Writer) (width, height int) {
 	file, ok := w.(*os.File)
 	if !ok || !Is(w) {
@@ -62,7 +62,7 @@ func Size(w io.Writer) (width, height int) {
 	return width, height
 }
 
-// Say writes a line, or a part of one, for people.
+// Say writes text for people.
 func Say(w io.Writer, format string, args ...any) error {
 	if _, err := fmt.Fprintf(w, format, args...); err != nil {
 		return fmt.Errorf("print: %w", err)
@@ -70,7 +70,7 @@ func Say(w io.Writer, format string, args ...any) error {
 	return nil
 }
 
-// Warn writes warnings.
+// Warn writes warnings, one per line.
 func Warn(w io.Writer, warnings []string) error {
 	for _, warning := range warnings {
 		if err := Say(w, "Warning: %s\n", warning); err != nil {
@@ -80,10 +80,10 @@ func Warn(w io.Writer, warnings []string) error {
 	return nil
 }
 
-// ErrNobody is that there is nobody to ask.
+// ErrNobody is returned by Ask if the input is not a terminal.
 var ErrNobody = errors.New("standard input is no terminal, so that nobody can be asked")
 
-// Ask asks the person at in for a yes. The answer is false also where ctx ends before there is one.
+// Ask asks a yes-or-no question. It also returns false if ctx ends before the answer.
 func Ask(ctx context.Context, in io.Reader, out io.Writer, question string) (yes bool, err error) {
 	file, ok := in.(*os.File)
 	if !ok || !Is(file) {
@@ -93,7 +93,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, question string) (yes
 		return false, err
 	}
 	answers := make(chan string, 1)
-	go func() { // a read of a terminal cannot be ended; the program ends before
+	go func() { // a read from a terminal cannot be cancelled; it ends with the program
 		line, _ := bufio.NewReader(io.LimitReader(file, 1<<10)).ReadString('\n')
 		answers <- line
 	}()

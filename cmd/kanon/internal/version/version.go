@@ -1,4 +1,4 @@
-// Package version is the version of the program:
+// Package version has the version of the program:
 //
 //	kanon v0.1.0
 //	kanon devel 5f2c9e1 (modified)
@@ -6,14 +6,13 @@ package version
 
 import "runtime/debug"
 
-// release is the version that the linker was given (-X kanon.dev/kanon/cmd/kanon/internal/version.release=v0.1.0), as by the
-// Dockerfile; empty in other builds.
+// release is the version that the linker sets (-X kanon.dev/kanon/cmd/kanon/internal/version.release=v0.1.0), for
+// example in the Dockerfile. It is empty in other builds.
 //
 //nolint:gochecknoglobals // The linker sets it.
 var release string
 
-// String is the release; without one the module's version, or the commit that the program
-// was built from, as the Go toolchain recorded it.
+// String is the release. Without one, it is the module's version, or the commit that the Go toolchain recorded.
 func String() string {
 	if release != "" {
 		return release

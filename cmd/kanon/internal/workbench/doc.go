@@ -1,9 +1,8 @@
-// Package workbench is where kanon eval evaluates: over objects in files, or over those of a cluster.
+// Package workbench sets up the evaluation of kanon eval, with objects from files or from a cluster.
 //
 //	bench := workbench.Options{Parent: "webapp/storefront", Rule: "webapp", KanonNamespace: "kanon-system", Now: time.Now()}
 //	session, err := bench.Open(cmd)
 //	result, findings := session.Eval("children.service.spec.clusterIP")
 //
-// Package console evaluates; here is decided what expressions know: the rule, the parent, and where the objects come from that the
-// rule reads.
+// It finds the rule, the parent, and the objects that the rule reads. Package console does the evaluation.
 package workbench

@@ -29,26 +29,27 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Options say what expressions know.
+// Options configure an evaluation.
 type Options struct {
 	// Parent is a file, or KIND/NAME in the cluster. It may be empty.
 	Parent string
-	// Rule is a file with the rule whose names expressions know, or the name of an installed one. It may be empty.
+	// Rule is a file with a rule or the name of an installed rule, whose names expressions can use. It may be empty.
 	Rule string
-	// With has the objects that the cluster has, and Schemas definitions of kinds, for a Parent in a file.
+	// With are files with objects of the cluster, and Schemas files with definitions of kinds. Both are for a Parent in
+	// a file.
 	With, Schemas []string
-	// Child is the child whose names expressions know, and Item the item of its forEach. Child may be empty.
+	// Child is the child whose names expressions can use, and Item the item of its forEach. Child may be empty.
 	Child string
 	Item  int
-	// Now is the time that expressions see.
+	// Now is the value of now in expressions.
 	Now time.Time
-	// Namespace is that of the parent in the cluster, and KanonNamespace Kanon's own.
+	// Namespace is the parent's namespace in the cluster, and KanonNamespace Kanon's own.
 	Namespace, KanonNamespace string
 	Limits                    template.Limits
 	Cluster                   connection.Flags
 }
 
-// Open makes a session. It asks a cluster only for a Parent in one. An error may be a *console.FindingsError.
+// Open makes a session. It connects to a cluster only if Parent is in one. The error may be a *console.FindingsError.
 func (o *Options) Open(cmd *cobra.Command) (*console.Session, error) {
 	if o.InCluster() {
 		return o.live(cmd)
@@ -112,7 +113,7 @@ func (o *Options) parents() []string {
 	return []string{o.Parent}
 }
 
-// previewing evaluates a program for a parent, with what in has besides.
+// previewing returns a function that previews a program with the given input.
 func previewing(ctx context.Context, in preview.Input) func(*program.Program) (*preview.Preview, error) {
 	return func(p *program.Program) (*preview.Preview, error) {
 		in.Program = p
@@ -120,7 +121,7 @@ func previewing(ctx context.Context, in preview.Input) func(*program.Program) (*
 	}
 }
 
-// choose finds the rule in the file, and the parent that it is for.
+// choose finds the one pair of a rule in a file and a parent of its kind.
 func (o *Options) choose(checked *manifests.Checked, parents []*unstructured.Unstructured) (*syntax.Rule, *unstructured.Unstructured, error) {
 	type pair struct {
 		rule   *syntax.Rule
@@ -145,7 +146,7 @@ func (o *Options) choose(checked *manifests.Checked, parents []*unstructured.Uns
 	return nil, nil, fmt.Errorf("%s and %s have %d pairs of a rule and a parent: name files with one", o.Rule, o.Parent, len(pairs))
 }
 
-// withoutRule evaluates with nothing but a parent, or without one.
+// withoutRule evaluates with only a parent, or with nothing.
 func (o *Options) withoutRule(cmd *cobra.Command, parents []*unstructured.Unstructured, options rules.Options) (*console.Session, error) {
 	if o.Parent != "" && len(parents) != 1 {
 		return nil, fmt.Errorf("%s has %s: name a file with one", o.Parent, manifests.Counted(len(parents), "object"))
@@ -175,7 +176,7 @@ func (o *Options) withoutRule(cmd *cobra.Command, parents []*unstructured.Unstru
 	})
 }
 
-// ruleFor is a rule that has nothing but a parent.
+// ruleFor is a rule with a parent kind and nothing else.
 func ruleFor(gvk schema.GroupVersionKind) (*syntax.Rule, error) {
 	text := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: eval}\nspec:\n  parent: {apiVersion: %q, kind: %q}\n", syntax.APIVersion, syntax.RuleKind, gvk.GroupVersion(), gvk.Kind)
 	docs, findings := syntax.Decode("eval", []byte(text))
@@ -215,7 +216,7 @@ func (o *Options) live(cmd *cobra.Command) (*console.Session, error) {
 		return nil, exit.OfCluster(config.Host, err)
 	}
 	options := rules.Options{Namespace: o.KanonNamespace, Limits: o.Limits}
-	if _, _, err := manifests.Compile(ctx, rule, kinds, options); err != nil { // which reads the schemas
+	if _, _, err := manifests.Compile(ctx, rule, kinds, options); err != nil { // loads the schemas into kinds
 		return nil, exit.OfCluster(config.Host, err)
 	}
 	options.Kinds, options.Schemas = kinds, kinds
@@ -232,7 +233,7 @@ func (o *Options) live(cmd *cobra.Command) (*console.Session, error) {
 	return session, exit.OfCluster(config.Host, err)
 }
 
-// Children are the ids of the children of the Rule, for a shell; none if they cannot be found out.
+// Children lists the ids of the rule's children for shell completion; none if they are unknown.
 func (o *Options) Children(cmd *cobra.Command) []cobra.Completion {
 	var decoded []*syntax.Rule
 	if manifests.IsFileName(o.Rule) {
@@ -252,7 +253,7 @@ func (o *Options) Children(cmd *cobra.Command) []cobra.Completion {
 	return ids
 }
 
-// liveRule is the rule for a parent in the cluster: of a file, an installed one, or one that has nothing but the parent.
+// liveRule is the rule for a parent in the cluster: from a file, an installed one, or one with only the parent.
 func (o *Options) liveRule(cmd *cobra.Command, client dynamic.Interface, kinds *manifests.Kinds, parent *unstructured.Unstructured) (*syntax.Rule, error) {
 	gvk := parent.GroupVersionKind()
 	if o.Rule == "" {

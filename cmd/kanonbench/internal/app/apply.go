@@ -8,15 +8,14 @@ import (
 	metav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// Children are the children of a parent, to be applied.
+// Children are the children of a parent as apply configurations.
 type Children struct {
 	ConfigMaps []*corev1.ConfigMapApplyConfiguration
 	Service    *corev1.ServiceApplyConfiguration
 	Deployment *appsv1.DeploymentApplyConfiguration
 }
 
-// Children are the objects that this parent, of some kind, should have; size is that
-// of the ConfigMap's bulk.
+// Children makes the children of this parent, which is of the given kind. size is the size of the ConfigMap's bulk.
 func (a *App) Children(kind Kind, size int) Children {
 	owner := owner(kind, a.Name, a.UID)
 	c := Children{

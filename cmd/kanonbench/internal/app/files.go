@@ -21,7 +21,7 @@ func Definition(kind Kind) string {
 	).Replace(definition)
 }
 
-// extraChild is a further child of the rule, for Apps with extra > 0.
+// extraChild is the additional child in the rule for Apps with extra > 0.
 const extraChild = `    - id: extra
       forEach: [{name: i, in: "${lists.range(parent.spec.extra)}"}]
       template:
@@ -35,9 +35,8 @@ const extraChild = `    - id: extra
           mode: production
 `
 
-// Rules is the work as rules of Kanon, one for each kind of parents. With extra, they
-// also make the ConfigMaps beyond the three children; size is that of the ConfigMap's
-// bulk.
+// Rules is the work as rules of Kanon, one per kind. With extra, they also make the ConfigMaps beyond the three
+// children. size is the size of the ConfigMap's bulk.
 func Rules(kinds int, extra bool, size int) string {
 	text := rule
 	if extra {

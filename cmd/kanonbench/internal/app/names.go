@@ -5,33 +5,31 @@ import (
 	"strings"
 )
 
-// What children are made of, the same for every engine.
+// Constants in children, the same for every engine.
 const (
-	// Port is the Service's, TargetPort the container's, PortName that of both.
+	// Port is the port of the Service, TargetPort that of the container, and PortName the name of both.
 	Port       = 80
 	TargetPort = 8080
 	PortName   = "http"
-	// Replicas is the Deployment's size.
+	// Replicas is the number of replicas of the Deployment.
 	Replicas = 2
-	// Container is the name of the Deployment's one container.
+	// Container is the name of the Deployment's only container.
 	Container = "web"
-	// RevisionKey is the key of the ConfigMap that holds the revision, ModeKey
-	// another one, that stays as it is.
+	// RevisionKey is the key of the revision in the ConfigMap. ModeKey is another key, whose value never changes.
 	RevisionKey = "revision"
 	ModeKey     = "mode"
 	Mode        = "production"
-	// BulkKey is the key of what makes a ConfigMap large.
+	// BulkKey is the key of the value that makes a ConfigMap large.
 	BulkKey = "bulk"
 )
 
-// Image is the Deployment's image at a revision.
+// Image is the image of the Deployment at a revision.
 func Image(revision string) string { return "registry.example.com/web:" + revision }
 
-// Labels are on all children of a parent.
+// Labels are the labels of all children of a parent.
 func Labels(name string) map[string]string { return map[string]string{Label: name} }
 
-// Data is what the ConfigMaps hold at a revision, with so many bytes more where size
-// is not 0.
+// Data is the data of ConfigMaps at a revision, with size more bytes.
 func Data(revision string, size int) map[string]string {
 	data := map[string]string{RevisionKey: revision, ModeKey: Mode}
 	if size > 0 {

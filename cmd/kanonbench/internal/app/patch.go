@@ -8,29 +8,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Patch is what Apps patch, in the loads in which they have no children: ConfigMaps that
-// are there already, and that get the Apps' revision.
+// Patch is what Apps patch, in the loads in which they have no children: existing ConfigMaps, which get the Apps'
+// revision.
 type Patch string
 
 const (
-	// PatchOwn is a ConfigMap for each App, of its name.
+	// PatchOwn is one ConfigMap per App, with the App's name.
 	PatchOwn Patch = "own"
 	// PatchShared is one ConfigMap for all Apps, with a key for each.
 	PatchShared Patch = "shared"
-	// PatchSelected are many ConfigMaps for one App, which selects them by a label.
+	// PatchSelected are many ConfigMaps, which one App selects by a label.
 	PatchSelected Patch = "selected"
 )
 
 const (
 	// SharedName is the name of the ConfigMap that all Apps patch.
 	SharedName = "shared"
-	// SelectorName is the name of the App that patches what it selects.
+	// SelectorName is the name of the App that selects ConfigMaps.
 	SelectorName = "selector"
-	// PickLabel is on the ConfigMaps that it selects.
+	// PickLabel is the label of the selected ConfigMaps.
 	PickLabel = "bench.kanon.dev/pick"
-	// PickValue is its value there.
+	// PickValue is the value of PickLabel.
 	PickValue = "yes"
-	// Finalizer is that of an operator that takes back what it patched.
+	// Finalizer is the finalizer of an operator that restores what it patched.
 	Finalizer = "bench.kanon.dev/patch"
 )
 
@@ -56,8 +56,7 @@ func PatchRule(p Patch) (string, error) {
 	return "", fmt.Errorf("%q is nothing that Apps patch", string(p))
 }
 
-// Target makes a ConfigMap that Apps patch. picked tells whether the App that selects
-// them does.
+// Target makes a ConfigMap to patch. picked adds the label that the selecting App selects.
 func Target(namespace, name string, picked bool) *corev1.ConfigMap {
 	labels := Labels(name)
 	if picked {
@@ -66,7 +65,7 @@ func Target(namespace, name string, picked bool) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
 }
 
-// PatchKey is the key that an App sets in the data of what it patches.
+// PatchKey is the key that an App sets in the data of its targets.
 func PatchKey(p Patch, name string) string {
 	if p == PatchShared {
 		return name

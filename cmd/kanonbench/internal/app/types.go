@@ -11,23 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group and Version are those of all kinds of parents.
+// Group and Version are those of all parent kinds.
 const (
 	Group   = "bench.kanon.dev"
 	Version = "v1"
 )
 
-// Kind is one of the kinds of parents, which differ in nothing but their names. Most
-// loads have the first only.
+// Kind is one of the parent kinds, which differ only in their names. Most loads use only the first.
 type Kind int
 
-// MaxKinds is how many kinds there can be.
+// MaxKinds is the maximum number of kinds.
 const MaxKinds = 50
 
-// String is the kind's name: App, App1, App2 and so on.
+// String is the name of the kind: App, App1, App2 and so on.
 func (k Kind) String() string { return "App" + k.suffix() }
 
-// Resource is the kind's plural.
+// Resource is the plural of the kind.
 func (k Kind) Resource() string { return "apps" + k.suffix() }
 
 func (k Kind) suffix() string {
@@ -37,10 +36,10 @@ func (k Kind) suffix() string {
 	return strconv.Itoa(int(k))
 }
 
-// Label is on every child and every parent; those who watch select on it.
+// Label is the label of all parents and children, for watches to select.
 const Label = "bench.kanon.dev/app"
 
-// App is the parent.
+// App is a parent.
 type App struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -49,18 +48,18 @@ type App struct {
 	Status Status `json:"status,omitzero"`
 }
 
-// Spec is what is wanted.
+// Spec is the spec of an App.
 type Spec struct {
-	// Revision is told to the ConfigMap and is the Deployment's image tag, so a
-	// change of it changes two of three children.
+	// Revision is in the ConfigMap's data and in the Deployment's image tag, so changing it changes two of the three
+	// children.
 	Revision string `json:"revision"`
 	// Extra is the number of ConfigMaps beyond the three children.
 	Extra int `json:"extra,omitempty"`
 }
 
-// Status is what is told.
+// Status is the status of an App.
 type Status struct {
-	// ClusterIP is the Service's address.
+	// ClusterIP is the address of the Service.
 	ClusterIP string `json:"clusterIP,omitempty"`
 }
 
@@ -81,11 +80,11 @@ func New(kind Kind, namespace, name, revision string, extra int) *App {
 	}
 }
 
-// GroupVersion is the parents' API version.
+// GroupVersion is the API version of parents.
 func GroupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Group, Version: Version} }
 
-// Scheme knows Apps, as one of their kinds, and the kinds of their children. One
-// Go type can stand for one kind only in a scheme.
+// Scheme has Apps as one of their kinds, and the kinds of their children. A Go type can stand for only one kind in a
+// scheme.
 func Scheme(kind Kind) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme} {

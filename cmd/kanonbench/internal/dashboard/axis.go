@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// formats says how values of a unit of Grafana are written on an axis whose ticks are so far apart.
+// formats has a formatter for the values of each Grafana unit on an axis. apart is the distance between ticks.
 var formats = map[string]func(value, apart float64) string{ //nolint:gochecknoglobals // a constant
 	"short": func(value, apart float64) string { return scaled(value, apart, 1000, "", "k", "M", "G") },
 	"reqps": func(value, apart float64) string { return scaled(value, apart, 1000, "", "k", "M", "G") + "/s" },
@@ -15,7 +15,7 @@ var formats = map[string]func(value, apart float64) string{ //nolint:gochecknogl
 	"s":     seconds,
 }
 
-// scaled is a number with the largest suffix that leaves it at least 1.
+// scaled formats a number with the largest suffix for which it is at least 1.
 func scaled(value, apart, base float64, suffixes ...string) string {
 	i := 0
 	for ; math.Abs(value) >= base && i < len(suffixes)-1; i++ {
@@ -24,7 +24,7 @@ func scaled(value, apart, base float64, suffixes ...string) string {
 	return decimal(value, apart) + suffixes[i]
 }
 
-// seconds is a duration.
+// seconds formats a duration.
 func seconds(value, apart float64) string {
 	switch {
 	case value == 0:
@@ -37,7 +37,7 @@ func seconds(value, apart float64) string {
 	return decimal(value, apart) + " s"
 }
 
-// decimal is a number with as many digits as tell ticks apart.
+// decimal formats a number with enough digits to distinguish ticks.
 func decimal(value, apart float64) string {
 	digits := 0
 	for ; digits < 3 && math.Abs(apart-math.Round(apart)) > 1e-6*apart; digits++ {
@@ -46,7 +46,7 @@ func decimal(value, apart float64) string {
 	return strconv.FormatFloat(value, 'f', digits, 64)
 }
 
-// ticksUpTo is how far apart at most five ticks from 0 are, and the last of them, which is not below the highest value.
+// ticksUpTo chooses at most five ticks from 0: their distance, and the last one, which is at least the highest value.
 func ticksUpTo(highest, base float64) (apart, last float64) {
 	if highest <= 0 || math.IsNaN(highest) || math.IsInf(highest, 0) {
 		highest = 1
@@ -66,7 +66,7 @@ func ticksUpTo(highest, base float64) (apart, last float64) {
 	return apart, apart * math.Ceil(highest/apart-1e-9)
 }
 
-// timesWithin are the ticks of the x axis: about six, at whole parts of a minute.
+// timesWithin lists the ticks of the x axis: about six, at round fractions of a minute.
 func timesWithin(span time.Duration) []time.Duration {
 	apart := 10 * time.Minute
 	for _, nice := range []time.Duration{time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute} {
@@ -82,7 +82,7 @@ func timesWithin(span time.Duration) []time.Duration {
 	return ticks
 }
 
-// clock is a time since the beginning.
+// clock formats a time since the start.
 func clock(at time.Duration) string {
 	return fmt.Sprintf("%d:%02d", int(at.Minutes()), int(at.Seconds())%60)
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Board is a Grafana dashboard, as far as it is drawn.
+// Board is a Grafana dashboard, with the fields that are drawn.
 type Board struct {
 	Title  string  `json:"title"`
 	Panels []Panel `json:"panels"`
@@ -31,7 +31,7 @@ type Panel struct {
 	Targets []Target `json:"targets"`
 }
 
-// Grid is the place of a panel, in units of Grafana: a dashboard is 24 wide.
+// Grid is the position of a panel in Grafana's grid, which is 24 units wide.
 type Grid struct {
 	X int `json:"x"`
 	Y int `json:"y"`
@@ -39,17 +39,17 @@ type Grid struct {
 	H int `json:"h"`
 }
 
-// Target is a query, and how its lines are named.
+// Target is a query, and the names of its lines.
 type Target struct {
 	Query  string `json:"expr"`
 	Legend string `json:"legendFormat"`
 }
 
-// unit is that of the panel's y axis, and stacked tells whether its lines are added up.
+// unit is the unit of the panel's y axis. stacked reports whether its lines are stacked.
 func (p *Panel) unit() string  { return p.FieldConfig.Defaults.Unit }
 func (p *Panel) stacked() bool { return p.FieldConfig.Defaults.Custom.Stacking.Mode == "normal" }
 
-// Read reads a dashboard as Grafana exports it. What cannot be drawn is an error.
+// Read reads a dashboard in Grafana's export format. It returns an error if a panel cannot be drawn.
 func Read(from io.Reader) (*Board, error) {
 	board := &Board{}
 	if err := json.NewDecoder(from).Decode(board); err != nil {

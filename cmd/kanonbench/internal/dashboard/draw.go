@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The measures of the picture, in pixels, and of the grid.
+// The dimensions of the picture, in pixels, and of the grid.
 const (
 	gridWidth   = 24
 	unitWidth   = 50
@@ -24,7 +24,7 @@ const (
 	marginBelow = 22
 	legendLine  = 17
 	legendLines = 2
-	letterWidth = 6.4 // of the legend, about
+	letterWidth = 6.4 // approximate, in the legend
 	colours     = 8
 )
 
@@ -48,7 +48,7 @@ text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; fo
 </style>
 `
 
-// Mark is when something began.
+// Mark is the time when something began.
 type Mark struct {
 	At    time.Time
 	Title string
@@ -56,13 +56,13 @@ type Mark struct {
 
 // Options are the settings of a picture.
 type Options struct {
-	// Subtitle says what is shown.
+	// Subtitle describes the picture.
 	Subtitle string
 	// Marks are numbered, and drawn in every panel.
 	Marks []Mark
 }
 
-// picture is what is being drawn.
+// picture is the content of an SVG in progress.
 type picture struct {
 	strings.Builder
 	store *Store
@@ -98,7 +98,7 @@ func (b *Board) Draw(ctx context.Context, to io.Writer, store *Store, o Options)
 	return nil
 }
 
-// head draws the title, and what the marks stand for.
+// head draws the title, and the meanings of the marks.
 func (p *picture) head(title, subtitle string) {
 	p.text(gap+4, 26, "start", "head", title)
 	p.text(gap+4+11*float64(len(title))+14, 26, "start", "soft", subtitle)
@@ -110,7 +110,7 @@ func (p *picture) head(title, subtitle string) {
 	}
 }
 
-// frame is where the lines of a panel are, and what its y axis shows.
+// frame is the area for the lines of a panel, and the scale of its y axis.
 type frame struct {
 	left, top, width, height float64
 	steps                    int
@@ -172,7 +172,7 @@ func (p *picture) axes(f frame, format func(value, apart float64) string) {
 	}
 }
 
-// line draws a line, and under it an area where lines are stacked. Where it has no value it is broken.
+// line draws a line, and the area under it if lines are stacked. The line is interrupted where values are missing.
 func (p *picture) line(f frame, colour int, values, below []float64, filled bool) {
 	for from := 0; from < len(values); from++ {
 		if math.IsNaN(values[from]) {
@@ -201,14 +201,14 @@ func (p *picture) line(f frame, colour int, values, below []float64, filled bool
 			fmt.Fprintf(&p.Builder, "<path class=\"area\" style=\"fill: var(--c%d)\" d=\"%sZ\"/>\n", colour, area.String())
 		}
 		if to == from+1 {
-			path.WriteString("h0.1") // a point, which the round ends of the line show
+			path.WriteString("h0.1") // a single point, visible by the round ends of the line
 		}
 		fmt.Fprintf(&p.Builder, "<path class=\"line\" style=\"stroke: var(--c%d)\" d=\"%s\"/>\n", colour, path.String())
 		from = to
 	}
 }
 
-// legend names the lines, as far as there is room.
+// legend names as many lines as fit.
 func (p *picture) legend(left, top, width float64, shown []line, others int) {
 	x, y := left, top
 	for i, l := range shown {
@@ -231,14 +231,14 @@ func (p *picture) legend(left, top, width float64, shown []line, others int) {
 
 func (p *picture) text(x, y float64, anchor, class, content string) {
 	var escaped strings.Builder
-	_ = xml.EscapeText(&escaped, []byte(content)) // a strings.Builder takes everything
+	_ = xml.EscapeText(&escaped, []byte(content)) // a strings.Builder never fails
 	if class != "" {
 		class = fmt.Sprintf(" class=%q", class)
 	}
 	fmt.Fprintf(&p.Builder, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s>%s</text>\n", x, y, anchor, class, escaped.String())
 }
 
-// most are the lines with the highest values, in the order that they had, and how many others there are.
+// most selects the lines with the highest values, in their order. others is the number of the other lines.
 func most(lines []line, limit int) (shown []line, others int) {
 	if len(lines) <= limit {
 		return slices.Clone(lines), 0
@@ -257,7 +257,7 @@ func most(lines []line, limit int) (shown []line, others int) {
 	return shown, len(lines) - len(shown)
 }
 
-// stack adds to each line those before it.
+// stack adds to each line the values of the previous one.
 func stack(lines []line) {
 	for i := range lines {
 		values := slices.Clone(lines[i].values)
@@ -273,7 +273,7 @@ func stack(lines []line) {
 	}
 }
 
-// highestOf is the highest value of some lines, or 0.
+// highestOf is the highest finite value of some lines, or 0.
 func highestOf(lines []line) (highest float64) {
 	for _, l := range lines {
 		for _, v := range l.values {
@@ -285,7 +285,7 @@ func highestOf(lines []line) (highest float64) {
 	return highest
 }
 
-// whole tells whether lines have whole numbers only.
+// whole reports whether all values are integers.
 func whole(lines []line) bool {
 	for _, l := range lines {
 		if slices.ContainsFunc(l.values, func(v float64) bool { return !math.IsNaN(v) && v != math.Trunc(v) }) {

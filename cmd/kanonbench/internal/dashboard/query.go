@@ -16,19 +16,19 @@ import (
 const (
 	// step is the time between two points of a line.
 	step = time.Second
-	// rateInterval is what stands for $__rate_interval: Grafana takes four times the pause between two scrapes, or more.
+	// rateInterval replaces $__rate_interval, for which Grafana uses at least four scrape intervals.
 	rateInterval = "5s"
-	// lookback is how long a value counts after its scrape.
+	// lookback is how long a value remains valid after its scrape.
 	lookback = 5 * time.Second
 )
 
-// line is a line of a panel: a value for each step, or NaN where there is none.
+// line is a line of a panel, with a value for each step, or NaN if it is missing.
 type line struct {
 	title  string
 	values []float64
 }
 
-// newEngine makes what evaluates queries.
+// newEngine makes the query engine.
 func newEngine() *promql.Engine {
 	return promql.NewEngine(promql.EngineOpts{
 		MaxSamples: 50_000_000, Timeout: time.Minute, LookbackDelta: lookback, EnableAtModifier: true, EnableNegativeOffset: true,
@@ -36,7 +36,7 @@ func newEngine() *promql.Engine {
 	})
 }
 
-// lines evaluates the queries of a panel over all that is stored.
+// lines evaluates the queries of a panel over the whole time in the store.
 func (p *Panel) lines(ctx context.Context, engine *promql.Engine, store *Store) ([]line, error) {
 	var lines []line
 	for _, target := range p.Targets {
@@ -64,15 +64,15 @@ func (p *Panel) lines(ctx context.Context, engine *promql.Engine, store *Store) 
 	return lines, nil
 }
 
-// steps is how many points a line has.
+// steps is the number of points of a line.
 func (s *Store) steps() int { return int(s.last.Sub(s.first)/step) + 1 }
 
-// query is the query with what Grafana puts in for variables: all rules.
+// query is the query with Grafana's variables replaced; $rule matches all rules.
 func (t Target) query() string {
 	return strings.NewReplacer("$__rate_interval", rateInterval, "$rule", ".*").Replace(t.Query)
 }
 
-// title names a line.
+// title is the name of a line.
 func (t Target) title(of labels.Labels) string {
 	return regexp.MustCompile(`{{\s*(\w+)\s*}}`).ReplaceAllStringFunc(t.Legend, func(field string) string {
 		return of.Get(strings.Trim(field, "{} "))

@@ -20,24 +20,24 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// Store has what was scraped, in memory. It is a storage.Queryable. It is not safe for concurrent use.
+// Store has scraped metrics in memory. It implements storage.Queryable. It is not safe for concurrent use.
 type Store struct {
-	target      map[string]string // labels of what is scraped
+	target      map[string]string // the labels of the scrape target
 	series      map[string]*series
 	first, last time.Time
 }
 
 type series struct {
 	labels  labels.Labels
-	samples []chunks.Sample // in the order of time
+	samples []chunks.Sample // sorted by time
 }
 
-// NewStore makes an empty Store. target are the labels that Prometheus gives what it scrapes.
+// NewStore makes an empty Store. target are the labels that Prometheus adds for a scrape target.
 func NewStore(target map[string]string) *Store {
 	return &Store{target: target, series: make(map[string]*series)}
 }
 
-// Add adds what a process served at a time, in Prometheus' text format. The time must be later than that of the last call.
+// Add adds the metrics scraped at a time, in Prometheus' text format. Times must increase.
 func (s *Store) Add(at time.Time, text io.Reader) error {
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(text)
@@ -69,12 +69,12 @@ func (s *Store) Add(at time.Time, text io.Reader) error {
 	return nil
 }
 
-// Querier is storage.Queryable's.
+// Querier implements storage.Queryable.
 func (s *Store) Querier(from, to int64) (storage.Querier, error) {
 	return querier{s, from, to}, nil
 }
 
-// querier reads a Store in a span of time, in milliseconds.
+// querier reads a Store within a time range, in milliseconds.
 type querier struct {
 	store    *Store
 	from, to int64
@@ -95,7 +95,7 @@ func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, match
 
 func (q querier) Close() error { return nil }
 
-// errNotStored is the answer to questions that the engine does not ask.
+// errNotStored is returned by methods that the engine does not call.
 var errNotStored = errors.New("only series are stored")
 
 func (q querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
@@ -106,7 +106,7 @@ func (q querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Mat
 	return nil, nil, errNotStored
 }
 
-// seriesSet goes over series.
+// seriesSet iterates over series.
 type seriesSet struct {
 	left []storage.Series
 	at   storage.Series

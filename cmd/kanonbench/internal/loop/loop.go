@@ -20,23 +20,22 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 )
 
-// errEnded says that the watch of the parents ended, as API servers end each
-// after some time.
+// errEnded reports that the watch of the parents has ended, as the API server ends each watch after some time.
 var errEnded = errors.New("the watch of the parents ended")
 
-// Options say what there is to do.
+// Options describe the work.
 type Options struct {
-	// Workers is how many parents are worked on at the same time. With several
-	// kinds each has its share, one at the least.
+	// Workers is the number of parents that are reconciled concurrently. With several kinds, each has its share, but at
+	// least one.
 	Workers int
-	// Kinds is how many kinds of parents there are.
+	// Kinds is the number of parent kinds.
 	Kinds int
-	// Size is that of the ConfigMap's bulk, in bytes.
+	// Size is the size of the ConfigMap's bulk, in bytes.
 	Size int
 }
 
-// Run does the work until ctx ends: first for the parents that there are, then
-// for each that is created or changed, and for all again at each line of again.
+// Run does the work until ctx ends: first for all existing parents, then for each created or changed one, and for all
+// parents again at each line of again.
 func Run(ctx context.Context, config *rest.Config, again io.Reader, o Options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	lines := make([]chan struct{}, o.Kinds)
@@ -48,7 +47,7 @@ func Run(ctx context.Context, config *rest.Config, again io.Reader, o Options) e
 		lines[kind] = make(chan struct{})
 		group.Go(func() error { return l.run(ctx, lines[kind]) })
 	}
-	go func() { // ends with its input or, blocked in a read, with the process
+	go func() { // ends with its input, or with the process while a read blocks
 		for scanner := bufio.NewScanner(again); scanner.Scan(); {
 			for _, line := range lines {
 				select {
@@ -62,7 +61,7 @@ func Run(ctx context.Context, config *rest.Config, again io.Reader, o Options) e
 	return group.Wait()
 }
 
-// loop does the work for one kind of parents.
+// loop does the work for one parent kind.
 type loop struct {
 	kind     app.Kind
 	workers  int
@@ -73,7 +72,7 @@ type loop struct {
 
 func (l *loop) run(ctx context.Context, again <-chan struct{}) error {
 	for ctx.Err() == nil {
-		if err := l.pass(ctx, again, l.workers); err != nil && !errors.Is(err, errEnded) && ctx.Err() == nil {
+		if err := l.pass(ctx, again); err != nil && !errors.Is(err, errEnded) && ctx.Err() == nil {
 			return err
 		}
 	}
@@ -104,9 +103,9 @@ func newLoop(config *rest.Config, kind app.Kind, o Options) (*loop, error) {
 	}, nil
 }
 
-// pass lists all parents and does the work for each, then follows them until the
-// watch ends or somebody asks for another pass.
-func (l *loop) pass(ctx context.Context, again <-chan struct{}, workers int) error {
+// pass lists all parents and does the work for each. Then it follows changes until the watch ends or another pass is
+// requested.
+func (l *loop) pass(ctx context.Context, again <-chan struct{}) error {
 	var list app.List
 	err := l.parents.Get().Resource(l.kind.Resource()).VersionedParams(&metav1.ListOptions{}, metav1.ParameterCodec).Do(ctx).Into(&list)
 	if err != nil {
@@ -122,7 +121,7 @@ func (l *loop) pass(ctx context.Context, again <-chan struct{}, workers int) err
 
 	work := make(chan *app.App)
 	group, ctx := errgroup.WithContext(ctx)
-	for range workers {
+	for range l.workers {
 		group.Go(func() error {
 			for parent := range work {
 				if err := l.converge(ctx, parent); err != nil {
@@ -146,8 +145,7 @@ func (l *loop) pass(ctx context.Context, again <-chan struct{}, workers int) err
 	return group.Wait()
 }
 
-// follow sends the parents that are new or have another spec than was seen, which
-// is the generation by UID.
+// follow sends new parents, and those whose generation differs from the one in seen, by UID.
 func follow(ctx context.Context, seen map[types.UID]int64, events <-chan watch.Event, again <-chan struct{}, work chan<- *app.App) error {
 	for {
 		select {
@@ -207,7 +205,7 @@ func (l *loop) converge(ctx context.Context, parent *app.App) error {
 	}
 	err = l.parents.Patch(types.MergePatchType).Namespace(parent.Namespace).Resource(l.kind.Resource()).Name(parent.Name).
 		SubResource("status").Body(patch).Do(ctx).Error()
-	if err != nil && !apierrors.IsNotFound(err) { // deleted meanwhile
+	if err != nil && !apierrors.IsNotFound(err) { // the parent may have been deleted
 		return fmt.Errorf("patch status: %w", err)
 	}
 	return nil

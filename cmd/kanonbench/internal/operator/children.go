@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 )
 
-// configMaps writes the ConfigMap and, where there are some, the extra ones.
+// configMaps writes the ConfigMap and any extra ones.
 func (r *reconciler) configMaps(ctx context.Context, parent *app.App) error {
 	names := []string{parent.Name}
 	for i := range parent.Spec.Extra {
@@ -54,8 +54,7 @@ func (r *reconciler) service(ctx context.Context, parent *app.App) (*corev1.Serv
 	return object, nil
 }
 
-// deployment sets only the fields that it wants, so that what the API server
-// fills in is no difference.
+// deployment sets only its own fields, so that defaults of the API server are no difference.
 func (r *reconciler) deployment(ctx context.Context, parent *app.App) error {
 	object := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: parent.Namespace, Name: parent.Name}}
 	err := r.write(ctx, parent, object, func() {
@@ -82,7 +81,7 @@ func (r *reconciler) deployment(ctx context.Context, parent *app.App) error {
 	return nil
 }
 
-// write creates or updates a child: its labels, its owner and what set sets.
+// write creates or updates a child: its labels, its owner and the fields that set sets.
 func (r *reconciler) write(ctx context.Context, parent *app.App, child client.Object, set func()) error {
 	_, err := controllerutil.CreateOrUpdate(ctx, r.client, child, func() error {
 		labels := child.GetLabels()
@@ -94,7 +93,7 @@ func (r *reconciler) write(ctx context.Context, parent *app.App, child client.Ob
 	return err
 }
 
-// setLabels adds the labels of a parent's children to those that are there.
+// setLabels adds the labels of a parent's children to existing ones.
 func setLabels(labels *map[string]string, name string) {
 	if *labels == nil {
 		*labels = make(map[string]string, 1)

@@ -22,16 +22,16 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 )
 
-// Options say what there is to do.
+// Options describe the work.
 type Options struct {
-	// Workers is how many parents are worked on at the same time. With several
-	// kinds each has its share, one at the least.
+	// Workers is the number of parents that are reconciled concurrently. With several kinds, each has its share, but at
+	// least one.
 	Workers int
-	// Kinds is how many kinds of parents there are.
+	// Kinds is the number of parent kinds.
 	Kinds int
-	// Size is that of the ConfigMap's bulk, in bytes.
+	// Size is the size of the ConfigMap's bulk, in bytes.
 	Size int
-	// Patch is what Apps patch in place of having children; empty: nothing.
+	// Patch is what Apps patch instead of having children; empty: they have children.
 	Patch app.Patch
 }
 
@@ -62,9 +62,8 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	return manager.Start(ctx)
 }
 
-// setUp adds the controller of a kind: what For and Owns of the builder do, but for
-// that all kinds share a Go type, so that each has a scheme and a cache of its own.
-// Children are in one cache.
+// setUp adds the controller of a kind. It does what For and Owns of the builder do. But all kinds share a Go type, so
+// each has its own scheme and its own cache. Children share one cache.
 func setUp(manager ctrl.Manager, kind app.Kind, o Options) error {
 	parents, scheme, err := parentsOf(manager, kind)
 	if err != nil {
@@ -77,7 +76,7 @@ func setUp(manager ctrl.Manager, kind app.Kind, o Options) error {
 	mapper := manager.GetRESTMapper()
 	return ctrl.NewControllerManagedBy(manager).
 		Named(strings.ToLower(kind.String())).
-		// Its own writes of the status are no reason to look again.
+		// The controller's own status writes do not enqueue the parent.
 		WatchesRawSource(source.Kind(parents, &app.App{}, &handler.TypedEnqueueRequestForObject[*app.App]{},
 			predicate.TypedGenerationChangedPredicate[*app.App]{})).
 		WatchesRawSource(source.Kind(manager.GetCache(), &corev1.ConfigMap{},
@@ -90,8 +89,7 @@ func setUp(manager ctrl.Manager, kind app.Kind, o Options) error {
 		Complete(r)
 }
 
-// parentsOf is the cache of the parents of a kind, and the scheme in which they are
-// of that kind.
+// parentsOf is the cache of a kind's parents, and the scheme in which the Go type stands for that kind.
 func parentsOf(manager ctrl.Manager, kind app.Kind) (cache.Cache, *runtime.Scheme, error) {
 	if kind == 0 {
 		return manager.GetCache(), manager.GetScheme(), nil
@@ -112,9 +110,9 @@ func parentsOf(manager ctrl.Manager, kind app.Kind) (cache.Cache, *runtime.Schem
 	return parents, scheme, nil
 }
 
-// reconciler brings the children of one App up to date.
+// reconciler reconciles Apps with children.
 type reconciler struct {
-	client  client.Client // of children
+	client  client.Client // for children
 	parents client.Client
 	size    int
 }
@@ -130,14 +128,14 @@ func newReconciler(manager ctrl.Manager, parents cache.Cache, scheme *runtime.Sc
 	return &reconciler{client: manager.GetClient(), parents: of, size: size}, nil
 }
 
-// Reconcile is controller-runtime's entry: one App, by name.
+// Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var parent app.App
 	if err := r.parents.Get(ctx, request.NamespacedName, &parent); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !parent.DeletionTimestamp.IsZero() {
-		return reconcile.Result{}, nil // the garbage collector takes the children
+		return reconcile.Result{}, nil // the garbage collector deletes the children
 	}
 	if err := r.configMaps(ctx, &parent); err != nil {
 		return reconcile.Result{}, err
@@ -152,7 +150,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, r.status(ctx, &parent, service.Spec.ClusterIP)
 }
 
-// status says the address of the Service.
+// status writes the address of the Service.
 func (r *reconciler) status(ctx context.Context, parent *app.App, address string) error {
 	if parent.Status.ClusterIP == address {
 		return nil

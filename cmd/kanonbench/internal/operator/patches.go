@@ -22,10 +22,9 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 )
 
-// setUpPatches adds the controller for Apps that patch ConfigMaps. It sends a merge patch
-// of one key where the cache shows another value, and has a finalizer, so that it can take
-// the key away when the App goes. One field manager for each App would be the other way;
-// with hundreds of managers of one object, each write to that takes a second.
+// setUpPatches adds the controller for Apps that patch ConfigMaps. It sends a merge patch with one key if the cache
+// shows another value. A finalizer lets it remove the key when the App is deleted. The alternative, a field manager for
+// each App, is too slow: with hundreds of managers, each write to an object takes a second.
 func setUpPatches(manager ctrl.Manager, o Options) error {
 	p := &patcher{client: manager.GetClient(), patch: o.Patch}
 	return ctrl.NewControllerManagedBy(manager).
@@ -42,13 +41,13 @@ func setUpPatches(manager ctrl.Manager, o Options) error {
 		Complete(p)
 }
 
-// patcher brings what one App patches up to date.
+// patcher reconciles Apps that patch ConfigMaps.
 type patcher struct {
 	client client.Client
 	patch  app.Patch
 }
 
-// enqueue has those Apps reconciled whose keys in a ConfigMap changed.
+// enqueue enqueues the Apps whose keys in a ConfigMap have changed.
 func (p *patcher) enqueue(before, after client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	now, ok := after.(*corev1.ConfigMap)
 	if !ok {
@@ -81,7 +80,7 @@ func (p *patcher) enqueue(before, after client.Object, queue workqueue.TypedRate
 	}
 }
 
-// Reconcile is controller-runtime's entry: one App, by name.
+// Reconcile implements reconcile.Reconciler.
 func (p *patcher) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var parent app.App
 	if err := p.client.Get(ctx, request.NamespacedName, &parent); err != nil {
@@ -115,7 +114,7 @@ func (p *patcher) finalizer(ctx context.Context, parent *app.App, change func(cl
 	return nil
 }
 
-// set sets the App's key in all that it patches; nil takes it away.
+// set sets the App's key in all its targets; nil removes it.
 func (p *patcher) set(ctx context.Context, parent *app.App, value *string) error {
 	targets, err := p.targets(ctx, parent)
 	if err != nil {
@@ -140,7 +139,7 @@ func (p *patcher) set(ctx context.Context, parent *app.App, value *string) error
 	return errors.Join(errs...)
 }
 
-// targets are what the App patches, as far as it exists.
+// targets lists the existing ConfigMaps that the App patches.
 func (p *patcher) targets(ctx context.Context, parent *app.App) ([]corev1.ConfigMap, error) {
 	if p.patch == app.PatchSelected {
 		var list corev1.ConfigMapList

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// metric is the API server's count of requests by FlowSchema.
+	// metric is the API server's number of requests by FlowSchema.
 	metric = "apiserver_flowcontrol_dispatched_requests_total"
-	// allocated is how many bytes it has allocated since it started.
+	// allocated is the number of bytes that the API server has allocated since its start.
 	allocated = "go_memstats_alloc_bytes_total"
 )
 
-// Request is a kind of request. Verb is that of Kubernetes ("create"), Resource
-// its plural, with the subresource ("apps/status").
+// Request is a kind of request. Verb is a verb of Kubernetes ("create"), and Resource a plural, with any subresource
+// ("apps/status").
 type Request struct{ Verb, Resource string }
 
 func (r Request) String() string { return r.Verb + " " + r.Resource }
 
-// IsWrite says whether a request of this kind changes something.
+// IsWrite reports whether a request of this kind writes.
 func (r Request) IsWrite() bool {
 	switch r.Verb {
 	case "get", "list", "watch":
@@ -40,12 +40,12 @@ func (r Request) isWatch() bool { return r.Verb == "watch" }
 // Counts are numbers of requests.
 type Counts map[Request]int
 
-// Metrics are what the API server counts of itself.
+// Metrics are metrics of the API server.
 type Metrics struct {
-	// Counts are the requests that engines have sent since the control plane started.
+	// Counts are the engine's requests since the start of the control plane.
 	Counts Counts
-	// Allocated is the memory that the API server has allocated since then, in bytes. For
-	// the same requests it is nearly the same on any machine, which its time is not.
+	// Allocated is the memory that the API server has allocated since its start, in bytes. Unlike time, it is nearly
+	// the same for the same requests on any machine.
 	Allocated float64
 }
 
@@ -58,8 +58,8 @@ func (p *Plane) Metrics(ctx context.Context) (Metrics, error) {
 	return parseMetrics(text)
 }
 
-// parseMetrics reads what is needed out of all of the API server's metrics, which are
-// some megabytes: only the lines of these two are parsed.
+// parseMetrics parses the two metrics that are needed. It filters their lines first, because all metrics together have
+// some megabytes.
 func parseMetrics(text []byte) (Metrics, error) {
 	var lines bytes.Buffer
 	for line := range bytes.Lines(text) {
@@ -79,7 +79,7 @@ func parseMetrics(text []byte) (Metrics, error) {
 	return read, nil
 }
 
-// countsOf are the counts of requests that engines sent.
+// countsOf counts the engine's requests.
 func countsOf(family *dto.MetricFamily) Counts {
 	counts := make(Counts)
 	for _, one := range family.GetMetric() {
@@ -88,7 +88,7 @@ func countsOf(family *dto.MetricFamily) Counts {
 				continue
 			}
 			if request, ours := countOf(label.GetValue()); ours {
-				// Without the line of its type the parser takes it for untyped.
+				// The parser reports the metric as untyped, because the line with its type was filtered out.
 				counts[request] += int(one.GetUntyped().GetValue())
 			}
 		}
@@ -96,7 +96,7 @@ func countsOf(family *dto.MetricFamily) Counts {
 	return counts
 }
 
-// Sub is what was counted after before was; kinds without a request are left out.
+// Sub is the difference to an earlier count. Kinds without requests are left out.
 func (c Counts) Sub(before Counts) Counts {
 	difference := make(Counts)
 	for request, n := range c {
@@ -107,17 +107,16 @@ func (c Counts) Sub(before Counts) Counts {
 	return difference
 }
 
-// Writes are how many requests change something.
+// Writes is the number of writes.
 func (c Counts) Writes() int { return c.sum(Request.IsWrite) }
 
-// Reads are how many get or list something.
+// Reads is the number of gets and lists.
 func (c Counts) Reads() int {
 	return c.sum(func(r Request) bool { return !r.IsWrite() && !r.isWatch() })
 }
 
-// Watches are how many began to watch something, which is a read of all that there is
-// at a start, and nothing later: the API server ends each watch after a time, and the
-// next one goes on where it was.
+// Watches is the number of watches that started. At a start, a watch reads all objects. Later it costs nothing: the API
+// server ends each watch after a time, and the next one continues from there.
 func (c Counts) Watches() int { return c.sum(Request.isWatch) }
 
 func (c Counts) sum(counted func(Request) bool) int {
@@ -139,7 +138,7 @@ func (c Counts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Sorted are the kinds of requests, in order of verb and resource.
+// Sorted lists the kinds of requests, by verb and resource.
 func (c Counts) Sorted() []Request {
 	return slices.SortedFunc(maps.Keys(c), func(a, b Request) int { return strings.Compare(a.String(), b.String()) })
 }

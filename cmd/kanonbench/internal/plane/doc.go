@@ -1,13 +1,10 @@
-// Package plane runs the control plane of a benchmark: etcd, kube-apiserver, and
-// the garbage-collector and namespace controllers, nothing else. It gives the
-// engine an identity of its own, and counts by that identity what it asks of the
-// API server.
+// Package plane runs the control plane of a benchmark: etcd, kube-apiserver, and only the garbage-collector and
+// namespace controllers. The engine has an identity of its own, by which its requests are counted.
 //
-// The counts are the API server's own. apiserver_request_total does not say who
-// asked; but each request belongs to a FlowSchema, by user, verb and resource,
-// and apiserver_flowcontrol_dispatched_requests_total counts them. So there is one
-// FlowSchema for each verb and resource of interest, all of priority "exempt", as
-// those of an administrator are, so that nothing is held back.
+// The API server counts the requests. apiserver_request_total does not say who sent them, but each request matches a
+// FlowSchema, by user, verb and resource, and apiserver_flowcontrol_dispatched_requests_total counts by FlowSchema. So
+// there is a FlowSchema for each verb and resource of interest. All have the priority level "exempt", like
+// administrators, so that no request is delayed.
 //
 //	p, err := plane.Start(ctx, plane.Options{Binary: "bin/controlplane"})
 //	before, err := p.Metrics(ctx)

@@ -11,20 +11,19 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 )
 
-// schemaPrefix begins the names of our FlowSchemas, which go on with a verb and a
-// resource.
+// schemaPrefix is the prefix of the FlowSchemas' names. A verb and a resource follow.
 const schemaPrefix = "kanonbench-"
 
-// Precedences of FlowSchemas: those of single resources come before those of all
-// others, and both before the API server's own for ServiceAccounts.
+// Precedences of FlowSchemas. Single resources precede all others, and both precede the API server's own FlowSchemas
+// for ServiceAccounts.
 const (
 	precedenceOne  = 100
 	precedenceRest = 200
 )
 
-// The resource names of counts that stand for more than one.
+// The resource names of counts for several resources.
 const (
-	OtherResources = "other"       // all that are not counted by themselves
+	OtherResources = "other"       // resources that are not counted separately
 	NonResources   = "no-resource" // paths such as /openapi/v3
 )
 
@@ -32,7 +31,7 @@ func verbs() []string {
 	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 }
 
-// Parents and ParentsStatus are the resource names of counts of all kinds of parents.
+// Parents and ParentsStatus are the resource names of counts for all parent kinds.
 const (
 	Parents       = "apps"
 	ParentsStatus = "apps/status"
@@ -42,7 +41,7 @@ func resources() []string {
 	return []string{Parents, ParentsStatus, "configmaps", "services", "deployments", "events"}
 }
 
-// members are the resources that count as one.
+// members lists the resources that are counted together.
 func members(resource string) []string {
 	base, subresource, isStatus := strings.Cut(resource, "/")
 	if base != Parents {
@@ -105,12 +104,12 @@ func (p *Plane) makeFlowSchema(ctx context.Context, verb, resource string, prece
 	return nil
 }
 
-// schemaName names the FlowSchema of a verb and a resource; a name has no slash.
+// schemaName is the name of the FlowSchema for a verb and a resource. Names must not contain a slash.
 func schemaName(verb, resource string) string {
 	return schemaPrefix + verb + "-" + strings.ReplaceAll(resource, "/", ".")
 }
 
-// countOf is the count that a FlowSchema stands for.
+// countOf is the kind of request that a FlowSchema counts.
 func countOf(schema string) (Request, bool) {
 	rest, ours := strings.CutPrefix(schema, schemaPrefix)
 	verb, resource, both := strings.Cut(rest, "-")

@@ -17,20 +17,19 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 )
 
-// Namespace is where the parents and their children are.
+// Namespace is the namespace of parents and children.
 const Namespace = "kanonbench"
 
-// The engine's ServiceAccount, and the namespace that Kanon keeps for itself.
+// The engine's ServiceAccount, in Kanon's own namespace.
 const (
 	engineNamespace = "kanon-system"
 	engineAccount   = "engine"
 )
 
-// tokenLife is longer than any benchmark, in seconds.
+// tokenLife is the validity of tokens in seconds. It is longer than any benchmark.
 const tokenLife = int64(48 * time.Hour / time.Second)
 
-// Define sees to it that there are so many kinds of parents, and waits until they
-// are served.
+// Define defines parent kinds up to a number, and waits until they are served.
 func (p *Plane) Define(ctx context.Context, kinds int) error {
 	for ; p.kinds < kinds; p.kinds++ {
 		if err := p.define(ctx, app.Kind(p.kinds)); err != nil {
@@ -50,7 +49,7 @@ func (p *Plane) define(ctx context.Context, kind app.Kind) error {
 	}
 	served := func(ctx context.Context) (bool, error) {
 		_, err := p.core.Discovery().RESTClient().Get().AbsPath("/apis", app.Group, app.Version, kind.Resource()).DoRaw(ctx)
-		return err == nil, nil // whatever it is, it is tried again
+		return err == nil, nil // any error is retried
 	}
 	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, served); err != nil {
 		return fmt.Errorf("wait until the definition is served: %w", err)
@@ -58,9 +57,8 @@ func (p *Plane) define(ctx context.Context, kind app.Kind) error {
 	return nil
 }
 
-// identify makes the namespaces and the identity that engines run as. It may do
-// everything, but is no member of system:masters, which the API server treats
-// apart.
+// identify makes the namespaces and the identity of engines. The identity has all rights, but is not in system:masters,
+// which the API server treats specially.
 func (p *Plane) identify(ctx context.Context) error {
 	for _, name := range []string{Namespace, engineNamespace} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}

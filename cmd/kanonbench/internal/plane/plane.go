@@ -20,32 +20,31 @@ import (
 
 // Options are the settings of a control plane.
 type Options struct {
-	// Binary is the path of cmd/controlplane, built.
+	// Binary is the path of the built cmd/controlplane.
 	Binary string
-	// Dir is an existing directory for kubeconfigs; the control plane keeps its
-	// own data in one that it removes at its end.
+	// Dir is an existing directory for kubeconfigs. The control plane's data are in a directory that it removes at its
+	// end.
 	Dir string
-	// Log takes what it says on standard error.
+	// Log receives the standard error.
 	Log io.Writer
 }
 
 // Plane is a running control plane.
 type Plane struct {
-	// Config is the administrator's client configuration, without a limit.
+	// Config is the administrator's client configuration, without a rate limit.
 	Config *rest.Config
-	// EngineKubeconfig is the kubeconfig file of the engine that is measured.
+	// EngineKubeconfig is the kubeconfig file of the measured engine.
 	EngineKubeconfig string
-	// Version is that of Kubernetes.
+	// Version is the version of Kubernetes.
 	Version string
 
 	process *process.Process
 	core    kubernetes.Interface
 	objects client.Client
-	kinds   int // how many kinds of parents there are
+	kinds   int // the number of defined parent kinds
 }
 
-// Start starts a control plane and prepares it for engines. The caller must Stop
-// it.
+// Start starts a control plane and prepares it for engines. The caller must call Stop.
 func Start(ctx context.Context, o Options) (*Plane, error) {
 	admin := filepath.Join(o.Dir, "admin.kubeconfig")
 	running, err := process.Start(process.Options{Stderr: o.Log, ReadStdout: true}, o.Binary,
@@ -60,10 +59,10 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	return p, nil
 }
 
-// EngineKubeconfig is where the control plane of a directory has the kubeconfig file of the engine that is measured.
+// EngineKubeconfig is the path of the measured engine's kubeconfig, for a control plane in a directory.
 func EngineKubeconfig(dir string) string { return filepath.Join(dir, "engine.kubeconfig") }
 
-// prepare waits until it serves and makes what engines need.
+// prepare waits until the control plane serves, and makes what engines need.
 func (p *Plane) prepare(ctx context.Context, admin string) error {
 	if err := awaitReady(ctx, p.process.Stdout); err != nil {
 		return err
@@ -97,10 +96,10 @@ func (p *Plane) prepare(ctx context.Context, admin string) error {
 	return p.makeFlowSchemas(ctx)
 }
 
-// awaitReady reads the one line that says that all is serving.
+// awaitReady waits for the line that says that the control plane is ready.
 func awaitReady(ctx context.Context, output io.Reader) error {
 	lines := make(chan string, 1)
-	go func() { // ends with the process, if not before
+	go func() { // ends with the process at the latest
 		line, _ := bufio.NewReader(output).ReadString('\n')
 		lines <- line
 	}()
@@ -115,10 +114,10 @@ func awaitReady(ctx context.Context, output io.Reader) error {
 	}
 }
 
-// PID is the process whose descendants are the components.
+// PID is the process ID of the control plane. Its descendants are the components.
 func (p *Plane) PID() int { return p.process.PID() }
 
-// Stop ends it and waits for its end.
+// Stop stops the control plane and waits for its end.
 func (p *Plane) Stop() error {
 	if err := p.process.Stop(); err != nil {
 		return fmt.Errorf("control plane: %w", err)
@@ -126,7 +125,7 @@ func (p *Plane) Stop() error {
 	return nil
 }
 
-// writeKubeconfig makes the engine's kubeconfig: the administrator's, with a token.
+// writeKubeconfig writes the engine's kubeconfig: the administrator's cluster with a token.
 func (p *Plane) writeKubeconfig(token string) error {
 	text := fmt.Sprintf(`apiVersion: v1
 kind: Config

@@ -1,5 +1,5 @@
-// Package process runs the processes that are measured, each bound to the life of
-// the benchmark, and reads from /proc what they use.
+// Package process runs the measured processes, which are killed if the benchmark ends, and reads their resource usage
+// from /proc.
 //
 //	p, err := process.Start(process.Options{Stderr: log}, "bin/kanon", "run")
 //	before, err := process.Read(p.PID())

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// BusyCPU is the time that all processors of the machine have been busy since it
-// started.
+// BusyCPU is the time that all processors have been busy since the machine started.
 func BusyCPU() (time.Duration, error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -21,8 +20,8 @@ func BusyCPU() (time.Duration, error) {
 	return parseBusy(string(text))
 }
 
-// parseBusy adds up the first line of /proc/stat (see proc_stat(5)): user, nice,
-// system, (idle, iowait,) irq, softirq.
+// parseBusy adds up the busy times in the first line of /proc/stat (see proc_stat(5)): user, nice, system, (idle,
+// iowait,) irq, softirq.
 func parseBusy(text string) (time.Duration, error) {
 	first, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(first)
@@ -42,7 +41,7 @@ func parseBusy(text string) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-// Machine says what the machine is: processor, number of processors, memory.
+// Machine describes the machine: processor, number of processors, memory.
 func Machine() string {
 	parts := []string{processor(), strconv.Itoa(runtime.NumCPU()) + " processors"}
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {

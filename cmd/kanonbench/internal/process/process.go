@@ -11,38 +11,36 @@ import (
 	"time"
 )
 
-// stopLimit is how long a process that was told to end may take.
+// stopLimit is the time for a process to end after SIGTERM.
 const stopLimit = time.Minute
 
 // Process is a running process.
 type Process struct {
-	// Stdin is its standard input. What is written there is the caller's affair;
-	// it is closed by Stop.
+	// Stdin is the standard input of the process, for the caller to write. Stop closes it.
 	Stdin io.WriteCloser
-	// Stdout is its standard output, for the caller to read, if it was asked for.
+	// Stdout is the standard output of the process, if Options.ReadStdout is true.
 	Stdout io.Reader
 
 	command *exec.Cmd
-	done    chan struct{} // closed when it has ended
-	err     error         // how it ended; to be read after done
+	done    chan struct{} // closed when the process has ended
+	err     error         // how the process ended; valid after done
 	stop    sync.Once
-	asked   error // how Stop went
+	asked   error // the result of Stop
 }
 
 // Options are the settings of a process.
 type Options struct {
-	// Stderr takes its standard error. Nil: nobody.
+	// Stderr receives the standard error. nil: it is discarded.
 	Stderr io.Writer
-	// ReadStdout makes Process.Stdout readable. Otherwise it goes to Stderr.
+	// ReadStdout makes Process.Stdout readable. Otherwise standard output goes to Stderr.
 	ReadStdout bool
 }
 
-// Start starts a program. It is killed when this process ends in any other way
-// than by Stop.
+// Start starts a program. The program is killed if this process ends without calling Stop.
 func Start(o Options, program string, args ...string) (*Process, error) {
 	p := &Process{command: exec.Command(program, args...), done: make(chan struct{})} //nolint:noctx // ended by Stop
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	p.command.WaitDelay = time.Second // a child that it left behind may hold its output
+	p.command.WaitDelay = time.Second // an orphaned grandchild may keep the output open
 	p.command.Stderr = o.Stderr
 	stdin, input, err := os.Pipe()
 	if err != nil {
@@ -58,7 +56,7 @@ func Start(o Options, program string, args ...string) (*Process, error) {
 		p.Stdout, p.command.Stdout = output, stdout
 	}
 	err = p.command.Start()
-	_ = stdin.Close() // the child has its own copies
+	_ = stdin.Close() // the child has a copy
 	if stdout != nil {
 		_ = stdout.Close()
 	}
@@ -72,13 +70,13 @@ func Start(o Options, program string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// PID is its process ID.
+// PID is the process ID.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
-// Done is closed when it has ended, asked or not.
+// Done is closed when the process has ended for whatever reason.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is how it ended, to be read after Done.
+// Err is how the process ended. It is valid after Done.
 func (p *Process) Err() error {
 	if p.err != nil {
 		return p.err
@@ -86,9 +84,8 @@ func (p *Process) Err() error {
 	return errors.New("it has ended, with exit code 0")
 }
 
-// Stop sends SIGTERM and waits for the end, which a SIGKILL brings about when it
-// takes too long. It may be called again, with the same result. A process that
-// ended before it was asked to is an error.
+// Stop sends SIGTERM, and SIGKILL after stopLimit, and waits for the end. Further calls return the same result. It
+// returns an error if the process has ended before.
 func (p *Process) Stop() error {
 	p.stop.Do(func() {
 		select {
@@ -97,11 +94,11 @@ func (p *Process) Stop() error {
 			return
 		default:
 		}
-		_ = p.command.Process.Signal(syscall.SIGTERM) // fails only when it has ended
+		_ = p.command.Process.Signal(syscall.SIGTERM) // fails only if the process has ended
 		overdue := time.AfterFunc(stopLimit, func() { _ = p.command.Process.Kill() })
 		defer overdue.Stop()
 		<-p.done
-		_ = p.Stdin.Close() // a pipe without a reader closes all the same
+		_ = p.Stdin.Close() // closing a pipe without a reader works too
 		if p.err != nil {
 			p.asked = fmt.Errorf("it did not end well: %w", p.err)
 		}

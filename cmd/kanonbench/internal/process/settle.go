@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// lookEvery is how often a process is looked at, and quietFor how long it must
-	// have used no more than one tick of CPU to be at rest.
+	// lookEvery is the polling interval of Settle. A process is idle if it has used at most one tick of CPU time in
+	// quietFor.
 	lookEvery = 25 * time.Millisecond
 	quietFor  = 400 * time.Millisecond
 )
 
-// Settle waits until a process is at rest, and returns when it last worked.
+// Settle waits until the process is idle, and returns when it last worked.
 func (p *Process) Settle(ctx context.Context) (time.Time, error) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	worked := time.Now() // when its CPU time had last gone up by more than a tick
-	var at time.Duration // its CPU time then
+	worked := time.Now() // when CPU time last increased by more than a tick
+	var at time.Duration // the CPU time then
 	for {
 		stat, err := readStat(p.PID())
 		if err != nil {

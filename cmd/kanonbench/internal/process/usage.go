@@ -11,21 +11,18 @@ import (
 	"time"
 )
 
-// tick is the unit of CPU time in /proc: USER_HZ is 100 on every architecture
-// that Go runs on.
+// tick is the unit of CPU time in /proc. USER_HZ is 100 on every architecture that Go supports.
 const tick = 10 * time.Millisecond
 
-// Usage is what a process uses.
+// Usage is the resource usage of a process.
 type Usage struct {
-	// CPU is the time in user and kernel mode since it started, in steps of
-	// 10 ms.
+	// CPU is the user and system time since the start, in steps of 10 ms.
 	CPU time.Duration
-	// Resident is the memory that it has in RAM, and Peak the most that it had,
-	// in bytes.
+	// Resident is the memory in RAM, and Peak its maximum, in bytes.
 	Resident, Peak int64
 }
 
-// Read is what a process uses now.
+// Read reads the resource usage of a process.
 func Read(pid int) (Usage, error) {
 	stat, err := readStat(pid)
 	if err != nil {
@@ -43,7 +40,7 @@ func Read(pid int) (Usage, error) {
 	return u, err
 }
 
-// TreeCPU is the CPU time of a process and all its descendants that live.
+// TreeCPU is the CPU time of a process and all its living descendants.
 func TreeCPU(root int) (time.Duration, error) {
 	files, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -57,7 +54,7 @@ func TreeCPU(root int) (time.Duration, error) {
 		}
 		s, err := readStat(pid)
 		if err != nil {
-			continue // it ended meanwhile, which has several errors
+			continue // the process has ended, for which there are several errors
 		}
 		stats[pid] = s
 	}
@@ -84,7 +81,7 @@ func descends(stats map[int]stat, pid, root int) bool {
 	return false
 }
 
-// stat is what /proc/PID/stat tells.
+// stat is the part of /proc/PID/stat that is used.
 type stat struct {
 	parent int
 	cpu    time.Duration
@@ -98,14 +95,14 @@ func readStat(pid int) (stat, error) {
 	return parseStat(string(text))
 }
 
-// parseStat reads a line of /proc/PID/stat (see proc_pid_stat(5)). The name of
-// the program, in parentheses, may hold spaces and parentheses itself.
+// parseStat parses /proc/PID/stat (see proc_pid_stat(5)). The name of the program, in parentheses, may contain spaces
+// and parentheses.
 func parseStat(line string) (stat, error) {
 	end := strings.LastIndexByte(line, ')')
 	if end < 0 {
 		return stat{}, fmt.Errorf("stat %q has no name", line)
 	}
-	// After the name: state, parent, ..., and as 12th and 13th utime and stime.
+	// After the name come state, parent, ..., and as 12th and 13th fields utime and stime.
 	fields := strings.Fields(line[end+1:])
 	if len(fields) < 13 {
 		return stat{}, fmt.Errorf("stat %q is too short", line)
@@ -119,7 +116,7 @@ func parseStat(line string) (stat, error) {
 	return stat{parent: parent, cpu: time.Duration(user+system) * tick}, nil
 }
 
-// statusBytes reads a size from /proc/PID/status, where it stands in kB.
+// statusBytes parses a size in /proc/PID/status, which is in kB.
 func statusBytes(status []byte, key string) (int64, error) {
 	for line := range bytes.Lines(status) {
 		value, ok := bytes.CutPrefix(line, []byte(key+":"))

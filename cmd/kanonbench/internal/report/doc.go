@@ -1,10 +1,9 @@
-// Package report keeps what a benchmark measured and shows it: as text that
-// benchstat reads, as a table of ratios, as a plot, as a page.
+// Package report stores the results of a benchmark and shows them: as text for benchstat, as a table of ratios, as a
+// plot, and as a page.
 //
-// A [Run] is samples with the circumstances under which they were taken. The
-// ratio of two engines is formed round by round, because what disturbs one of a
-// round mostly disturbs the other too; what is shown is the median of the rounds
-// and their extremes.
+// A [Run] has samples, and the circumstances in which they were taken. The ratio of two engines is computed round by
+// round, because a disturbance mostly affects both engines of a round. The tables show the median of the rounds, with
+// minimum and maximum.
 //
 //	run, err := report.Read(file)
 //	err = report.WriteTable(os.Stdout, run)

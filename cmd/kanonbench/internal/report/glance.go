@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// glanceColumns are what the first table of the page says of each load, as multiples of the operator by hand.
+// glanceColumns are the columns of the first table of the page, in multiples of the handwritten operator.
 func glanceColumns() []struct {
 	title string
 	phase Phase
@@ -25,8 +25,8 @@ func glanceColumns() []struct {
 	}
 }
 
-// WriteGlance writes a line for each load of a run: what Kanon needs, as a multiple of what the operator by hand does. A load for which
-// neither was measured in these phases has none.
+// WriteGlance writes a line for each load: Kanon's values as multiples of the handwritten operator's. It omits loads
+// without a measurement of both in these phases.
 func WriteGlance(w io.Writer, run *Run) error {
 	columns := glanceColumns()
 	head := []string{"Kanon ÷ by hand"}
@@ -36,7 +36,7 @@ func WriteGlance(w io.Writer, run *Run) error {
 	table := [][]string{head}
 	for _, load := range run.Loads() {
 		if load.isSmall() {
-			continue // a first impression, of one round
+			continue // only a first impression, measured in one round
 		}
 		line, has := []string{TitleOf(load)}, false
 		for _, c := range columns {

@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// WriteGrowth writes how the ratios to the operator by hand, and the memory for a
-// parent, change with the number of parents: a table for each kind of load that was
-// measured with several. It writes nothing where there is none.
+// WriteGrowth writes how the ratios to the handwritten operator, and the memory per parent, change with the number of
+// parents. It writes a table for each kind of load that was measured with several numbers, or nothing.
 func WriteGrowth(w io.Writer, run *Run) error {
 	lead := "## Growth\n\n"
 	for _, family := range families(run) {
 		table := growthCells(run, family)
 		if len(table) == 1 {
-			continue // they were measured in different phases
+			continue // no phase was measured with several numbers
 		}
 		if _, err := fmt.Fprintf(w, "%s### %s\n\n", lead, TitleOf(withoutNumber(family[0]))); err != nil {
 			return fmt.Errorf("write growth: %w", err)
@@ -30,11 +29,10 @@ func WriteGrowth(w io.Writer, run *Run) error {
 	return nil
 }
 
-// families are the loads that differ in the number of parents only, each from the
-// fewest to the most.
+// families groups the loads that differ only in the number of parents, from the fewest parents to the most.
 func families(run *Run) [][]Load {
 	var all [][]Load
-	for _, load := range run.Loads() { // in this order
+	for _, load := range run.Loads() { // sorted, so that a family is contiguous
 		if load.isSmall() {
 			continue
 		}
@@ -53,7 +51,7 @@ func withoutNumber(load Load) Load {
 	return load
 }
 
-// growthCells is the table of a family; the first line is the head.
+// growthCells is the table of a family. The first line is the header.
 func growthCells(run *Run, family []Load) [][]string {
 	head := []string{"Kanon ÷ by hand"}
 	for _, load := range family {
@@ -86,8 +84,8 @@ func growthCells(run *Run, family []Load) [][]string {
 	return table
 }
 
-// grows says how a ratio changes from the fewest parents to the most, and whether that
-// is more than the rounds differ among themselves.
+// grows says how a ratio changes from the fewest parents to the most, and whether the change exceeds the spread of the
+// rounds.
 func grows(first, last Spread) []string {
 	verdict := "no"
 	if last.Min > first.Max {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Merge makes one run of several. The error says in which circumstances the runs differ
-// though they must not, to be compared; the run is whole in spite of it.
+// Merge merges runs into one. The error says in which circumstances the runs differ, so that they are not comparable.
+// The merged run is complete even then.
 func Merge(runs ...*Run) (*Run, error) {
 	if len(runs) == 0 {
 		return nil, errors.New("there are no results")
@@ -27,7 +27,7 @@ func Merge(runs ...*Run) (*Run, error) {
 	return merged, errors.Join(errs...)
 }
 
-// join takes the same circumstance of another run.
+// join merges the same circumstance of another run.
 func (c *Circumstance) join(other string) error {
 	switch {
 	case c.Value == other:

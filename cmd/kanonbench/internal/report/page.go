@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// quietStrangers is how many processors others may keep busy in a phase, as the
-// median of all phases.
+// quietStrangers is the maximum number of processors that other programs may keep busy, as the median of all phases.
 const quietStrangers = 0.15
 
 //go:embed page.md
@@ -21,8 +20,7 @@ var glanceText string
 //go:embed results.md
 var resultsText string
 
-// CheckQuiet is an error that says why a run is not to be published: the machine
-// had other work to do.
+// CheckQuiet returns an error if a run must not be published because the machine was busy with other programs.
 func CheckQuiet(run *Run) error {
 	if busy := strangersOf(run); busy > quietStrangers {
 		return fmt.Errorf("other programs kept %.2f processors busy meanwhile, more than %.2f", busy, quietStrangers)
@@ -30,8 +28,7 @@ func CheckQuiet(run *Run) error {
 	return nil
 }
 
-// strangersOf is how many processors other programs kept busy, as the median of
-// all phases.
+// strangersOf is the number of processors that other programs kept busy, as the median of all phases.
 func strangersOf(run *Run) float64 {
 	var all []float64
 	for _, s := range run.Samples {
@@ -45,8 +42,8 @@ func strangersOf(run *Run) float64 {
 	return Quantile(all, 0.5)
 }
 
-// WritePage writes docs/performance.md: what was found, and how it was measured. plot and results are where the plot and the page of
-// WriteResults are, as seen from the page. Without a run, which is nil, the page says how to make one.
+// WritePage writes docs/performance.md: the results, and how they were measured. plot and results are the paths of the
+// plot and of the page of WriteResults, relative to the page. Without a run (nil), the page says how to make one.
 func WritePage(w io.Writer, run *Run, plot, results string) error {
 	glance := "## Results\n\nThere are no results yet of a machine that ran nothing else.\n"
 	if run != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The measures of the plot, in pixels.
+// The dimensions of the plot, in pixels.
 const (
 	plotWidth  = 760
 	marginLeft = 190
@@ -19,26 +19,24 @@ const (
 	footHeight = 26
 )
 
-// longestRatio is where bars are cut off, for one slow round would flatten all
-// others.
+// longestRatio is where bars are cut off, so that one slow round does not flatten all others.
 const longestRatio = 3.0
 
-// bar is one ratio of the plot.
+// bar is one ratio in the plot.
 type bar struct {
 	title  string
 	colour string
 	ratio  Spread
 }
 
-// WritePlot draws, for each load under which the operator by hand was measured, how long the bare loop and Kanon take in each
-// phase as a multiple of the operator by hand: medians as bars, extremes as
-// whiskers.
+// WritePlot draws the times of the bare loop and Kanon in each phase, as multiples of the handwritten operator's:
+// medians as bars, minimum and maximum as whiskers. It draws each load for which the handwritten operator was measured.
 func WritePlot(w io.Writer, run *Run) error {
 	var body strings.Builder
 	y := 0
 	for _, load := range run.Loads() {
 		compared := len(run.Numbers(load, New, Operator, Time)) > 0
-		if load.Size == 0 && load.Patch == "" && compared { // one of a size is about memory
+		if load.Size == 0 && load.Patch == "" && compared { // loads with a size are about memory
 			y = drawLoad(&body, run, load, y)
 		}
 	}
@@ -52,13 +50,13 @@ func WritePlot(w io.Writer, run *Run) error {
 	return nil
 }
 
-// drawLoad draws one load from y on, and returns where it ends.
+// drawLoad draws one load from y downwards, and returns the y of its end.
 func drawLoad(out *strings.Builder, run *Run, load Load, y int) int {
 	text(out, 10, y+20, "start", "font-weight=\"bold\"", TitleOf(load))
 	legend(out, y+38)
 	top := y + headHeight + 6
 	y = top
-	var marks strings.Builder // over the grid
+	var marks strings.Builder // drawn over the grid
 	for _, r := range rows(load) {
 		if r.ratio == nil || r.unit == CPU {
 			continue
@@ -129,13 +127,13 @@ func colourOf(engine string) string {
 	return "#b8bec6"
 }
 
-// place is where a ratio is on the x axis.
+// place is the x position of a ratio.
 func place(ratio float64) float64 {
 	return marginLeft + min(ratio, longestRatio)/longestRatio*(plotWidth-marginLeft-marginEnd)
 }
 
 func text(out *strings.Builder, x, y int, anchor, attributes, content string) {
 	var escaped strings.Builder
-	_ = xml.EscapeText(&escaped, []byte(content)) // a strings.Builder takes everything
+	_ = xml.EscapeText(&escaped, []byte(content)) // a strings.Builder never fails
 	fmt.Fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"%s\" %s>%s</text>\n", x, y, anchor, attributes, escaped.String())
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WriteRequests writes, for each load of a run, how many requests of each verb
-// and resource the engines sent in each phase, as medians of the rounds.
+// WriteRequests writes, for each load, the number of requests of each engine in each phase, by verb and resource, as
+// medians of the rounds.
 func WriteRequests(w io.Writer, run *Run) error {
 	for i, load := range run.Loads() {
 		lead := "\n"
@@ -44,7 +44,7 @@ func requestCells(run *Run, load Load) [][]string {
 	return table
 }
 
-// countUnits are the units of requests that some engine sent in a phase.
+// countUnits lists the units of requests that some engine sent in a phase.
 func countUnits(run *Run, load Load, phase Phase) []string {
 	var units []string
 	for _, s := range run.Samples {

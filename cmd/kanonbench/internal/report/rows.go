@@ -13,13 +13,12 @@ type row struct {
 	phase  Phase
 	unit   string
 	format func(float64) string
-	// Of the target, one is set, if any: what the ratio to the operator by hand may
-	// be at most, or what the number itself may be.
+	// ratio and limit are targets, of which at most one is set: the maximum ratio to the handwritten operator, or the
+	// maximum of the number itself.
 	ratio, limit *float64
 }
 
-// rows are the lines of the table for a load. Of large children only those that are
-// about holding them.
+// rows are the lines of the table for a load. For large children, they are only those about memory.
 func rows(load Load) []row {
 	all := allRows(load)
 	if load.Patch != "" {
@@ -31,8 +30,8 @@ func rows(load Load) []row {
 	return slices.DeleteFunc(all, func(r row) bool { return r.phase != Restart && r.phase != Rest && r.unit != Empty })
 }
 
-// patchRows are the lines for a load of patches: what one object costs is one write, and
-// fewer where many parents share it; nothing is said of memory.
+// patchRows are the lines for a load of patches. An object takes at most one write, and fewer if many parents share it.
+// Memory has no target.
 func patchRows(load Load, all []row) []row {
 	for i := range all {
 		switch r := &all[i]; {
@@ -56,7 +55,7 @@ func allRows(load Load) []row {
 		{title: "– CPU of the engine", phase: New, unit: CPU, format: seconds, ratio: cpu},
 		{title: "– CPU of the control plane", phase: New, unit: ServerCPU, format: seconds},
 		{title: "– memory that the API server allocates", phase: New, unit: Allocated, format: mebibytes},
-		// The children and the status; an Event is allowed beside them.
+		// The children, the status and an Event.
 		{title: "– writes per parent", phase: New, unit: Writes, format: plain, limit: new(float64(load.Children + 2))},
 		{title: "– reads per parent", phase: New, unit: Reads, format: plain, limit: none},
 		{title: "change of all", phase: Change, unit: Time, format: seconds, ratio: one},
@@ -102,8 +101,7 @@ func allRows(load Load) []row {
 	}
 }
 
-// emptyLimit is how much memory Kanon may take without parents; that is said of one
-// rule.
+// emptyLimit is the maximum memory of Kanon without parents. It applies to one rule.
 func emptyLimit(load Load) *float64 {
 	if load.Kinds > 1 {
 		return nil
@@ -111,8 +109,7 @@ func emptyLimit(load Load) *float64 {
 	return new(50.0 * (1 << 20))
 }
 
-// perParentLimit is how much memory Kanon may take for a parent; that is said of three
-// children, whatever their size.
+// perParentLimit is the maximum memory of Kanon per parent. It applies to parents with three children of normal size.
 func perParentLimit(load Load) *float64 {
 	if load.Children != 3 || load.Size > 0 || load.isSmall() {
 		return nil
@@ -127,7 +124,7 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.2f s", s)
 }
 
-// plain has four digits at the least that count.
+// plain formats a number with four significant digits, or as an integer from 1,000 on.
 func plain(n float64) string {
 	if n >= 1000 {
 		return fmt.Sprintf("%.0f", n)

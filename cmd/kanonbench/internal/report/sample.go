@@ -6,35 +6,35 @@ import (
 	"strings"
 )
 
-// The engines, as they are named in results.
+// The engines, as named in results.
 const (
 	Operator = "operator"
 	Loop     = "loop"
 	Kanon    = "kanon"
 )
 
-// Phase is one of the things that are measured.
+// Phase is a part of the benchmark that is measured separately.
 type Phase string
 
-// The phases, in their order. Each begins when the engine has come to rest after the one before.
+// The phases, in order. Each begins when the engine is idle after the previous one.
 const (
 	New     Phase = "New"     // all parents are created
 	Change  Phase = "Change"  // all parents change, and so two children of each
-	Drift   Phase = "Drift"   // two children of every other parent are edited by someone else
+	Drift   Phase = "Drift"   // another client edits two children of every other parent
 	Rest    Phase = "Rest"    // nothing happens
-	Restart Phase = "Restart" // the engine is stopped and started; all is in place
+	Restart Phase = "Restart" // the engine is stopped and started, with all objects in place
 	One     Phase = "One"     // parents are created one after the other
 	Delete  Phase = "Delete"  // all parents are deleted
-	Beside  Phase = "Beside"  // all parents change again and again, and one of another rule now and then
+	Beside  Phase = "Beside"  // all parents change continuously, and one of another rule now and then
 )
 
-// The units of values. Those of time are seconds, those of memory bytes.
+// The units of values. Times are in seconds, memory is in bytes.
 const (
 	Time      = "sec/op"
 	CPU       = "cpu-sec/op"        // of the engine
 	ServerCPU = "server-cpu-sec/op" // of the control plane
 	Allocated = "server-alloc-B/op" // by the API server
-	Strangers = "strangers-cores"   // processors that others kept busy meanwhile
+	Strangers = "strangers-cores"   // processors that other programs kept busy
 	Writes    = "writes/parent"
 	Reads     = "reads/parent"
 	Requests  = "requests/min"
@@ -47,14 +47,14 @@ const (
 	PerParent = "B/parent" // resident beyond an empty process
 	AllWrites = "writes/op"
 	AllReads  = "reads/op"
-	Watches   = "watches/op" // that began
+	Watches   = "watches/op" // started
 	Rate      = "writes/sec"
-	// Of the one write that is the cause of what is timed.
+	// The time for the answer to the write that causes the measured change.
 	AnswerMedian = "answer-p50-sec/op"
 	AnswerWorst  = "answer-p99-sec/op"
 )
 
-// CountUnit is the unit of the number of requests of a verb on a resource.
+// CountUnit is the unit for the number of requests of a verb on a resource.
 func CountUnit(verb, resource string) string {
 	return verb + ":" + strings.ReplaceAll(resource, "/", ".")
 }
@@ -67,7 +67,7 @@ type Value struct {
 	Number float64
 }
 
-// Sample is what one engine did in one phase of one round.
+// Sample is the result of one engine in one phase of one round.
 type Sample struct {
 	Phase  Phase
 	Engine string
@@ -75,25 +75,23 @@ type Sample struct {
 	Values []Value
 }
 
-// Load is what there is to do.
+// Load is the work of the engines.
 type Load struct {
-	// Parents is how many there are, Children how many each has.
+	// Parents is the number of parents, and Children the number of children of each.
 	Parents, Children int
-	// Kinds is how many kinds of parents there are, each with a rule of its own. 0
-	// stands for one.
+	// Kinds is the number of parent kinds, each with a rule of its own. 0 means one.
 	Kinds int
-	// Size is how many bytes more than usual each parent's first ConfigMap has.
+	// Size is the number of additional bytes in each parent's first ConfigMap.
 	Size int
-	// Patch is what parents patch in place of having children: own, an object each;
-	// shared, one object; selected, one parent all objects, which Parents counts then.
+	// Patch is what parents patch instead of having children. own: each parent one object; shared: all parents the same
+	// object; selected: one parent all objects, of which Parents is the number.
 	Patch string
 }
 
-// isSmall tells whether the load is so small that it says nothing of larger ones: 100 parents are changed
-// in less than half a second.
+// isSmall reports whether the load is too small to predict larger ones: 100 parents change in less than half a second.
 func (l Load) isSmall() bool { return l.Parents < 1000 }
 
-// compare orders loads by what they are, then by their parents.
+// compare orders loads by all other fields, and then by Parents.
 func (l Load) compare(other Load) int {
 	return cmp.Or(
 		cmp.Compare(l.Patch, other.Patch), cmp.Compare(l.Children, other.Children), cmp.Compare(l.Kinds, other.Kinds),
@@ -101,7 +99,7 @@ func (l Load) compare(other Load) int {
 	)
 }
 
-// Value is the number of a unit, if there is one.
+// Value is the number with a unit, if the sample has one.
 func (s *Sample) Value(unit string) (float64, bool) {
 	i := slices.IndexFunc(s.Values, func(v Value) bool { return v.Unit == unit })
 	if i < 0 {
@@ -110,7 +108,7 @@ func (s *Sample) Value(unit string) (float64, bool) {
 	return s.Values[i].Number, true
 }
 
-// Circumstance is a line of a run's circumstances, such as the machine.
+// Circumstance is a circumstance of a run, such as the machine.
 type Circumstance struct{ Key, Value string }
 
 // The keys of circumstances.
@@ -123,10 +121,10 @@ const (
 	KeyOperator   = "controller-runtime"
 )
 
-// Run is all of a benchmark.
+// Run is the result of a benchmark.
 type Run struct {
 	Circumstances []Circumstance
-	Samples       []Sample // those of one phase and engine in the order of the rounds
+	Samples       []Sample // those of one phase and engine are in the order of the rounds
 }
 
 // Circumstance is the value of a key, or "".
@@ -139,7 +137,7 @@ func (r *Run) Circumstance(key string) string {
 	return ""
 }
 
-// Loads are the loads that were measured, by children and parents.
+// Loads lists the measured loads, sorted.
 func (r *Run) Loads() []Load {
 	var loads []Load
 	for _, s := range r.Samples {
@@ -151,14 +149,14 @@ func (r *Run) Loads() []Load {
 	return loads
 }
 
-// Numbers are the numbers of all rounds, in their order.
+// Numbers lists the numbers of all rounds, in order.
 func (r *Run) Numbers(load Load, phase Phase, engine, unit string) []float64 {
 	var numbers []float64
 	for _, s := range r.Samples {
 		if s.Load != load || s.Phase != phase || s.Engine != engine {
 			continue
 		}
-		// A kind of request that was not sent is not among the values.
+		// A sample has no value for a kind of request that was not sent.
 		if n, ok := s.Value(unit); ok || isCount(unit) {
 			numbers = append(numbers, n)
 		}

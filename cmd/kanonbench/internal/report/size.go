@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// WriteSize writes what it costs to hold large children: for each load of them, the
-// memory at rest beside that with as many small ones. It writes nothing where there is
-// no such pair.
+// WriteSize writes the memory for large children: for each load of large children, the memory at rest compared with the
+// same number of small ones. It writes nothing if no such pair was measured.
 func WriteSize(w io.Writer, run *Run) error {
 	table := [][]string{{"ConfigMaps", "engine", "small ones", "large ones", "more for each"}}
 	loads := run.Loads()

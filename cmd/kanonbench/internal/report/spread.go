@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Spread is the median of some numbers and their extremes.
+// Spread is the median, minimum and maximum of some numbers.
 type Spread struct {
 	Median, Min, Max float64
 }
 
 func (s Spread) String() string { return fmt.Sprintf("%.2f (%.2f–%.2f)", s.Median, s.Min, s.Max) }
 
-// SpreadOf is the spread of numbers, of which there must be one at least.
+// SpreadOf is the spread of numbers; false if there are none.
 func SpreadOf(numbers []float64) (Spread, bool) {
 	if len(numbers) == 0 {
 		return Spread{}, false
@@ -21,9 +21,8 @@ func SpreadOf(numbers []float64) (Spread, bool) {
 	return Spread{Median: Quantile(numbers, 0.5), Min: slices.Min(numbers), Max: slices.Max(numbers)}, true
 }
 
-// Quantile is the smallest number that at least a share q of numbers does not
-// exceed; the median of an even number of them is the mean of the two in the
-// middle. There must be one number at least.
+// Quantile is the smallest number that is not exceeded by at least a share q of numbers. The median of an even number
+// of numbers is the mean of the middle two. There must be at least one number.
 func Quantile(numbers []float64, q float64) float64 {
 	sorted := slices.Sorted(slices.Values(numbers))
 	n := len(sorted)
@@ -33,8 +32,7 @@ func Quantile(numbers []float64, q float64) float64 {
 	return sorted[min(n-1, max(0, int(math.Ceil(q*float64(n)))-1))]
 }
 
-// Ratios divides numbers round by round. Rounds that one side lacks, and those of
-// which the divisor is 0, are left out.
+// Ratios divides numbers round by round. It skips rounds that one side lacks, and divisors of 0.
 func Ratios(numbers, divisors []float64) []float64 {
 	var ratios []float64
 	for i := range min(len(numbers), len(divisors)) {

@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// WriteTable writes a table in Markdown for each load of a run, with columns wide
-// enough to be read as it stands.
+// WriteTable writes a Markdown table for each load, with aligned columns.
 func WriteTable(w io.Writer, run *Run) error {
 	for i, load := range run.Loads() {
 		lead := "\n"
@@ -25,8 +24,7 @@ func WriteTable(w io.Writer, run *Run) error {
 	return nil
 }
 
-// rounds is how often that engine was measured with a load that was measured most often, in the
-// phase that came most often.
+// rounds is the number of rounds of a load: the maximum over engines and phases.
 func rounds(run *Run, load Load) (most int) {
 	counts := make(map[[2]string]int)
 	for _, s := range run.Samples {
@@ -39,7 +37,7 @@ func rounds(run *Run, load Load) (most int) {
 	return most
 }
 
-// TitleOf says in words what a load is; without the number of parents where it is 0.
+// TitleOf describes a load in words, without the number of parents if that is 0.
 func TitleOf(load Load) string {
 	if load.Patch != "" {
 		return titleOfPatch(load)
@@ -72,10 +70,10 @@ func titleOfPatch(load Load) string {
 	}
 }
 
-// first has a text begin with a capital.
+// first capitalises a text.
 func first(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// cells is the table of a load; the first line is the head.
+// cells is the table of a load. The first line is the header.
 func cells(run *Run, load Load) [][]string {
 	table := [][]string{{"", "by hand", "bare loop", "Kanon", "Kanon ÷ by hand", "target", ""}}
 	for _, r := range rows(load) {
@@ -121,7 +119,7 @@ func (r *row) target() string {
 	return ""
 }
 
-// verdict is whether the target is met, by the medians.
+// verdict says whether the target is met, by the medians.
 func (r *row) verdict(kanon []float64, ratio Spread, hasRatio bool) string {
 	number, measured := SpreadOf(kanon)
 	var met bool
@@ -173,7 +171,7 @@ func writeLine(w io.Writer, line []string, widths []int) error {
 	return err
 }
 
-// thousands writes a whole number with commas.
+// thousands formats an integer with commas.
 func thousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// Write writes a run as text that benchstat reads: `benchstat -col /engine FILE`.
+// Write writes a run as text for benchstat: `benchstat -col /engine FILE`.
 func Write(w io.Writer, run *Run) error {
 	out := benchfmt.NewWriter(w)
 	for _, s := range run.Samples {
@@ -31,7 +31,7 @@ func Write(w io.Writer, run *Run) error {
 	return nil
 }
 
-// nameOf is the name under which benchstat knows a sample.
+// nameOf is the benchmark name of a sample.
 func nameOf(s Sample) benchfmt.Name {
 	name := fmt.Sprintf("%s/engine=%s/parents=%d/children=%d", s.Phase, s.Engine, s.Load.Parents, s.Load.Children)
 	if s.Load.Kinds > 0 {
@@ -46,7 +46,7 @@ func nameOf(s Sample) benchfmt.Name {
 	return benchfmt.Name(name)
 }
 
-// Read reads what Write wrote; name stands for the file in errors.
+// Read reads the output of Write. name is the file name in errors.
 func Read(r io.Reader, name string) (*Run, error) {
 	run := new(Run)
 	reader := benchfmt.NewReader(r, name)

@@ -15,11 +15,10 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 )
 
-// writers is how many requests of ours are under way at the same time: more than
-// an engine can keep up with.
+// writers is the number of concurrent requests for making work. It is more than an engine can keep up with.
 const writers = 16
 
-// stranger is the field manager of those who spoil children.
+// stranger is the field manager of Spoil.
 const stranger = "someone-else"
 
 // Create creates parents.
@@ -52,7 +51,7 @@ func (w *World) Change(ctx context.Context, names []string, revision string) err
 	})
 }
 
-// Spoil edits the ConfigMap and the Deployment of parents.
+// Spoil edits the ConfigMap and the Deployment of parents, as another client would.
 func (w *World) Spoil(ctx context.Context, names []string) error {
 	data, err := patchOf(map[string]any{"data": map[string]any{app.RevisionKey: "spoilt"}})
 	if err != nil {
@@ -80,8 +79,7 @@ func (w *World) Spoil(ctx context.Context, names []string) error {
 	})
 }
 
-// spoilt takes note of our edits. The engine's answers to them may have been seen
-// already.
+// spoilt records the edits of Spoil. The engine's repairs may have been seen already.
 func (w *World) spoilt(name string, config, deployment uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +88,7 @@ func (w *World) spoilt(name string, config, deployment uint64) {
 	w.checkLocked(name)
 }
 
-// Delete deletes parents; the garbage collector takes their children.
+// Delete deletes parents. The garbage collector deletes their children.
 func (w *World) Delete(ctx context.Context, names []string) error {
 	if w.patch == app.PatchSelected {
 		return w.deletePicked(ctx, names)
@@ -112,7 +110,7 @@ func patchOf(change map[string]any) (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, text), nil
 }
 
-// each does something for each name, for several at the same time.
+// each calls do for each name, several at a time.
 func each(ctx context.Context, names []string, do func(context.Context, string) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)

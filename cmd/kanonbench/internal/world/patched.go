@@ -12,25 +12,24 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 )
 
-// In the loads of patches, the names are those of the parents, or, where one parent patches
-// many objects, of these.
+// In the loads of patches, names are those of the parents. If one parent patches many objects, they are the names of
+// these objects.
 
-// Patches says what parents patch. To be called while nothing else is.
+// Patches sets what parents patch. It must not be called concurrently with other methods.
 func (w *World) Patches(patch app.Patch) { w.patch = patch }
 
-// Patched is that the ConfigMap of a name, or the key of a name in the one of all, has a
-// revision.
+// Patched is the goal that the ConfigMap with a name, or the key with a name in the shared one, has a revision.
 func Patched(revision string) Goal {
 	return func(s *State) bool { return s.ConfigMap.Value == revision }
 }
 
-// Released is that it has none, and that the parent of that name is gone.
+// Released is the goal that it has none, and that the parent with that name is deleted.
 func Released() Goal {
 	return func(s *State) bool { return s.ConfigMap.Value == "" && !s.App.Present }
 }
 
-// Prepare makes what must be there before there are parents of these names: what they
-// patch, or, where one parent patches many objects, that parent and none of the objects.
+// Prepare makes the objects that must exist before the parents: the objects to patch. If one parent patches many
+// objects, it makes that parent, and deletes the objects.
 func (w *World) Prepare(ctx context.Context, names []string, revision string) error {
 	create := func(ctx context.Context, object client.Object) error {
 		if err := w.objects.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -59,8 +58,7 @@ func (w *World) Prepare(ctx context.Context, names []string, revision string) er
 	return nil
 }
 
-// Release ends what is patched for these names: their parents, or the one of all, are
-// deleted.
+// Release deletes the parents with these names, or the one selecting parent.
 func (w *World) Release(ctx context.Context, names []string) error {
 	if w.patch != app.PatchSelected {
 		return w.Delete(ctx, names)
@@ -71,7 +69,7 @@ func (w *World) Release(ctx context.Context, names []string) error {
 	return nil
 }
 
-// createPicked makes objects that one parent selects.
+// createPicked creates objects for the selecting parent.
 func (w *World) createPicked(ctx context.Context, names []string) error {
 	return each(ctx, names, func(ctx context.Context, name string) error {
 		if err := w.objects.Create(ctx, app.Target(w.namespace, name, true)); err != nil {
@@ -81,7 +79,7 @@ func (w *World) createPicked(ctx context.Context, names []string) error {
 	})
 }
 
-// deletePicked deletes them.
+// deletePicked deletes objects of the selecting parent.
 func (w *World) deletePicked(ctx context.Context, names []string) error {
 	return each(ctx, names, func(ctx context.Context, name string) error {
 		if err := w.objects.Delete(ctx, app.Target(w.namespace, name, true)); err != nil {
@@ -91,7 +89,7 @@ func (w *World) deletePicked(ctx context.Context, names []string) error {
 	})
 }
 
-// seeSharedLocked takes note of the ConfigMap that all parents patch.
+// seeSharedLocked records the state of the ConfigMap that all parents patch.
 func (w *World) seeSharedLocked(now *corev1.ConfigMap) {
 	changed := make(map[string]string)
 	for name := range w.shared {

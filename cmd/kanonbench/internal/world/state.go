@@ -10,30 +10,30 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 )
 
-// Sight is what was last seen of an object.
+// Sight is the last known state of an object.
 type Sight struct {
 	Present bool
-	// Version is the resource version, which grows with every write.
+	// Version is the resource version, which increases with every write.
 	Version uint64
-	// Value is what matters: an App's status, a ConfigMap's revision, a Service's
-	// address, a Deployment's image.
+	// Value is the value to compare: an App's status, a ConfigMap's revision, a Service's address, a Deployment's
+	// image.
 	Value string
-	// Spoilt is the resource version at which we spoilt it last, or 0.
+	// Spoilt is the resource version of the last edit by Spoil, or 0.
 	Spoilt uint64
 }
 
-// State is what was last seen of a parent and its children.
+// State is the last known state of a parent and its children.
 type State struct {
 	App, ConfigMap, Service, Deployment Sight
-	// Extra are the revisions of further ConfigMaps by name.
+	// Extra are the revisions of the extra ConfigMaps, by name.
 	Extra map[string]string
 }
 
-// Goal is what should come true of a parent.
+// Goal reports whether a parent has reached a state.
 type Goal func(*State) bool
 
-// Converged is that everything is as a revision has it, with as many extra
-// ConfigMaps, and that what was spoilt has been written since.
+// Converged is the goal that a parent and all its children, including extra ConfigMaps, are at a revision, and that
+// edits by Spoil have been overwritten.
 func Converged(revision string, extra int) Goal {
 	image := app.Image(revision)
 	return func(s *State) bool {
@@ -52,20 +52,20 @@ func Converged(revision string, extra int) Goal {
 	}
 }
 
-// Repaired is Converged of a parent whose children we have spoilt.
+// Repaired is Converged for a parent whose children Spoil has edited.
 func Repaired(revision string, extra int) Goal {
 	converged := Converged(revision, extra)
 	return func(s *State) bool { return s.ConfigMap.Spoilt > 0 && s.Deployment.Spoilt > 0 && converged(s) }
 }
 
-// Gone is that nothing is left.
+// Gone is the goal that nothing is left.
 func Gone() Goal {
 	return func(s *State) bool {
 		return !s.App.Present && !s.ConfigMap.Present && !s.Service.Present && !s.Deployment.Present && len(s.Extra) == 0
 	}
 }
 
-// see takes note of an object, present or just deleted.
+// see records an object, which is present or was just deleted.
 func (s *State) see(object client.Object, present bool) {
 	switch o := object.(type) {
 	case *app.App:
@@ -101,13 +101,13 @@ func (s *Sight) see(object client.Object, value string, present bool) {
 	}
 }
 
-// versionOf is an object's resource version as a number.
+// versionOf is the resource version of an object as a number.
 func versionOf(object client.Object) uint64 {
-	n, _ := strconv.ParseUint(object.GetResourceVersion(), 10, 64) // the API server's are all numbers
+	n, _ := strconv.ParseUint(object.GetResourceVersion(), 10, 64) // the API server uses only numbers
 	return n
 }
 
-// reduce leaves of an object what see needs, as it comes off the wire.
+// reduce is a cache transform that drops what see does not need.
 func reduce(object any) (any, error) {
 	if o, is := object.(client.Object); is {
 		o.SetManagedFields(nil)

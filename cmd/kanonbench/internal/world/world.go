@@ -19,23 +19,23 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 )
 
-// World is what is seen of all parents and their children.
+// World has the last known state of all parents and their children.
 type World struct {
 	config    *rest.Config
 	namespace string
-	objects   client.Client   // of the first kind of parents, and of children
-	others    []client.Client // of the other kinds of parents
+	objects   client.Client   // for the first kind of parents, and for children
+	others    []client.Client // for the other kinds of parents
 	kindOf    func(parent string) app.Kind
 
-	patch app.Patch // what parents patch, if they do
+	patch app.Patch // what parents patch; empty if they have children
 
-	mu     sync.Mutex
-	shared map[string]string       // what all parents have in the object that they share
+	mu     sync.Mutex              // guards the fields below
+	shared map[string]string       // the data of the shared ConfigMap
 	states map[string]*State       // by the parent's name
-	goals  map[string]*Expectation // by the parent's name; each has one at most
+	goals  map[string]*Expectation // by the parent's name; each has at most one
 }
 
-// Expectation is a goal for some parents, and how far it has come.
+// Expectation is a goal for some parents, and its progress.
 type Expectation struct {
 	world *World
 	goal  Goal
@@ -43,11 +43,10 @@ type Expectation struct {
 
 	// Guarded by world.mu.
 	pending map[string]bool
-	at      time.Time // when the last one came true
+	at      time.Time // when the last parent reached the goal
 }
 
-// New makes a World of the parents in a namespace, all of the first kind. Nothing is
-// seen before Watch.
+// New makes a World for the parents in a namespace, all of the first kind. It sees nothing before Watch.
 func New(config *rest.Config, namespace string) (*World, error) {
 	scheme, err := app.Scheme(0)
 	if err != nil {
@@ -67,20 +66,19 @@ func New(config *rest.Config, namespace string) (*World, error) {
 	}, nil
 }
 
-// Kinds says of which kind each parent is, by its name. All of these kinds must be
-// watched. To be called while nothing else is.
+// Kinds sets the kind of each parent by its name. All of these kinds must be watched. It must not be called
+// concurrently with other methods.
 func (w *World) Kinds(of func(parent string) app.Kind) { w.kindOf = of }
 
-// Watching is how many kinds of parents are watched.
+// Watching is the number of watched parent kinds.
 func (w *World) Watching() int { return len(w.others) + 1 }
 
-// Watch begins to watch children and the first kind of parents. The function that
-// it returns ends that and waits for the end.
+// Watch watches children and the first kind of parents, until stop is called. stop waits for the end.
 func (w *World) Watch(ctx context.Context) (stop func() error, err error) {
 	return w.watch(ctx, w.objects, &app.App{}, &corev1.ConfigMap{}, &corev1.Service{}, &appsv1.Deployment{})
 }
 
-// WatchAnother begins to watch the next kind of parents.
+// WatchAnother watches the next kind of parents.
 func (w *World) WatchAnother(ctx context.Context) (stop func() error, err error) {
 	scheme, err := app.Scheme(app.Kind(w.Watching()))
 	if err != nil {
@@ -96,7 +94,7 @@ func (w *World) WatchAnother(ctx context.Context) (stop func() error, err error)
 	return stop, err
 }
 
-// watch begins to watch some kinds, with the scheme of a client.
+// watch watches some kinds, with the scheme of a client.
 func (w *World) watch(ctx context.Context, objects client.Client, kinds ...client.Object) (stop func() error, err error) {
 	ours, err := labels.NewRequirement(app.Label, selection.Exists, nil)
 	if err != nil {
@@ -142,7 +140,7 @@ func (w *World) parents(name string) client.Client {
 	return w.objects
 }
 
-// see takes note of an event.
+// see records an event.
 func (w *World) see(event any, present bool) {
 	if last, is := event.(toolscache.DeletedFinalStateUnknown); is {
 		event = last.Obj
@@ -171,7 +169,7 @@ func (w *World) stateLocked(name string) *State {
 	return s
 }
 
-// checkLocked looks whether a parent's goal has come true.
+// checkLocked checks whether a parent has reached its goal.
 func (w *World) checkLocked(name string) {
 	e := w.goals[name]
 	if e == nil || !e.goal(w.stateLocked(name)) {
@@ -185,7 +183,7 @@ func (w *World) checkLocked(name string) {
 	}
 }
 
-// Expect sets a goal for parents, which must have no other one.
+// Expect sets a goal for parents, which must not have another one.
 func (w *World) Expect(names []string, goal Goal) *Expectation {
 	e := &Expectation{world: w, goal: goal, done: make(chan struct{}), pending: make(map[string]bool, len(names))}
 	w.mu.Lock()
@@ -203,8 +201,8 @@ func (w *World) Expect(names []string, goal Goal) *Expectation {
 	return e
 }
 
-// Wait waits until the goal has come true of all, and returns when that was. The
-// error of a goal that does not says of how many and shows one.
+// Wait waits until all parents have reached the goal, and returns when that was. The error says how many have not, and
+// shows one of them.
 func (e *Expectation) Wait(ctx context.Context) (time.Time, error) {
 	select {
 	case <-e.done:
