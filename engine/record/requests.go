@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,9 +35,12 @@ func (r requests) list(ctx context.Context) ([]unstructured.Unstructured, error)
 	return list.Items, nil
 }
 
+// errDeleted is returned for a ConfigMap that somebody deleted.
+var errDeleted = errors.New("the ConfigMap was deleted")
+
 // write creates the ConfigMap of a record, or updates live, the ConfigMap as last seen. It returns the resulting
-// ConfigMap.
-func (r requests) write(ctx context.Context, live, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// ConfigMap. If live was deleted, write creates it again if recreate is true, and returns errDeleted otherwise.
+func (r requests) write(ctx context.Context, live, desired *unstructured.Unstructured, recreate bool) (*unstructured.Unstructured, error) {
 	answer, err := r.createOrPatch(ctx, live, desired)
 	if live == nil && apierrors.IsNotFound(err) {
 		// Kanon's namespace does not exist, for example because Kanon runs outside of the cluster.
@@ -48,8 +52,10 @@ func (r requests) write(ctx context.Context, live, desired *unstructured.Unstruc
 		// Somebody created, changed or deleted it. The store's content wins.
 		live, err = r.configMaps().Get(ctx, desired.GetName(), metav1.GetOptions{})
 		switch {
+		case apierrors.IsNotFound(err) && !recreate:
+			return nil, errDeleted
 		case apierrors.IsNotFound(err):
-			return r.write(ctx, nil, desired)
+			return r.write(ctx, nil, desired, true)
 		case err == nil:
 			answer, err = r.createOrPatch(ctx, live, desired)
 		}

@@ -418,6 +418,25 @@ func TestRecheck(t *testing.T) {
 	}
 }
 
+// A record that reports a waiting removal and is deleted is not written again, whatever the removal waits for now.
+func TestRemovalGivenUpWhileItsReasonChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.start()
+	s.Update("1", func(r *record.Record) { one(r); r.Origin = record.Origin{Namespace: w.namespace, ConfigMap: "missing"} })
+	s.written("1")
+	s.SetRemoval("1", "it may not read")
+	s.written("1")
+	if err := w.configMaps.Delete(t.Context(), "kanon-state-1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.SetRemoval("1", "it may not delete")
+	s.await("the rule is forgotten", func() bool { return len(s.IDs()) == 0 })
+	if _, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err == nil {
+		t.Error("the record exists again")
+	}
+}
+
 // The annotations of a record that is gone ask for nothing, whatever it was that Kanon did without it. Nobody watches the records here:
 // Follow was not called.
 func TestAnnotationsOfARecordThatIsGone(t *testing.T) {

@@ -142,7 +142,12 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 	if before.remove {
 		err = s.delete(ctx, before.live)
 	} else if desired, err = wanted.encode(s.namespace, id, s.keys.Keyring()); err == nil {
-		live, err = s.write(ctx, before.live, desired)
+		// Whoever deletes a record that reports a waiting removal gives the removal up.
+		live, err = s.write(ctx, before.live, desired, before.stored.Removal == "")
+	}
+	if errors.Is(err, errDeleted) {
+		s.Recheck() // forgets the rule, unless its text exists again
+		return true
 	}
 	if err != nil && ctx.Err() != nil {
 		return false
