@@ -1,7 +1,7 @@
 // Package celenv checks the expressions of rules.
 //
-// There is one environment for all rules. What it declares (the standard functions, the extension libraries of cel-go
-// and of Kubernetes, and Kanon's own) is built once and shared, because it is far larger than the expressions. The
+// There is one environment for all rules. It declares the standard functions, the extension libraries of cel-go and of
+// Kubernetes, and Kanon's own functions. It is built once and shared, because it is far larger than the expressions. The
 // environment parses an expression, lists the names that it reads, and checks names and types:
 //
 //	env, err := celenv.Shared()
@@ -14,13 +14,12 @@
 //	...
 //	replicas, err := value.ToJSON(val) // int64
 //
-// Four rooms share the work, and imports go one way: run → celenv → function → value.
+// Four packages share the work, and imports go one way: run → celenv → function → value.
 //
 //   - value: JSON as CEL values and back.
-//   - function: what each function does, costs and makes.
+//   - function: the functions, with the cost of a call and the size of its result.
 //   - celenv: parsing, names and types.
 //   - run: programs, and the limits on their cost, time and memory.
 //
-// run imports celenv, because a program is made of a checked expression. Checking needs no program, so a reader of
-// this package never has to know how one is metered.
+// run imports celenv, because a program is made of a checked expression.
 package celenv

@@ -23,40 +23,37 @@ import (
 // NowName is the name of the time of the evaluation in expressions.
 const NowName = "now"
 
-// Env checks and plans expressions. It is immutable and safe for concurrent
-// use.
+// Env checks and plans expressions. It is immutable and safe for concurrent use.
 type Env struct {
-	// base parses; its declarations went into checker and machine.
+	// base parses expressions. Its functions are declared in checker and bound in dispatcher.
 	base *cel.Env
-	// checker holds the functions and no variables.
+	// checker has the functions and no variables.
 	checker *checker.Env
 	// dispatcher finds the functions at run time.
 	dispatcher interpreter.Dispatcher
-	// functions has what each function costs and makes.
+	// table has the cost of each function and the size of its results.
 	table *function.Table
-	// overloads are the ways to call each function.
+	// overloads has the overloads of each function.
 	overloads map[string][]*decls.OverloadDecl
 }
 
-// Scope are the names that an expression may start with. now is a timestamp;
-// the types of all others are not known when it is compiled.
+// Scope has the names that an expression may start with. The type of now is timestamp; the types of all other names are
+// unknown to CEL.
 type Scope []string
 
-// Issue is something wrong in an expression.
+// Issue is a mistake in an expression.
 type Issue struct {
-	// Offset is where it is wrong, in bytes from the start of the expression;
-	// -1 where that is not known.
+	// Offset is the byte of the expression at which it is; -1 if that is not known.
 	Offset int
-	// Message says what is wrong, in CEL's words.
+	// Message is the message of cel-go.
 	Message string
 }
 
 //nolint:gochecknoglobals // Built once, at first use, and never changed: building takes tens of milliseconds and some megabytes, far more than all the rules of a program need together.
 var shared = sync.OnceValues(newEnv)
 
-// Shared returns the environment that all rules of the process share. The
-// error is the same at every call; it means that the libraries contradict each
-// other, which no input can cause.
+// Shared returns the environment that all rules of the process share. An error is the same at every call. It means that
+// the libraries contradict each other, which no input can cause.
 func Shared() (*Env, error) { return shared() }
 
 func newEnv() (*Env, error) {
@@ -83,9 +80,8 @@ func newEnv() (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	// cel-go has one value for "no such overload" and one for the overflow of a
-	// timestamp, and writes the node's id into them at their first use. Done here,
-	// once, that is no race between evaluations.
+	// cel-go has one shared value for "no such overload" and one for the overflow of a timestamp, and writes the node's
+	// id into them at their first use. Doing that here avoids a race between evaluations.
 	types.LabelErrNode(sharedErrorID, types.NoSuchOverloadErr())
 	types.LabelErrNode(sharedErrorID, types.Int(math.MaxInt64).ConvertToType(types.TimestampType))
 	return &Env{
@@ -97,15 +93,15 @@ func newEnv() (*Env, error) {
 	}, nil
 }
 
-// Functions has what each function costs and makes.
+// Functions returns the functions, with the cost of each and the size of its results.
 func (e *Env) Functions() *function.Table { return e.table }
 
-// Attributes makes CEL's own attributes: names with the fields and indices read from them.
+// Attributes returns a factory of CEL's own attributes: names with the fields and indices that are read from them.
 func (e *Env) Attributes() interpreter.AttributeFactory {
 	return interpreter.NewAttributeFactory(e.base.Container, value.Adapter{}, e.base.CELTypeProvider())
 }
 
-// sharedErrorID marks errors that carry no node of their own.
+// sharedErrorID is the node id of errors that have no node.
 const sharedErrorID = -1
 
 // Parsed is an expression whose names and types have not been checked.
@@ -115,8 +111,7 @@ type Parsed struct {
 	ast  *cel.Ast
 }
 
-// Parse parses an expression. The issues are all that was found; the result is
-// nil when there are any.
+// Parse parses an expression. It returns nil and all issues if there are any.
 func (e *Env) Parse(text string) (*Parsed, []Issue) {
 	parsed, iss := e.base.Parse(text)
 	if iss.Err() != nil {
@@ -125,19 +120,18 @@ func (e *Env) Parse(text string) (*Parsed, []Issue) {
 	return &Parsed{env: e, text: text, ast: parsed}, nil
 }
 
-// Names are those of the expression, as far as it was checked: see [Expression.Names].
+// Names is [Expression.Names] for an expression that is not checked.
 func (p *Parsed) Names() (roots, functions []Name) { return namesOf(p.env, p.text, p.ast.NativeRep()) }
 
-// Checker checks expressions that start with the names of one scope. Making one
-// costs as much as a few expressions do. It is immutable and safe for concurrent
-// use.
+// Checker checks expressions that start with the names of one scope. To make one costs as much as to check a few
+// expressions. It is immutable and safe for concurrent use.
 type Checker struct {
 	env   *Env
 	check *checker.Env
 	err   error
 }
 
-// Checker makes one for a scope.
+// Checker returns a checker for a scope.
 func (e *Env) Checker(scope Scope) *Checker {
 	check, err := checker.NewEnv(e.base.Container, e.base.CELTypeProvider(),
 		checker.ValidatedDeclarations(e.checker), checker.CrossTypeNumericComparisons(true))
@@ -156,8 +150,7 @@ func (e *Env) Checker(scope Scope) *Checker {
 	return &Checker{env: e, check: check}
 }
 
-// Check checks names and types. The issues are all that was found; the
-// expression is nil when there are any.
+// Check checks names and types. It returns nil and all issues if there are any.
 func (c *Checker) Check(p *Parsed) (*Expression, []Issue) {
 	if c.err != nil {
 		return nil, []Issue{{Offset: -1, Message: c.err.Error()}}
@@ -178,12 +171,12 @@ func (e *Env) Compile(text string, scope Scope) (*Expression, []Issue) {
 	return e.Checker(scope).Check(parsed)
 }
 
-// IsFunction reports whether there is a function or a macro of that name.
+// IsFunction reports whether a function or a macro has that name.
 func (e *Env) IsFunction(name string) bool {
 	return e.base.HasFunction(name) || slices.ContainsFunc(e.base.Macros(), func(m cel.Macro) bool { return m.Function() == name })
 }
 
-// FunctionNames lists the functions and macros that an author can call, sorted.
+// FunctionNames returns the functions and macros that an author can call, sorted.
 func (e *Env) FunctionNames() []string {
 	seen := map[string]bool{}
 	for name := range e.base.Functions() {
@@ -194,13 +187,13 @@ func (e *Env) FunctionNames() []string {
 	}
 	for name := range seen {
 		if strings.ContainsAny(name, "_@!") || name == "in" {
-			delete(seen, name) // operators, and what macros turn into
+			delete(seen, name) // operators, and functions that only macros call
 		}
 	}
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// issues turns cel-go's errors into offsets.
+// issues converts cel-go's errors.
 func issues(text string, errs []*common.Error) []Issue {
 	found := make([]Issue, 0, len(errs))
 	for _, e := range errs {
@@ -209,7 +202,7 @@ func issues(text string, errs []*common.Error) []Issue {
 	return found
 }
 
-// planIssues turns the error of a planner into an issue.
+// planIssues converts an error of cel-go's planner.
 func planIssues(x *Expression, err error) []Issue {
 	at := -1
 	if celErr, ok := errors.AsType[*types.Err](err); ok {
@@ -218,8 +211,7 @@ func planIssues(x *Expression, err error) []Issue {
 	return []Issue{{Offset: at, Message: err.Error()}}
 }
 
-// offset is the byte at which a location lies: its line counts from 1 and its
-// column, in code points, from 0.
+// offset returns the byte of a location, whose line counts from 1 and whose column, in code points, counts from 0.
 func offset(text string, loc common.Location) int {
 	if loc == nil || loc.Line() < 1 {
 		return -1
@@ -244,30 +236,27 @@ func offset(text string, loc common.Location) int {
 	return -1
 }
 
-// ChangesAt reports whether it is known when the value of a call changes whose operands
-// grow by so many seconds in a second each. The operands begin with the one that
-// the function is called on.
+// ChangesAt reports whether the time at which the value of a call changes can be computed. speeds says for each operand,
+// the receiver of a method first, by how many seconds it grows in a second.
 func (e *Env) ChangesAt(function string, speeds []int) bool {
 	return e.table.Own(function).ChangesAt(speeds)
 }
 
-// IsType reports whether a name is that of a type or of a constant of CEL's own.
+// IsType reports whether a name is a type or a constant of CEL itself.
 func (e *Env) IsType(name string) bool {
 	_, ok := e.base.CELTypeProvider().FindIdent(name)
 	return ok
 }
 
 const (
-	// maxExpression is the longest expression, in code points. The time that cel-go's
-	// checker takes grows with the square of it.
+	// maxExpression is the longest expression, in code points. The time of cel-go's checker grows with its square.
 	maxExpression = 16 << 10
 	// maxNesting is how deep an expression may nest.
 	maxNesting = 100
 )
 
-// options declares the language: what the parser accepts and which functions
-// exist. Versions are pinned, so that an update of a module does not change
-// what a rule means.
+// options declares the language: what the parser accepts and which functions exist. Versions are pinned, so that an
+// update of a module does not change the meaning of a rule.
 func options() []cel.EnvOption {
 	return append([]cel.EnvOption{
 		cel.CustomTypeAdapter(value.Adapter{}),

@@ -21,27 +21,24 @@ type Expression struct {
 	ast  *ast.AST
 }
 
-// Text is the expression as written.
+// Text returns the expression as written.
 func (x *Expression) Text() string { return x.text }
 
-// Root is the expression's outermost node.
+// Root returns the expression's outermost node.
 func (x *Expression) Root() ast.Expr { return x.ast.Expr() }
 
-// Type is what the expression gives, as far as that is known; types.DynType
-// where it is not.
+// Type returns the type of the expression's value without schemas; types.DynType if it is not known.
 func (x *Expression) Type() *types.Type { return x.ast.GetType(x.ast.Expr().ID()) }
 
-// TypeOf is the type of a node, as far as that is known without schemas.
+// TypeOf returns the type of a node without schemas.
 func (x *Expression) TypeOf(id int64) *types.Type { return x.ast.GetType(id) }
 
-// Offset is where a node stands, in bytes from the start of the text; -1 where
-// that is not known.
+// Offset returns the byte of the text at which a node is; -1 if that is not known.
 func (x *Expression) Offset(id int64) int {
 	return nodeOffset(x.ast, x.text, id)
 }
 
-// Source writes a node the way CEL's formatter would; the text of two
-// nodes that mean the same and differ in blanks is the same.
+// Source writes a node as CEL's formatter does, so two nodes that differ only in blanks have the same text.
 func (x *Expression) Source(e ast.Expr) string {
 	s, err := cel.ExprToString(e, x.ast.SourceInfo())
 	if err != nil {
@@ -55,7 +52,7 @@ func nodeOffset(a *ast.AST, text string, id int64) int {
 	if !ok {
 		return -1
 	}
-	// Offsets of a parsed text are in code points.
+	// cel-go's offsets are in code points.
 	n := int32(0)
 	for i := range text {
 		if n == r.Start {
@@ -66,15 +63,14 @@ func nodeOffset(a *ast.AST, text string, id int64) int {
 	return len(text)
 }
 
-// Names returns the names that the paths of the expression start with, without those that it
-// declares itself (as in list.map(x, …)), and the functions that it calls, both in the order of
-// the text.
+// Names returns the names that the paths of the expression start with, and the functions that it calls, both in the order
+// of the text. It omits names that the expression declares itself, as in list.map(x, …).
 func (x *Expression) Names() (roots, functions []Name) { return namesOf(x.env, x.text, x.ast) }
 
-// Env is the environment that the expression was checked in.
+// Env returns the environment that checked the expression.
 func (x *Expression) Env() *Env { return x.env }
 
-// Plan makes the instructions of the expression: attributes resolve its paths, and options decorate its nodes.
+// Plan returns the expression as an interpretable tree: attributes resolve its paths, and options decorate its nodes.
 func (x *Expression) Plan(attributes interpreter.AttributeFactory, options ...interpreter.PlannerOption) (interpreter.InterpretableV2, []Issue) {
 	base := x.env.base
 	machine := interpreter.NewInterpreter(x.env.dispatcher, base.Container, base.CELTypeProvider(), value.Adapter{}, attributes)
@@ -85,30 +81,30 @@ func (x *Expression) Plan(attributes interpreter.AttributeFactory, options ...in
 	return run, nil
 }
 
-// Part is a node as an expression of its own.
+// Part returns a node as an expression of its own.
 func (x *Expression) Part(e ast.Expr) *Expression {
 	part := ast.NewCheckedAST(ast.NewAST(e, x.ast.SourceInfo()), x.ast.TypeMap(), x.ast.ReferenceMap())
 	return &Expression{env: x.env, text: x.text, ast: part}
 }
 
-// Replaced is a node with another one in the place of all that read as old does.
+// Replaced returns a copy of a node in which every node with the same text as old is replaced by another one.
 func (x *Expression) Replaced(e, old, by ast.Expr) ast.Expr {
 	factory, text := ast.NewExprFactory(), x.Source(old)
 	out, ids := factory.CopyExpr(e), map[int64]int64{}
 	for n := range All(out) {
 		if n.Kind() == old.Kind() && x.Source(n) == text {
 			n.SetKindCase(factory.CopyExpr(by))
-			ids[n.ID()] = by.ID() // by which its function is found
+			ids[n.ID()] = by.ID() // the id finds the node's type and function
 		}
 	}
 	out.RenumberIDs(func(id int64) int64 { return cmp.Or(ids[id], id) })
 	return out
 }
 
-// Nodes lists every node of the expression, outer ones first.
+// Nodes returns all nodes of the expression, outer ones first.
 func (x *Expression) Nodes() []ast.Expr { return slices.Collect(All(x.Root())) }
 
-// All goes over a node and all nodes below it, outer ones first.
+// All iterates over a node and all nodes below it, outer ones first.
 func All(e ast.Expr) iter.Seq[ast.Expr] {
 	return func(yield func(ast.Expr) bool) { each(e, yield) }
 }
@@ -130,7 +126,7 @@ func each(e ast.Expr, yield func(ast.Expr) bool) bool {
 	return true
 }
 
-// Terms lists the parts of an expression that an operator such as && joins.
+// Terms returns the parts of an expression that an operator such as && joins.
 func Terms(e ast.Expr, operator string) []ast.Expr {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operator {
 		return []ast.Expr{e}
@@ -142,10 +138,10 @@ func Terms(e ast.Expr, operator string) []ast.Expr {
 	return terms
 }
 
-// Bindings have what is known of the names that an expression itself declares.
+// Bindings has a value for each name that an expression itself declares.
 type Bindings[T any] map[string]T
 
-// With adds names to a copy of the bindings.
+// With returns a copy of the bindings with more names.
 func (b Bindings[T]) With(names map[string]T) Bindings[T] {
 	out := make(Bindings[T], len(b)+len(names))
 	maps.Copy(out, b)
@@ -164,7 +160,7 @@ func sortNames(n []Name) []Name {
 	return n
 }
 
-// names collects what an expression names.
+// names collects the names in an expression.
 type names struct {
 	ast              *ast.AST
 	text             string
@@ -178,8 +174,7 @@ func namesOf(env *Env, text string, tree *ast.AST) (roots, functions []Name) {
 	return sortNames(n.roots), sortNames(n.functions)
 }
 
-// walk collects below e; bound are the names that the expression declared
-// around it.
+// walk collects the names in e. bound has the names that the expression declares around it.
 func (n *names) walk(e ast.Expr, bound []string) {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -211,13 +206,12 @@ func (n *names) walk(e ast.Expr, bound []string) {
 	}
 }
 
-// isNamespace reports whether the target of a call is the first part of the
-// function's name, as math is in math.abs(x).
+// isNamespace reports whether the target of a call is the first part of the function's name, as in math.abs(x).
 func (n *names) isNamespace(e, target ast.Expr) bool {
 	return target.Kind() == ast.IdentKind && n.isFunction(target.AsIdent()+"."+e.AsCall().FunctionName())
 }
 
-// Operands lists the nodes right below a node that is not a comprehension.
+// Operands returns the nodes directly below a node. A comprehension has none; see All.
 func Operands(e ast.Expr) []ast.Expr {
 	var below []ast.Expr
 	switch e.Kind() {

@@ -8,11 +8,11 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Overloads are the ways to call a function. There are none for an unknown name.
+// Overloads returns the overloads of a function; none for an unknown name.
 func (e *Env) Overloads(name string) []*decls.OverloadDecl { return e.overloads[name] }
 
-// Signatures lists the ways to call a function, such as "string.startsWith(string)",
-// each once, in the order of their declaration. There are none for an unknown name.
+// Signatures returns the overloads of a function as text, such as "string.startsWith(string)", each once, in the order of
+// their declaration. It returns none for an unknown name.
 func (e *Env) Signatures(name string) []string {
 	var forms []string
 	for _, o := range e.Overloads(name) {
@@ -23,12 +23,10 @@ func (e *Env) Signatures(name string) []string {
 	return forms
 }
 
-// maxForms is how many ways to call a function a hint shows: with more, none is the one that is
-// meant.
+// maxForms is how many signatures of a function a hint shows. A longer list would help nobody.
 const maxForms = 3
 
-// Usage is a hint how to call a function. It is empty for operators, and for functions that can
-// be called in many ways.
+// Usage returns a hint how to call a function. It is empty for operators, and for functions with many signatures.
 func (e *Env) Usage(name string) string {
 	forms := e.Signatures(name)
 	if len(forms) == 0 || len(forms) > maxForms || strings.Trim(name, "_@!?:[]-+*/%<>=&|") != name {
@@ -48,7 +46,7 @@ func signatureOf(name string, o *decls.OverloadDecl) string {
 	return name + "(" + strings.Join(args, ", ") + ")"
 }
 
-// ShortType names a type without what it is made of.
+// ShortType names a type without its parameters.
 func ShortType(t *types.Type) string {
 	switch t.Kind() {
 	case types.TypeParamKind, types.DynKind, types.AnyKind:

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// TokenStart is where the word begins that an offset is about: for CEL, a call is at its bracket, and for people at the name of the
-// function.
+// TokenStart returns where the token at an offset of CEL begins for people: CEL's offset of a call is that of its bracket,
+// and people look for the name of the function.
 func TokenStart(text string, offset int) int {
 	if offset <= 0 || offset >= len(text) || text[offset] != '(' {
 		return offset
@@ -14,11 +14,11 @@ func TokenStart(text string, offset int) int {
 	return offset - len(name.FindString(text[:offset]))
 }
 
-// name is a name at the end of a text.
+// name matches a name at the end of a text.
 var name = regexp.MustCompile(`[A-Za-z_]\w*$`)
 
-// TokenLength is how many bytes of an expression the word, the number, the text, the field, the index or the operator takes that begins at
-// an offset. Within the quotes of an index, it is all up to the closing one.
+// TokenLength returns the number of bytes of the token that begins at an offset: a word, number, string, field, index or
+// operator. Within the quotes of an index or a field, the token goes up to the closing quote.
 func TokenLength(text string, offset int) int {
 	if offset < 0 || offset >= len(text) {
 		return 0
@@ -39,13 +39,14 @@ func TokenLength(text string, offset int) int {
 	return len(token.FindString(rest))
 }
 
-// isOperand is a text that ends with what an index can follow, and index is one without another one in it.
 var (
+	// isOperand matches a text that an index can follow.
 	isOperand = regexp.MustCompile("[\\w\\])}`]$")
-	index     = regexp.MustCompile(`^\[[^\[\]]*\]`)
+	// index matches an index without another one in it.
+	index = regexp.MustCompile(`^\[[^\[\]]*\]`)
 )
 
-// token is a token of CEL. A field has the dot before it.
+// token matches a token of CEL. A field includes the dot before it.
 var token = regexp.MustCompile("^(?:" +
 	`\.\s*\??\s*(?:[A-Za-z_]\w*|` + "`[^`]*`" + `)|` + // .name, .?name
 	`[A-Za-z_]\w*|` + "`[^`]*`|" +

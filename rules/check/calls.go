@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
+// call returns the type of a function call or an operator.
 func (c *checker) call(e ast.Expr, env bindings, computed bool) Type {
 	function := e.AsCall().FunctionName()
 	switch function {
@@ -56,7 +57,7 @@ func inEnum(s *openapi.Schema, val ref.Val) bool {
 	return slices.ContainsFunc(s.Enum, func(allowed any) bool { return types.Equal(value.FromJSON(allowed), val) == types.True })
 }
 
-// isPassing reports whether a function gives its operands as they are.
+// isPassing reports whether a function returns its operands unchanged.
 func isPassing(function string) bool {
 	switch function {
 	case "dyn", "optional.of", "optional.ofNonZeroValue", "value", "or", "orValue", "hasValue":
@@ -65,7 +66,7 @@ func isPassing(function string) bool {
 	return false
 }
 
-// choice is condition ? yes : no.
+// choice checks condition ? yes : no.
 func (c *checker) choice(e ast.Expr, env bindings, computed bool) Type {
 	args := e.AsCall().Args()
 	c.mustBeBool(operand{args[0], c.value(args[0], env)}, "the condition before ?", args[1], args[2])
@@ -77,13 +78,13 @@ func (c *checker) choice(e ast.Expr, env bindings, computed bool) Type {
 		return yes
 	case Meet(yes.CEL(), no.CEL()):
 		return c.join(yes, no)
-	case yes.Kind() != no.Kind(): // two maps may hold different things
+	case yes.Kind() != no.Kind(): // two maps with values of different types are fine
 		c.differentBranches(e, operand{args[1], yes}, operand{args[2], no})
 	}
 	return Type{}
 }
 
-// equality is a == b and a != b.
+// equality checks a == b and a != b.
 func (c *checker) equality(e ast.Expr, env bindings) Type {
 	args := e.AsCall().Args()
 	lhs, rhs := c.value(args[0], env), c.value(args[1], env)
@@ -95,7 +96,7 @@ func (c *checker) equality(e ast.Expr, env bindings) Type {
 	return Of(types.BoolType)
 }
 
-// membership is a in b.
+// membership checks a in b.
 func (c *checker) membership(e ast.Expr, env bindings) Type {
 	args := e.AsCall().Args()
 	item, in := c.value(args[0], env), c.value(args[1], env)

@@ -16,16 +16,15 @@ import (
 	"kanon.dev/kanon/rules/flow"
 )
 
-// ReportConstants reports what the planner found: it computes what is constant, such as regular
-// expressions.
+// ReportConstants reports the issues of CEL's planner, which evaluates constants such as regular expressions.
 func ReportConstants(x *celenv.Expression, issues []celenv.Issue, report flow.Report) {
 	for _, i := range issues {
 		report(constantOffset(x, i), diagnostic.CodeBadConstant, "%s", constantText(i.Message))
 	}
 }
 
-// constantOffset is where the constant stands that an issue is about: it has the
-// offset of the call, or none if it is about a regular expression.
+// constantOffset is the offset of the constant that an issue is about. The issue itself has the offset of the call,
+// or a negative one if it is about a regular expression.
 func constantOffset(x *celenv.Expression, issue celenv.Issue) int {
 	found := issue.Offset
 	for _, e := range x.Nodes() {
@@ -48,16 +47,16 @@ func constantOffset(x *celenv.Expression, issue celenv.Issue) int {
 	return found
 }
 
-// phrase puts a message of cel-go into plain words. A message that none of the
-// patterns fits is shown as it is, so a new version of cel-go costs only style.
+// phrase puts a message of cel-go into plain words. A message that matches no pattern is shown as it is, so a new
+// version of cel-go costs only style.
 type phrase struct {
 	pattern, text, hint string
 }
 
-// stringNotClosed is about a string that has no end on its line.
+// stringNotClosed reports a string without a closing quote on its line.
 const stringNotClosed = "the string is never closed"
 
-// syntaxText is a message of the parser in plain words, and what to do.
+// syntaxText puts a message of the parser into plain words, with a hint.
 func syntaxText(message string) (text, hint string) {
 	message = strings.Join(strings.Fields(message), " ")
 	message = strings.TrimPrefix(message, "Syntax error: ")
@@ -96,10 +95,10 @@ func syntaxText(message string) (text, hint string) {
 	return text, hint
 }
 
-// operator is a word of other languages, as it stands in an expression, and what CEL has for it.
+// operator matches operators of other languages that authors write in CEL.
 var operator = regexp.MustCompile(`^(?:and\b|or\b|not\s*|=|&)`)
 
-// addOperator has the fix of a finding write the operator of CEL for one of another language.
+// addOperator adds a fix to a finding that replaces the operator of another language by CEL's.
 func addOperator(f *diagnostic.Finding, text, hint string) {
 	wrong := operator.FindString(text)
 	meant := map[string]string{"and": "&&", "or": "||", "not": "!", "=": "==", "&": "&&"}[strings.TrimSpace(wrong)]
@@ -108,7 +107,7 @@ func addOperator(f *diagnostic.Finding, text, hint string) {
 	}
 }
 
-// typesText is a message of the checker in plain words, and what to do.
+// typesText puts a message of CEL's checker into plain words, with a hint.
 func typesText(message string) (text, hint string) {
 	message = strings.TrimSuffix(strings.Join(strings.Fields(message), " "), " (in container '')")
 	if name, args, ok := noOverload(message); ok {
@@ -125,8 +124,8 @@ func typesText(message string) (text, hint string) {
 	})
 }
 
-// noOverload takes a message about a call apart: the function and the types of
-// its arguments, the receiver of a method first and with a dot behind it.
+// noOverload parses a message about a call into the function and the types of its arguments. For a method, the type of
+// the receiver and a dot come first.
 func noOverload(message string) (name, args string, ok bool) {
 	m := regexp.MustCompile(`^found no matching overload for '(.+)' applied to '(.*)'$`).FindStringSubmatch(message)
 	if m == nil {
@@ -140,8 +139,7 @@ func overloadText(name, args string) (text, hint string) {
 	if !method {
 		receiver, rest = "", strings.TrimPrefix(args, "(")
 	}
-	list := strings.TrimSuffix(rest, ")")
-	list = plainTypes(list)
+	list := plainTypes(strings.TrimSuffix(rest, ")"))
 	types := strings.Split(list, ", ")
 	symbol, operator := operators.FindReverse(name)
 	switch {
@@ -174,14 +172,13 @@ func overloadText(name, args string) (text, hint string) {
 	return fmt.Sprintf("%s() of %s does not take %s", name, plainTypes(receiver), list), ""
 }
 
-// plainTypes writes CEL's types in plain words: dyn is what is not known before
-// the rule runs.
+// plainTypes writes CEL's types in plain words. The type dyn is "any": it is not known before the rule runs.
 func plainTypes(types string) string {
 	return strings.NewReplacer("optional_type(dyn)", "an optional value", "optional_type", "optional", "dyn", "any",
 		"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration", "null_type", "null").Replace(types)
 }
 
-// constantText is a message of the planner in plain words.
+// constantText puts a message of CEL's planner into plain words.
 func constantText(message string) string {
 	text, _ := rephrase(strings.Join(strings.Fields(message), " "), []phrase{
 		{"^error parsing regexp: (.+)$", "this is no regular expression: $1", ""},

@@ -1,9 +1,9 @@
 // Package check finds the types of expressions, with the schemas of the kinds that they read.
 //
-// A Parser parses expressions and has CEL check them, with CEL's messages in plain words (cel.go).
-// Check then finds the types in an expression. It knows what
-// parent.spec.replicas is, and reports what CEL cannot see: fields that do not exist, fields that
-// may be missing, operands that do not go together, comparisons that are always false.
+// A Parser parses expressions and runs CEL's own checker on them; cel.go puts CEL's messages into plain words.
+// Check then finds the types in an expression by schema, such as that of parent.spec.replicas. It reports what CEL
+// cannot see: fields that do not exist, fields that may be missing, operands of incompatible types, comparisons that
+// are always false.
 //
 //	table := check.NewTable()
 //	x := check.Check(check.Input{Expr: expr, Table: table, Names: names, Report: report, ...})
@@ -11,11 +11,13 @@
 //	x.Exist         // the paths that exist if the expression is true
 //	x.Conversions   // text that the expression reads as a time
 //
-// Three questions are asked of types, and each has one answer. Can two values be equal, and does a
-// function take a value: relation.go. Does a field take a value, and if not, how is it converted:
-// misfit.go. What does the value of a field count as in an expression: Table, in type.go.
+// Each question about types is answered in one place:
 //
-// The package knows nothing of the compiler, and of the program only which reads mean something
-// else than JSON has. messages.go and wording.go have the texts. What a template gives is compared with its schema by
-// package conform.
+//   - relation.go: can two values be equal, and does a function take a value?
+//   - misfit.go: does a field take a value, and if not, how is the value converted?
+//   - type.go (Table): which type does the value of a field have in an expression?
+//
+// messages.go and wording.go have the texts. The package does not know the compiler. Of the program it knows only the
+// reads whose values are converted from JSON (Conversions, Encoded). Package conform compares what a template renders
+// with its schema.
 package check

@@ -17,59 +17,59 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Names tells what is known of the names that an expression may start with.
+// Names has the types of the names that an expression may start with.
 type Names interface {
-	// Name is the type of a name. It is false for a name that the expression declares.
+	// Name returns the type of a name, and false for a name that the expression itself declares.
 	Name(name string) (Type, bool)
-	// Member is the type of a member of a group: that of children.web.
+	// Member returns the type of a member of a group, such as children.web.
 	Member(group, name string) Type
-	// Holds are the paths that exist if a variable is true.
+	// Holds returns the paths that exist if a variable is true.
 	Holds(variable string) map[string]bool
 }
 
-// Input is an expression, which CEL's checker has passed, and what is known around it.
+// Input is an expression that passed CEL's checker, with its context.
 type Input struct {
 	Expr  *celenv.Expression
 	Table *Table
 	Names Names
 	// Parent is what the rule is for.
 	Parent *syntax.Parent
-	// Exists are the paths that exist wherever the expression is evaluated.
+	// Exists has the paths that exist wherever the expression is evaluated.
 	Exists map[string]bool
-	// Fails reports whether the expression fails, and does not wait, if a read finds nothing.
+	// Fails reports whether the expression fails, instead of waiting, if the read at a node finds nothing.
 	Fails func(id int64) bool
-	// At is the position of an offset in the expression, and Quote what can begin and end text in it.
+	// At is the position of an offset in the expression. Quote is the quote to use for text in it.
 	At    func(offset int) diagnostic.Position
 	Quote string
-	// Report reports something about a node, and about a name in it if that is not empty.
+	// Report reports a finding about a node or, if name is not empty, about that name in it.
 	Report func(id int64, name string, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 }
 
-// Expression is what is known of an expression.
+// Expression is the result of Check.
 type Expression struct {
-	// Type is that of the value.
+	// Type is the type of the value.
 	Type
-	// Exist are the paths that exist if the value is true.
+	// Exist has the paths that exist if the value is true.
 	Exist map[string]bool
-	// Conversions are the reads of values that are text in an object and something else in an
-	// expression. Encoded are the reads of values in which base64 stands for bytes.
+	// Conversions has the reads, by node, of values that are text in an object and another type in an expression.
+	// Encoded has the reads of values that contain bytes as base64.
 	Conversions map[int64]run.Conversion
 	Encoded     map[int64]*openapi.Schema
 
 	expr *celenv.Expression
-	// nodes are the types of the nodes.
+	// nodes has the types of the nodes.
 	nodes map[int64]Type
-	// missing are the reads of fields that may be missing.
+	// missing has the reads of fields that may be missing.
 	missing map[int64]MissingRead
 }
 
-// Path is the whole expression, if it is a path that is not too long for a message.
+// Path returns the source of the whole expression if it is a path, and short enough for a message; else "".
 func (x *Expression) Path() string { return pathText(x.expr, x.expr.Root()) }
 
-// Parsed is the expression itself.
+// Parsed returns the expression itself.
 func (x *Expression) Parsed() *celenv.Expression { return x.expr }
 
-// TypeAt is the type of a node.
+// TypeAt returns the type of a node.
 func (x *Expression) TypeAt(e ast.Expr) Type {
 	if v, walked := x.nodes[e.ID()]; walked {
 		return v
@@ -77,30 +77,29 @@ func (x *Expression) TypeAt(e ast.Expr) Type {
 	return Of(x.expr.TypeOf(e.ID()))
 }
 
-// MissingRead is what was reported about a node that reads a field which may be missing.
+// MissingRead returns what was reported about a node that reads a field which may be missing.
 func (x *Expression) MissingRead(e ast.Expr) (MissingRead, bool) {
 	read, ok := x.missing[e.ID()]
 	return read, ok
 }
 
-// checker walks over one expression with the types that schemas give to what it reads. What it
-// finds is reported. The program that runs does not depend on it, but for the conversions.
+// checker walks over one expression with the types that schemas give to its reads, and reports findings. Apart from the
+// conversions, the running program does not depend on it.
 type checker struct {
 	Input
 	out *Expression
-	// inPath are the reads that are only a part of a longer path.
+	// inPath has the reads that are only the start of a longer path.
 	inPath map[int64]bool
-	// asked are the paths that are known to exist, and warned those that were reported because
-	// they may be missing.
+	// asked has the paths that are known to exist, warned those that were reported as possibly missing.
 	asked, warned map[string]bool
-	// defaulted are the paths that conditions in the expression ask for by way of a default; nil
-	// before they are needed.
+	// defaulted has the paths that exist where a condition with a default is true; see collectDefaulted. It is nil until
+	// it is needed.
 	defaulted map[string]bool
-	// joined are the operands of && and || that were checked with the whole.
+	// joined has the operands of && and || that are checked together with the operator above them.
 	joined map[int64]bool
 }
 
-// bindings are the types of the names that the expression itself declares.
+// bindings has the types of the names that the expression itself declares.
 type bindings = celenv.Bindings[Type]
 
 // Check finds the types in an expression.
@@ -117,9 +116,9 @@ func Check(in Input) *Expression {
 		c.collectAsked(e, c.asked)
 	}
 	if c.out.Type = c.walk(in.Expr.Root(), nil, false); c.out.group != "" {
-		c.out.Type = Type{} // reported: a member is missing
+		c.out.Type = Type{} // a name such as children without a member; that was reported
 	}
-	// What was read without asking exists if there is a result.
+	// Paths that are read without asking exist if there is a result.
 	c.out.Exist = c.warned
 	for _, e := range celenv.Terms(in.Expr.Root(), operators.LogicalAnd) {
 		c.collectAsked(e, c.out.Exist)
@@ -132,10 +131,10 @@ func (c *checker) report(e ast.Expr, code diagnostic.Code, format string, args .
 	return c.Report(e.ID(), "", code, format, args...)
 }
 
-// value is the type of a node that is computed with.
+// value returns the type of a node whose value the expression computes with.
 func (c *checker) value(e ast.Expr, env bindings) Type { return c.walk(e, env, true) }
 
-// walk is the type of a node. computed is false if the value goes into the result as it is.
+// walk returns the type of a node. computed is false if the value goes into the result unchanged.
 func (c *checker) walk(e ast.Expr, env bindings, computed bool) Type {
 	out := c.node(e, env, computed)
 	c.out.nodes[e.ID()] = out
@@ -162,7 +161,7 @@ func (c *checker) node(e ast.Expr, env bindings, computed bool) Type {
 	}
 }
 
-// read notes what the text of a read means.
+// read records the conversion that the value of a read needs.
 func (c *checker) read(e ast.Expr, v Type, computed bool) Type {
 	if !c.inPath[e.ID()] && c.Table.hasBytes(v.schema) {
 		c.out.Encoded[e.ID()] = v.schema
@@ -182,7 +181,7 @@ func (c *checker) name(e ast.Expr, env bindings) Type {
 	return Of(c.Expr.TypeOf(e.ID()))
 }
 
-// step is of.name or of[index].
+// step checks of.name or of[index].
 func (c *checker) step(s flow.Step, env bindings) Type {
 	c.inPath[s.Operand.ID()] = true
 	of := operand{s.Operand, c.walk(s.Operand, env, false)}
@@ -204,7 +203,7 @@ func (c *checker) step(s flow.Step, env bindings) Type {
 	return out
 }
 
-// field is of.name in all its spellings.
+// field checks of.name in all its spellings.
 func (c *checker) field(s flow.Step, of operand) Type {
 	read := !s.Asks && !s.Optional
 	if of.group != "" {
@@ -241,7 +240,7 @@ func (c *checker) field(s flow.Step, of operand) Type {
 	}
 }
 
-// item is of[index].
+// item checks of[index].
 func (c *checker) item(s flow.Step, of, index operand) Type {
 	switch typ := of.CEL(); {
 	case typ.Kind() == types.ListKind:
@@ -258,7 +257,7 @@ func (c *checker) item(s flow.Step, of, index operand) Type {
 	return c.Table.Element(of.Type)
 }
 
-// hasAnyFields reports whether it is not known which fields a value has.
+// hasAnyFields reports whether the fields of a value are unknown.
 func hasAnyFields(t *types.Type) bool {
 	return isLoose(t) || t.Kind() == types.NullTypeKind || t.Kind() == types.OpaqueKind
 }
@@ -289,7 +288,7 @@ func (c *checker) mapping(m ast.MapExpr, env bindings, computed bool) Type {
 	return Of(types.NewMapType(key.CEL(), value.CEL()))
 }
 
-// join is what is known of a value that is one of both.
+// join returns the type of a value that is either a or b.
 func (c *checker) join(a, b Type) Type {
 	out := c.Table.fromCEL(Join(a.CEL(), b.CEL()))
 	switch {
@@ -301,7 +300,7 @@ func (c *checker) join(a, b Type) Type {
 	return out
 }
 
-// loop is a comprehension: what all(), map() and the like are made of.
+// loop checks a comprehension, which macros such as all() and map() expand to.
 func (c *checker) loop(l ast.ComprehensionExpr, env bindings) Type {
 	over := c.walk(l.IterRange(), env, false)
 	if typ := over.CEL(); typ.Kind() != types.ListKind && !isMap(typ) && !isLoose(typ) {
@@ -322,7 +321,7 @@ func (c *checker) loop(l ast.ComprehensionExpr, env bindings) Type {
 	return c.value(l.Result(), env.With(gathered))
 }
 
-// ranged are the types of the names of a loop.
+// ranged returns the types of the loop variables.
 func (c *checker) ranged(l ast.ComprehensionExpr, over Type) map[string]Type {
 	first, second := Type{}, c.Table.Element(over)
 	switch kind := over.Kind(); {
@@ -340,8 +339,7 @@ func (c *checker) ranged(l ast.ComprehensionExpr, over Type) map[string]Type {
 	return out
 }
 
-// isAccumulator reports whether a node is what a loop has come to so far, of which the author
-// wrote nothing.
+// isAccumulator reports whether a node is the accumulator of a loop, which macros add and no author writes.
 func isAccumulator(e ast.Expr) bool {
 	return e.Kind() == ast.IdentKind && strings.HasPrefix(e.AsIdent(), "@")
 }

@@ -13,22 +13,20 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Hints are for people, and some of them are exact: "write string(parent.spec.port)" says what to write in the place of a node.
-// What is written there is the node as its author wrote it, and not as a hint shows it.
-
-// Fixer makes the fixes of an expression.
+// Fixer turns hints into fixes. Hints are for people, but some are exact: "write string(parent.spec.port)" says what
+// replaces a node. A hint may shorten the node; the fix has it as the author wrote it.
 type Fixer struct {
 	Expr *celenv.Expression
 	// At is the position of an offset in the expression.
 	At func(offset int) diagnostic.Position
-	// Quote begins and ends text in the expression, where that is not a quote of YAML.
+	// Quote is the quote for text in the expression; see QuoteIn.
 	Quote string
 }
 
 var isFunction = regexp.MustCompile(`^[a-z]+$`)
 
-// Advise gives a finding a hint, and a fix if the hint says what to write in the place of one of some nodes. short is how hints
-// show a node.
+// Advise gives a finding a hint, and a fix if the hint says what to write instead of one of the nodes. short is a node
+// as hints show it.
 func (x Fixer) Advise(f *diagnostic.Finding, hint string, short func(ast.Expr) string, nodes ...ast.Expr) {
 	f.Hint = hint
 	written, exact := strings.CutPrefix(hint, "write ")
@@ -47,7 +45,7 @@ func (x Fixer) Advise(f *diagnostic.Finding, hint string, short func(ast.Expr) s
 	}
 }
 
-// rewritten is what a hint says to write in the place of a node; empty if it is about something else.
+// rewritten returns what a hint says to write instead of a node, or "" if the hint is not about the node.
 func (x Fixer) rewritten(e ast.Expr, written, short, text string) string {
 	if function, ok := strings.CutSuffix(written, "("+short+")"); ok && isFunction.MatchString(function) {
 		return function + "(" + text + ")"
@@ -70,7 +68,7 @@ func (x Fixer) rewritten(e ast.Expr, written, short, text string) string {
 	return ""
 }
 
-// QuoteIn is the quote for text in the expressions of a scalar, which is none of YAML's.
+// QuoteIn returns a quote for text in the expressions of a scalar that does not end the scalar in YAML.
 func QuoteIn(n *yamltree.Node) string {
 	if strings.HasPrefix(n.Literal(), "'") {
 		return `"`

@@ -26,14 +26,14 @@ type operand struct {
 	Type
 }
 
-// maxShownFields is how many fields a hint lists, and maxShownPath how long a path may be to be
-// named in a message.
 const (
+	// maxShownFields is how many fields a hint lists.
 	maxShownFields = 8
-	maxShownPath   = 60
+	// maxShownPath is how many bytes a path may have to be named in a message.
+	maxShownPath = 60
 )
 
-// path is a node as the author wrote it, if it is a path; else empty.
+// path returns a node as the author wrote it if it is a path, and short enough for a message; else "".
 func (c *checker) path(e ast.Expr) string { return pathText(c.Expr, e) }
 
 func pathText(x *celenv.Expression, e ast.Expr) string {
@@ -62,12 +62,12 @@ func (c *checker) object(o operand) string {
 	return strings.TrimPrefix(c.path(o.e)+", "+o.String(), ", ")
 }
 
-// named is a type with the path of the value: "an int (parent.spec.replicas)".
+// named names a type with the path of the value: "an int (parent.spec.replicas)".
 func (c *checker) named(o operand) string {
 	return strings.TrimSuffix(o.String()+" ("+c.path(o.e)+")", " ()")
 }
 
-// short is a node as written, if it is not long.
+// short returns a node as written, or "…" if that is too long for a message.
 func (c *checker) short(e ast.Expr) string {
 	if text := c.Expr.Source(e); len(text) <= maxShownPath {
 		return text
@@ -82,12 +82,12 @@ func (c *checker) writeAsString(e ast.Expr) string {
 	return "write string(" + c.short(e) + ")"
 }
 
-// advise gives a finding a hint about one of some nodes, and the fix that it is.
+// advise gives a finding a hint about one of the nodes, and a fix if the hint is exact.
 func (c *checker) advise(f *diagnostic.Finding, hint string, nodes ...ast.Expr) {
 	Fixer{Expr: c.Expr, At: c.At, Quote: c.Quote}.Advise(f, hint, c.short, nodes...)
 }
 
-// literalWords is a literal as an author writes it.
+// literalWords returns a literal as an author writes it.
 func literalWords(v ref.Val) string {
 	if s, ok := v.(types.String); ok {
 		return strconv.Quote(string(s))
@@ -125,14 +125,14 @@ func (c *checker) wrongIndex(from, at operand) {
 	}
 }
 
-// mustBeBool reports a condition that is neither true nor false. place is where it stands, and
-// others are the operands beside it.
+// mustBeBool reports a condition that is not a bool. place says in words where it stands; others are the operands
+// beside it.
 func (c *checker) mustBeBool(o operand, place string, others ...ast.Expr) {
 	if Meet(o.CEL(), types.BoolType) {
 		return
 	}
 	if slices.ContainsFunc(others, isAccumulator) {
-		place = "the condition of a loop" // the condition of filter(), exists() and the like
+		place = "the condition of a loop" // such as filter() or exists()
 	}
 	f := c.report(o.e, diagnostic.CodeTypes, "%s must be true or false, and %s", place, c.subject(o))
 	c.advise(f, o.BoolHint(c.path(o.e)), o.e)
@@ -154,7 +154,7 @@ func (c *checker) neverEqual(e ast.Expr, l, r operand) {
 	c.advise(f, c.conversion(s, o), s.e, o.e)
 }
 
-// order puts the side first of which a message tells what it is: a path before what is computed.
+// order decides which side is the subject of a message: a path goes before a computed value.
 func (c *checker) order(l, r operand) (subject, object operand) {
 	if c.path(l.e) == "" && c.path(r.e) != "" {
 		return r, l
@@ -162,13 +162,13 @@ func (c *checker) order(l, r operand) (subject, object operand) {
 	return l, r
 }
 
-// neverIn reports an item that a list or a map never has. The items have the type of in.
+// neverIn reports an item that a list or a map never contains. in has the type of the items.
 func (c *checker) neverIn(e ast.Expr, item, in operand) {
 	f := c.report(e, diagnostic.CodeNeverEqual, "%s and is never in %s, where each is %s", c.subject(item), cmp.Or(c.path(in.e), "this"), in)
 	c.advise(f, c.conversion(item, in), item.e)
 }
 
-// checkEnum reports a literal that a field cannot have.
+// checkEnum reports a literal that is not among the values of a field.
 func (c *checker) checkEnum(literal, field ast.Expr, v Type) (reported bool) {
 	if c.checkParentKind(literal, field) {
 		return true
@@ -191,7 +191,7 @@ func (c *checker) checkEnum(literal, field ast.Expr, v Type) (reported bool) {
 	return true
 }
 
-// wrongOperand reports a call for which there is no function.
+// wrongOperand reports a call whose operands fit no overload of the function. wrong is as call returns it.
 func (c *checker) wrongOperand(e ast.Expr, operands []operand, wrong int) {
 	name, env := e.AsCall().FunctionName(), c.Expr.Env()
 	symbol, isOperator := operators.FindReverse(name)
@@ -229,14 +229,14 @@ func (c *checker) wrongOperand(e ast.Expr, operands []operand, wrong int) {
 	}
 }
 
-// wrongDefault reports a default that is of another type than the value that it stands for.
+// wrongDefault reports an orValue() whose default has another type than the value.
 func (c *checker) wrongDefault(value, given operand) {
 	wanted := value.Inner()
 	f := c.report(given.e, diagnostic.CodeTypes, "%s is %s where it exists, so orValue() needs %s, and %s", cmp.Or(c.path(value.e), "the value"), wanted, wanted, c.subject(given))
 	c.advise(f, c.defaultHint(operand{given.e, given.Inner()}, wanted), given.e)
 }
 
-// defaultHint is a default of the type that is wanted.
+// defaultHint says how to write a default of the wanted type.
 func (c *checker) defaultHint(given operand, wanted Type) string {
 	switch wanted.Kind() {
 	case types.BytesKind:
@@ -290,12 +290,12 @@ func (c *checker) wrongOperator(e ast.Expr, symbol string, l, r operand) {
 	}
 }
 
-// conversion is how two values are made to go together.
+// conversion says how to convert one of two values so that they have the same type.
 func (c *checker) conversion(a, b operand) string {
 	return cmp.Or(c.convert(a, b.Type), c.convert(b, a.Type), c.textHint(b, a))
 }
 
-// textHint is how one of two values is made text, if the other is text.
+// textHint says how to convert one of two values to text if the other is text.
 func (c *checker) textHint(a, b operand) string {
 	switch {
 	case a.Kind() == types.StringKind && hasTextForm(b.Type):
@@ -306,7 +306,7 @@ func (c *checker) textHint(a, b operand) string {
 	return ""
 }
 
-// convert is how a value is made to go together with another type, if there is one good way.
+// convert says how to convert a value to another type, if there is one good way.
 func (c *checker) convert(a operand, other Type) string {
 	literal, isLiteral := flow.LiteralText(a.e)
 	switch {

@@ -9,18 +9,16 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Misfit is why values of a type cannot stand in a field.
+// Misfit says why a field does not take values of a type.
 type Misfit struct {
 	Want, Got string
-	// Field is one that an object has and should not have.
+	// Field is a field that an object has and should not have.
 	Field string
-	// Convert is how a value is made to fit, with %s for the expression. It is empty if that is
-	// not known.
+	// Convert is a hint how to make a value fit, with %s for the expression. It is empty if there is none.
 	Convert string
 }
 
-// HintFor is what to write in place of source. compound is true if source needs parentheses
-// before a dot.
+// HintFor returns the hint for the expression source. compound is true if source needs parentheses before a dot.
 func (m *Misfit) HintFor(source string, compound bool) string {
 	if compound && strings.Contains(m.Convert, "%s.") {
 		source = "(" + source + ")"
@@ -28,10 +26,10 @@ func (m *Misfit) HintFor(source string, compound bool) string {
 	return strings.ReplaceAll(m.Convert, "%s", source)
 }
 
-// maxCompared is how deep two types are compared: a schema may contain itself.
+// maxCompared bounds how deep two types are compared, because a schema may contain itself.
 const maxCompared = 20
 
-// Misfit compares what is known of a value with a schema. It is nil if the value can fit.
+// Misfit compares the type of a value with a schema. It returns nil if the value can fit.
 func (t *Table) Misfit(v Type, s *openapi.Schema) *Misfit { return t.misfit(v, s, 0) }
 
 func (t *Table) misfit(v Type, s *openapi.Schema, depth int) *Misfit {
@@ -50,7 +48,7 @@ func (t *Table) misfit(v Type, s *openapi.Schema, depth int) *Misfit {
 		if v.schema == nil || v.schema.Type != openapi.IntOrString || !isList && !isMapping && s.Type != openapi.Boolean {
 			return nil
 		}
-		return &Misfit{Want: Wants(s), Got: Wants(v.schema)} // neither truth nor list nor map
+		return &Misfit{Want: Wants(s), Got: Wants(v.schema)} // an int or a string is no bool, list or map
 	case typ.Kind() == types.ListKind && isList:
 		return t.misfit(t.Element(v), s.Items, depth+1).within("a list", "write %s.map(v, ")
 	case typ.Kind() == types.MapKind && s.Type == openapi.Map:
@@ -77,7 +75,7 @@ func (t *Table) misfit(v Type, s *openapi.Schema, depth int) *Misfit {
 	}
 }
 
-// forEach is how each value, called v, of what holds such values is made to fit.
+// forEach returns a hint how to convert each value of a container; the hint names the value v.
 func (m *Misfit) forEach(before, after string) string {
 	if m.Convert == "" {
 		return ""
@@ -85,7 +83,7 @@ func (m *Misfit) forEach(before, after string) string {
 	return before + strings.TrimPrefix(m.HintFor("v", false), "write ") + after
 }
 
-// within is the misfit of a list or a map of such values; nil of nil.
+// within returns the misfit of a container with such values. It returns nil for nil.
 func (m *Misfit) within(container, convert string) *Misfit {
 	if m == nil {
 		return nil
@@ -103,7 +101,7 @@ func (m *Misfit) within(container, convert string) *Misfit {
 	return out
 }
 
-// objectMisfit compares an object with a mapping, as far as its fields always exist.
+// objectMisfit compares those fields of an object that always exist with a mapping.
 func (t *Table) objectMisfit(from, s *openapi.Schema, depth int) *Misfit {
 	if from == nil || from == s {
 		return nil
@@ -124,8 +122,7 @@ func (t *Table) objectMisfit(from, s *openapi.Schema, depth int) *Misfit {
 	return nil
 }
 
-// Fitting reports whether a field takes the scalars of a kind, and if not, how they are made to
-// fit.
+// Fitting reports whether a field takes the scalars of a kind, and how to convert them if not.
 func Fitting(kind types.Kind, s *openapi.Schema) (convert string, fits bool) {
 	isInt, isText := kind == types.IntKind || kind == types.UintKind, kind == types.StringKind
 	isNumber := isInt || kind == types.DoubleKind

@@ -10,15 +10,14 @@ import (
 	"kanon.dev/kanon/rules/flow"
 )
 
-// Parser parses the expressions of a rule and has CEL check them, once for each text: rules repeat
-// expressions, and this is most of what it takes to compile them.
+// Parser parses the expressions of a rule and runs CEL's checker on them, once for each text and scope. Rules repeat
+// expressions, and this is most of the work of compiling a rule.
 type Parser struct {
-	env *celenv.Env
-	// expressions are those that were checked.
+	env         *celenv.Env
 	expressions map[parsedText]*celenv.Expression
-	// checkers are those of the scopes so far, by their names.
+	// checkers has the checkers of scopes, by the names in scope.
 	checkers map[string]*celenv.Checker
-	// bytes is how long the texts are in all, and tooMuch is true once that was too long.
+	// bytes is the total length of the texts. tooMuch is true once it exceeded maxParsed.
 	bytes   int
 	tooMuch bool
 }
@@ -26,7 +25,7 @@ type Parser struct {
 // parsedText is an expression and the names that it may start with.
 type parsedText struct{ text, roots string }
 
-// maxParsed is how long the expressions of a rule may be in all, each text counted once.
+// maxParsed is how many bytes the expressions of a rule may have in total, each text counted once.
 const maxParsed = 256 << 10
 
 // NewParser returns a parser for the expressions of one rule.
@@ -34,8 +33,8 @@ func NewParser(env *celenv.Env) *Parser {
 	return &Parser{env: env, expressions: map[parsedText]*celenv.Expression{}, checkers: map[string]*celenv.Checker{}}
 }
 
-// Parse gives a checked expression. It is nil, after a finding, for one that CEL refuses. complete
-// is false for one with names that do not exist, which was reported.
+// Parse returns the checked expression. If CEL refuses it, Parse reports that and returns nil. If it has unknown names,
+// Parse reports them and complete is false.
 func (p *Parser) Parse(text string, scope flow.Scope, names flow.Names, report flow.Report) (expr *celenv.Expression, complete bool) {
 	key := parsedText{text: text, roots: strings.Join(scope.Roots, ",")}
 	if expr := p.expressions[key]; expr != nil {
@@ -50,7 +49,7 @@ func (p *Parser) Parse(text string, scope flow.Scope, names flow.Names, report f
 	}
 	parsed, issues := p.env.Parse(text)
 	if len(issues) > 0 {
-		// Those after the first are, more often than not, its consequences.
+		// Later issues are mostly consequences of the first.
 		first := slices.MinFunc(issues, func(a, b celenv.Issue) int { return cmp.Compare(a.Offset, b.Offset) })
 		message, hint := syntaxText(first.Message)
 		f := report(first.Offset, diagnostic.CodeSyntax, "%s", message)
@@ -78,7 +77,7 @@ func (p *Parser) Parse(text string, scope flow.Scope, names flow.Names, report f
 	return expr, len(unknown) == 0
 }
 
-// checker is that of a scope. The parts of a rule have few different ones.
+// checker returns the checker of a scope. A rule has few different scopes.
 func (p *Parser) checker(roots []string) *celenv.Checker {
 	key := strings.Join(roots, ",")
 	if p.checkers[key] == nil {

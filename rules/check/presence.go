@@ -18,24 +18,24 @@ import (
 
 // MissingRead is a read of a field that may be missing.
 type MissingRead struct {
-	// Finding reports it.
+	// Finding is the warning about it.
 	Finding *diagnostic.Finding
-	// Optional is the read as it is written for a field that may be missing.
+	// Optional is how to write the read for a field that may be missing.
 	Optional string
 }
 
-// mayBeMissing warns of a field that is read as if it always existed.
+// mayBeMissing warns of a read that takes for granted that an optional field exists.
 func (c *checker) mayBeMissing(s flow.Step, f *openapi.Field) {
 	if !f.Required && !f.Defaulted && !f.Always && !c.alwaysExists(s) {
 		c.warnMissing(s, c.Expr.Source(s.Operand)+".?"+s.Name, "its schema neither requires it nor has a default for it")
 	}
 }
 
-// parentLabels is how expressions read the labels of the parent.
+// parentLabels is the path of the parent's labels in expressions.
 const parentLabels = flow.RootParent + ".metadata.labels"
 
-// labelMayBeMissing warns of a label of the parent that is read as if it always existed, if the
-// selector guarantees others. If it guarantees none, the warning is about the labels as a whole.
+// labelMayBeMissing warns of a read of a parent's label that the selector does not guarantee. If the selector guarantees
+// no label at all, mayBeMissing warns of the labels as a whole instead.
 func (c *checker) labelMayBeMissing(s flow.Step) {
 	if c.Expr.Source(s.Operand) != parentLabels || !c.Parent.Labelled() || c.Parent.Guarantees(s.Name) {
 		return
@@ -47,8 +47,8 @@ func (c *checker) labelMayBeMissing(s flow.Step) {
 	c.warnMissing(s, optional, "spec.parent.selector does not ask for this label")
 }
 
-// warnMissing warns of a read, once, unless something asks whether there is a value. optional is
-// the read as it is written if there may be none.
+// warnMissing warns of a read, once for each path, unless the expression asks whether the path exists. optional is how
+// to write the read for a value that may be missing.
 func (c *checker) warnMissing(s flow.Step, optional, reason string) {
 	path, id := c.Expr.Source(s.Expr), s.Expr.ID()
 	if !c.Fails(id) || c.asked[path] || c.warned[path] || c.isDefaulted(path) {
@@ -64,12 +64,12 @@ func (c *checker) warnMissing(s flow.Step, optional, reason string) {
 	finding.WithHint("write %s, with orValue(…) where there must be a value, ask %s first, or give the child that when", optional, ask)
 }
 
-// alwaysExists reports whether the API server sees to a field of every object, of which schemas
-// say nothing.
+// alwaysExists reports whether a field exists although its schema does not say so: the API server sets it in every
+// object, or the rule's selector guarantees it.
 func (c *checker) alwaysExists(s flow.Step) bool {
 	switch name := s.Name; c.Expr.Source(s.Operand) {
 	case flow.RootParent:
-		// An object without a spec is a rare one, and not what reading a field of it is about.
+		// An object without a spec is rare, and a warning about every read of a spec would help nobody.
 		return name == "apiVersion" || name == "kind" || name == "metadata" || name == "spec"
 	case flow.RootParent + ".metadata":
 		switch name {
@@ -82,9 +82,9 @@ func (c *checker) alwaysExists(s flow.Step) bool {
 	return false
 }
 
-// collectAsked notes the paths that exist if the node is true: that of has(path), that of "key"
-// in path, that of path.hasValue(), and those of a variable that asks. A comparison with null is no such question: if the
-// path is missing, there is nothing to compare.
+// collectAsked adds the paths that exist if the node is true: those of has(path), "key" in path and path.hasValue(), and
+// those of a variable that asks for them. A comparison with null does not ask: if the path is missing, the comparison
+// itself fails.
 func (c *checker) collectAsked(e ast.Expr, asked map[string]bool) {
 	switch e.Kind() {
 	case ast.CallKind:
@@ -114,8 +114,8 @@ func (c *checker) collectAsked(e ast.Expr, asked map[string]bool) {
 	}
 }
 
-// collectDefaulted notes the path of size(path.?x.orValue([])) > 0 and the like, which is false
-// with the default: if it is true, the path exists.
+// collectDefaulted adds the path in a condition such as size(path.?x.orValue([])) > 0. The condition is false with the
+// default, so the path exists if it is true.
 func (c *checker) collectDefaulted(e ast.Expr, asked map[string]bool) {
 	if c.Expr.TypeOf(e.ID()).Kind() != types.BoolKind {
 		return
@@ -125,7 +125,7 @@ func (c *checker) collectDefaulted(e ast.Expr, asked map[string]bool) {
 		switch {
 		case n.Kind() != ast.CallKind || n.AsCall().FunctionName() != "orValue" || !n.AsCall().IsMemberFunction():
 		case found != nil && c.Expr.Source(n) != c.Expr.Source(found):
-			return // it may be the other one's
+			return // with two paths, either one can make it true
 		default:
 			found = n
 		}
@@ -142,8 +142,8 @@ func (c *checker) collectDefaulted(e ast.Expr, asked map[string]bool) {
 	}
 }
 
-// noteExists notes that a path and all on the way to it exist, as they are read without asking: parent.a, parent.a["b"] and
-// parent.a.b for parent.?a[?"b"].
+// noteExists adds a path and its prefixes, spelled as reads that do not ask: for parent.?a[?"b"] it adds parent.a,
+// parent.a["b"] and parent.a.b.
 func (c *checker) noteExists(e ast.Expr, asked map[string]bool) {
 	plain := strings.NewReplacer(".?", ".", "[?", "[")
 	for _, s := range flow.PathOf(e).Steps {
@@ -157,7 +157,7 @@ func (c *checker) noteExists(e ast.Expr, asked map[string]bool) {
 	}
 }
 
-// isDefaulted reports whether a condition in the expression asks for a path by way of a default.
+// isDefaulted reports whether some condition in the expression asks for a path with a default; see collectDefaulted.
 func (c *checker) isDefaulted(path string) bool {
 	if c.defaulted == nil {
 		c.defaulted = map[string]bool{}

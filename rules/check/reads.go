@@ -7,14 +7,14 @@ import (
 	"kanon.dev/kanon/rules/flow"
 )
 
-// FieldRead is a name behind a dot in an expression, or in brackets.
+// FieldRead is a read of a field by its name, after a dot or in brackets.
 type FieldRead struct {
 	Name string
-	// Of is the type of what has the field.
+	// Of is the type of the value that has the field.
 	Of Type
 }
 
-// FieldReads are the fields that the expression reads, in any order.
+// FieldReads returns the fields that the expression reads, in any order.
 func (x *Expression) FieldReads() []FieldRead {
 	var all []FieldRead
 	for _, e := range x.expr.Nodes() {
@@ -25,7 +25,7 @@ func (x *Expression) FieldReads() []FieldRead {
 	return all
 }
 
-// Schema is the schema of the values of a type, or of the optional values; nil if there is none.
+// Schema returns the schema of the values of a type, or of an optional's values; nil if there is none.
 func (t *Table) Schema(of Type) *openapi.Schema {
 	return cmp.Or(of.schema, t.objects[of.Inner().CEL().TypeName()])
 }

@@ -6,12 +6,11 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 )
 
-// relation is how a value goes together with a type. The zero value compares: null and a value
-// can be equal, and so can numbers of different types. With bound it calls: the type is that of
-// a parameter of a function, and bound has what the parameters of the types stand for.
+// relation compares types. The zero value decides whether two values can be equal: null equals anything, and numbers
+// of different types can be equal. With bound it decides whether a function takes a value: bound has the types that the
+// type parameters of the function stand for.
 //
-// It differs from CEL's own checker in what it knows of objects: one with a schema is a map as
-// well, as it is when the rule runs.
+// Unlike CEL's own checker, it takes an object with a schema for a map too, because it is one when the rule runs.
 type relation struct{ bound map[string]*types.Type }
 
 func (r relation) holds(wanted, given *types.Type) bool {
@@ -45,7 +44,7 @@ func (r relation) holds(wanted, given *types.Type) bool {
 	return true
 }
 
-// replace puts in the types that the parameters of a type stand for.
+// replace substitutes the type parameters in a type.
 func (r relation) replace(t *types.Type) *types.Type {
 	switch t.Kind() {
 	case types.TypeParamKind:
@@ -66,10 +65,10 @@ func (r relation) replace(t *types.Type) *types.Type {
 	return t
 }
 
-// Meet reports whether a value of the one type can equal one of the other.
+// Meet reports whether a value of type a can equal one of type b.
 func Meet(a, b *types.Type) bool { return relation{}.holds(a, b) }
 
-// Join is the type of a value that is of either type.
+// Join returns the type of a value that has either type.
 func Join(a, b *types.Type) *types.Type {
 	switch {
 	case a == b || a.IsExactType(b):
@@ -91,9 +90,9 @@ func Join(a, b *types.Type) *types.Type {
 	return types.DynType
 }
 
-// call is the type of what a call gives for operands of these types, the one that it is called
-// on first. wrong is -1 if there is such a function, else the operand that no way to call it
-// takes, or len(operands) if it is their number that does not fit.
+// call returns the type of a call's result. The operands are types, with the receiver of a method first. wrong is -1 if
+// an overload takes them; else the index of the operand that no overload takes, or len(operands) if no overload takes
+// that many.
 func call(env *celenv.Env, function string, method bool, operands []*types.Type) (result *types.Type, wrong int) {
 	wrong = -1
 	for _, o := range env.Overloads(function) {
@@ -122,10 +121,10 @@ func call(env *celenv.Env, function string, method bool, operands []*types.Type)
 	return types.DynType, wrong
 }
 
-// NoType is the type of what there is none of, such as the items of []. It goes with every other.
+// NoType is the type of values that do not exist, such as the items of []. It is compatible with every other type.
 func NoType() *types.Type { return types.NewTypeParamType("@none") }
 
-// isLoose reports whether nothing is known of a value of that type.
+// isLoose reports whether a type says nothing about its values.
 func isLoose(t *types.Type) bool {
 	switch t.Kind() {
 	case types.DynKind, types.AnyKind, types.ErrorKind, types.TypeParamKind:
@@ -141,7 +140,7 @@ func isNumber(t *types.Type) bool {
 
 func isMap(t *types.Type) bool { return t.Kind() == types.MapKind || t.Kind() == types.StructKind }
 
-// asMap is the type of an object as a map.
+// asMap returns the map type that an object has when the rule runs, and every other type unchanged.
 func asMap(t *types.Type) *types.Type {
 	if t.Kind() == types.StructKind {
 		return types.NewMapType(types.StringType, types.DynType)

@@ -9,11 +9,11 @@ import (
 	"kanon.dev/kanon/rules/flow"
 )
 
-// Written is the schema of what the expression gives; nil if something in it is not known. A map that the expression writes out is an
-// object with these fields.
+// Written returns the schema of the expression's value, or nil if part of it is not known. A map that the expression
+// writes out is an object with these fields.
 func (x *Expression) Written(t *Table) *openapi.Schema { return t.writtenBy(x, x.expr.Root()) }
 
-// Items is the schema of the items of the list that the expression gives; nil if it is not known.
+// Items returns the schema of the items if the expression's value is a list; nil if it is not known.
 func (x *Expression) Items(t *Table) *openapi.Schema {
 	if s := x.Written(t); s != nil && s.Type == openapi.List {
 		return s.Items
@@ -21,7 +21,7 @@ func (x *Expression) Items(t *Table) *openapi.Schema {
 	return nil
 }
 
-// writtenBy goes down into what the expression writes out, as resultCheck does.
+// writtenBy returns the schema of a node's value. It descends into the lists and maps that the expression writes out.
 func (t *Table) writtenBy(x *Expression, e ast.Expr) *openapi.Schema {
 	switch e.Kind() {
 	case ast.CallKind:
@@ -59,11 +59,7 @@ func (t *Table) writtenBy(x *Expression, e ast.Expr) *openapi.Schema {
 		}
 	default:
 	}
-	v, walked := x.nodes[e.ID()]
-	if !walked {
-		v = Of(x.expr.TypeOf(e.ID()))
-	}
-	return t.written(v)
+	return t.written(x.TypeAt(e))
 }
 
 // isNothing reports whether an expression is null or optional.none(), which leave a field out.
@@ -78,7 +74,7 @@ func isNothing(e ast.Expr) bool {
 	}
 }
 
-// writtenObject is the schema of a map whose keys are written out; nil for any other.
+// writtenObject returns the schema of a map whose keys are all literals; nil for any other.
 func (t *Table) writtenObject(x *Expression, m ast.MapExpr) *openapi.Schema {
 	made := &openapi.Schema{Type: openapi.Object, Fields: map[string]*openapi.Field{}}
 	for _, e := range m.Entries() {
@@ -96,8 +92,8 @@ func (t *Table) writtenObject(x *Expression, m ast.MapExpr) *openapi.Schema {
 	return made
 }
 
-// written is the schema of the values of a type, or of what an optional has: that of an object of Kubernetes as it is, and else no more
-// than the types. It is nil if something in it is not known.
+// written returns a schema for the values of a type, or for an optional's values. An object with a named schema keeps
+// that schema; every other one has only the types. It returns nil if part of the type is not known.
 func (t *Table) written(v Type) *openapi.Schema {
 	switch v = v.Inner(); v.Kind() {
 	case types.StructKind:
@@ -138,7 +134,7 @@ func (t *Table) written(v Type) *openapi.Schema {
 	return scalarSchema(v.Kind())
 }
 
-// scalarSchema is the schema of scalars of a kind in CEL; nil for one that JSON has not.
+// scalarSchema returns the schema of scalars of a kind in CEL; nil for a kind that JSON does not have.
 func scalarSchema(kind types.Kind) *openapi.Schema {
 	switch kind {
 	case types.BoolKind:
@@ -160,15 +156,15 @@ func scalarSchema(kind types.Kind) *openapi.Schema {
 	}
 }
 
-// Mapped is what list.map(x, …) makes of each item; nil for another loop.
+// Mapped returns the expression that list.map(x, …) computes for each item; nil for another loop.
 func Mapped(c ast.ComprehensionExpr) ast.Expr {
 	if item := added(c); item != nil && !isItem(item, c) {
 		return item
 	}
-	return nil // of list.filter(x, …): nothing is made
+	return nil // list.filter(x, …) only selects items
 }
 
-// Filtered is the list of which list.filter(x, …) takes some items; nil for another loop.
+// Filtered returns the list that list.filter(x, …) selects from; nil for another loop.
 func Filtered(c ast.ComprehensionExpr) ast.Expr {
 	if item := added(c); item != nil && isItem(item, c) {
 		return c.IterRange()
@@ -180,11 +176,11 @@ func isItem(e ast.Expr, of ast.ComprehensionExpr) bool {
 	return e.Kind() == ast.IdentKind && e.AsIdent() == of.IterVar()
 }
 
-// added is what a loop adds to a list for each item; nil for another loop.
+// added returns what a loop appends to a list for each item; nil for another loop.
 func added(c ast.ComprehensionExpr) ast.Expr {
 	step := c.LoopStep()
 	if step.Kind() == ast.CallKind && step.AsCall().FunctionName() == operators.Conditional {
-		step = step.AsCall().Args()[1] // of list.map(x, condition, …)
+		step = step.AsCall().Args()[1] // list.map(x, condition, …) and list.filter
 	}
 	if step.Kind() != ast.CallKind || step.AsCall().FunctionName() != operators.Add {
 		return nil
@@ -196,8 +192,8 @@ func added(c ast.ComprehensionExpr) ast.Expr {
 	return args[1].AsList().Elements()[0]
 }
 
-// ItemFields is what the fields of a list's items are computed from, and the name that stands for an item of the list before, if an
-// expression makes the list with list.map(x, {"field": …}), also filtered; else nil.
+// ItemFields takes an expression such as list.map(x, {"field": …}), filtered or not. It returns the expressions of the
+// fields and the name of the loop variable, x. It returns nil for any other expression.
 func ItemFields(e ast.Expr) (fields map[string]ast.Expr, of string) {
 	for e.Kind() == ast.ComprehensionKind {
 		c := e.AsComprehension()

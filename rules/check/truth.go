@@ -14,7 +14,8 @@ import (
 	"kanon.dev/kanon/rules/flow"
 )
 
-// Truth is what a condition is, whatever it reads. It is false if that cannot be seen.
+// Truth reports whether a condition is always true or always false, whatever it reads. known is false if neither is
+// certain.
 func (x *Expression) Truth() (isTrue, known bool) { return truth(x.expr, x.expr.Root()) }
 
 func truth(x *celenv.Expression, e ast.Expr) (isTrue, known bool) {
@@ -45,8 +46,8 @@ func truth(x *celenv.Expression, e ast.Expr) (isTrue, known bool) {
 	return bool(b), known && isBool
 }
 
-// checkTerms reports terms of && that exclude each other, x == "a" && x == "b", and terms of ||
-// of which one is always true, x != "a" || x != "b".
+// checkTerms reports terms of && that exclude each other, as in x == "a" && x == "b", and terms of || of which one is
+// always true, as in x != "a" || x != "b".
 func (c *checker) checkTerms(e ast.Expr, operator string) {
 	for _, arg := range e.AsCall().Args() {
 		if arg.Kind() == ast.CallKind && arg.AsCall().FunctionName() == operator {
@@ -75,7 +76,7 @@ func (c *checker) checkTerms(e ast.Expr, operator string) {
 	}
 }
 
-// compared takes a comparison of a path with a literal apart.
+// compared returns the path and the literal of a comparison between the two.
 func (c *checker) compared(e ast.Expr, operator string) (path string, value ref.Val, ok bool) {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operator {
 		return "", nil, false
@@ -89,8 +90,7 @@ func (c *checker) compared(e ast.Expr, operator string) (path string, value ref.
 	return "", nil, false
 }
 
-// checkParentKind reports a comparison of the parent's kind or apiVersion with another one than
-// that of spec.parent.
+// checkParentKind reports a comparison of the parent's kind or apiVersion with another value than that of spec.parent.
 func (c *checker) checkParentKind(literal, field ast.Expr) (reported bool) {
 	text, ok := flow.LiteralText(literal)
 	gvk := c.Parent.GVK

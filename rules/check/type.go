@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,25 +11,25 @@ import (
 	"kanon.dev/kanon/kinds/openapi"
 )
 
-// Type is what is known of a value before the rule runs. Of the zero value nothing is known.
+// Type is what is known of a value before the rule runs. The zero value knows nothing.
 type Type struct {
-	// cel is the type in CEL, nil if nothing is known. An object with fields has a type of the
-	// schema's own (types.StructKind), of which the Table has the schema.
+	// cel is the type in CEL, nil if nothing is known. An object with fields has a type for its schema (types.StructKind);
+	// Table.objects has the schema.
 	cel *types.Type
-	// schema is that of the field that the value was read from, or of the value. It is nil for
-	// scalars that CEL computed.
+	// schema is the schema of the field that the value was read from, or of the value itself. It is nil for scalars that
+	// CEL computed.
 	schema *openapi.Schema
 	// group is a name whose members have types of their own, such as children.
 	group string
 }
 
-// Of is the type of a value that CEL computed. An object has no fields that are known.
+// Of returns the type of a value that CEL computed. It knows no fields of objects.
 func Of(cel *types.Type) Type { return Type{cel: cel} }
 
-// Group is the type of a name whose members have types of their own.
+// Group returns the type of a name whose members have types of their own.
 func Group(name string) Type { return Type{group: name} }
 
-// CEL is the type in CEL; dyn if nothing is known.
+// CEL returns the type in CEL; dyn if nothing is known.
 func (t Type) CEL() *types.Type {
 	if t.cel == nil {
 		return types.DynType
@@ -38,11 +37,11 @@ func (t Type) CEL() *types.Type {
 	return t.cel
 }
 
-// Kind is the kind of the type in CEL; see kindOf.
+// Kind returns the kind of the type in CEL; see kindOf.
 func (t Type) Kind() types.Kind { return kindOf(t.CEL()) }
 
-// kindOf is the kind of a type in CEL, but opaque of a value of Kubernetes' functions, such as quantity(…): their library declares that as
-// an object, and it has no fields.
+// kindOf returns the kind of a type in CEL. Values of Kubernetes' functions, such as quantity(…), count as opaque:
+// Kubernetes' library declares them as objects, but they have no fields.
 func kindOf(t *types.Type) types.Kind {
 	if t.Kind() == types.StructKind && strings.HasPrefix(t.TypeName(), "kubernetes.") {
 		return types.OpaqueKind
@@ -53,20 +52,19 @@ func kindOf(t *types.Type) types.Kind {
 // IsKnown reports whether something is known of the value.
 func (t Type) IsKnown() bool { return t.Kind() != types.DynKind }
 
-// Inner is the type of an optional's value, and every other type as it is.
+// Inner returns the type of an optional's value, and every other type unchanged.
 func (t Type) Inner() Type {
 	t.cel = inner(t.CEL())
 	return t
 }
 
-// CanBe reports whether the value, or that of an optional, can be of one of the kinds.
+// CanBe reports whether the value, or an optional's value, can be of one of the kinds.
 func (t Type) CanBe(kinds ...types.Kind) bool {
 	kind := t.Inner().Kind()
 	return kind == types.DynKind || slices.Contains(kinds, kind)
 }
 
-// IsText reports whether objects have the value as text that is not base64, also if expressions
-// compute with a time.
+// IsText reports whether objects store the value as text that is not base64. Times and durations are text too.
 func (t Type) IsText() bool {
 	return t.schema != nil && t.IsKnown() && t.CanBe(types.StringKind, types.TimestampKind, types.DurationKind)
 }
@@ -74,7 +72,7 @@ func (t Type) IsText() bool {
 // IsOf reports whether the schema of the value is s.
 func (t Type) IsOf(s *openapi.Schema) bool { return t.schema == s }
 
-// Field is the type of a field of an object, as far as its schema says; see Table.Of.
+// Field returns the type of a field of an object, by its schema.
 func (t Type) Field(table *Table, name string) Type {
 	if t.Kind() != types.StructKind || t.schema.Fields[name] == nil {
 		return Type{}
@@ -82,13 +80,13 @@ func (t Type) Field(table *Table, name string) Type {
 	return table.Of(t.schema.Fields[name].Schema)
 }
 
-// Table gives schemas the types that values have in expressions, one field at a time: of a kind
-// with a thousand fields it holds what the rule reads. It is for one compilation.
+// Table maps schemas to the types that values have in expressions. It does so one field at a time, so that of a kind with
+// a thousand fields it has only those that the rule reads. A table is for one compilation.
 type Table struct {
 	types map[*openapi.Schema]*types.Type
-	// objects are the schemas of objects by the names of their types.
+	// objects has the schemas of objects by the names of their types.
 	objects map[string]*openapi.Schema
-	// bytes says which schemas have bytes in them, as far as somebody asked.
+	// bytes caches hasBytes.
 	bytes map[*openapi.Schema]bool
 }
 
@@ -97,7 +95,7 @@ func NewTable() *Table {
 	return &Table{types: map[*openapi.Schema]*types.Type{}, objects: map[string]*openapi.Schema{}, bytes: map[*openapi.Schema]bool{}}
 }
 
-// hasBytes reports whether a value that fits the schema can have bytes in it.
+// hasBytes reports whether a value of the schema can contain bytes.
 func (t *Table) hasBytes(s *openapi.Schema) bool {
 	known, asked := t.bytes[s]
 	if !asked {
@@ -107,7 +105,7 @@ func (t *Table) hasBytes(s *openapi.Schema) bool {
 	return known
 }
 
-// holdsBytes is hasBytes below what was seen on the way: a schema may contain itself.
+// holdsBytes is hasBytes without the cache. seen ends the recursion, because a schema may contain itself.
 func holdsBytes(s *openapi.Schema, seen map[*openapi.Schema]bool) bool {
 	if s == nil || seen[s] {
 		return false
@@ -124,7 +122,7 @@ func holdsBytes(s *openapi.Schema, seen map[*openapi.Schema]bool) bool {
 	return false
 }
 
-// Of is the type of a value that fits the schema.
+// Of returns the type of values of the schema.
 func (t *Table) Of(s *openapi.Schema) Type {
 	if s == nil {
 		return Type{}
@@ -132,13 +130,13 @@ func (t *Table) Of(s *openapi.Schema) Type {
 	return Type{cel: t.celType(s), schema: s}
 }
 
-// fromCEL is a value that CEL computed.
+// fromCEL returns the type of a value that CEL computed, with its schema if it is an object of the table.
 func (t *Table) fromCEL(typ *types.Type) Type {
 	return Type{cel: typ, schema: t.objects[typ.TypeName()]}
 }
 
-// celType maps schemas to types of CEL as Kubernetes does in its own expressions: a date-time is
-// a timestamp, a duration is one, base64 is bytes, and what may be a number or text is dynamic.
+// celType maps schemas to types of CEL as Kubernetes does in its own expressions: a date-time is a timestamp, text of the
+// format duration is a duration, base64 is bytes, and an int-or-string is dynamic.
 func (t *Table) celType(s *openapi.Schema) *types.Type {
 	if s == nil {
 		return types.DynType
@@ -146,7 +144,7 @@ func (t *Table) celType(s *openapi.Schema) *types.Type {
 	if typ, ok := t.types[s]; ok {
 		return typ
 	}
-	t.types[s] = types.DynType // of a list of itself
+	t.types[s] = types.DynType // ends the recursion of a list or a map that contains itself
 	typ := t.newType(s)
 	t.types[s] = typ
 	return typ
@@ -188,10 +186,9 @@ func (t *Table) newType(s *openapi.Schema) *types.Type {
 	return types.DynType
 }
 
-// schemaOf is the schema of the field that the value is from, or of the object that it is. Else it
-// is one of which only the type in CEL is known.
+// schemaOf returns the schema of the values of a type. If there is none, it makes an empty one for the type in CEL.
 func (t *Table) schemaOf(v Type) *openapi.Schema {
-	s := cmp.Or(v.schema, t.objects[v.Inner().CEL().TypeName()])
+	s := t.Schema(v)
 	if s == nil {
 		s = &openapi.Schema{}
 		t.types[s] = inner(v.CEL())
@@ -199,7 +196,7 @@ func (t *Table) schemaOf(v Type) *openapi.Schema {
 	return s
 }
 
-// Element is an item of a list, or a value of a map.
+// Element returns the type of a list's items or of a map's values.
 func (t *Table) Element(v Type) Type {
 	if s := v.schema; s != nil && (s.Type == openapi.List || s.Type == openapi.Map) {
 		return t.Of(s.Items)
@@ -210,7 +207,7 @@ func (t *Table) Element(v Type) Type {
 	return Type{}
 }
 
-// List is a list of such values.
+// List returns the type of a list of such values.
 func (t *Table) List(v Type) Type {
 	if !v.IsKnown() {
 		return Of(types.NewListType(types.DynType))
@@ -218,7 +215,7 @@ func (t *Table) List(v Type) Type {
 	return Type{cel: types.NewListType(v.cel), schema: &openapi.Schema{Type: openapi.List, Items: t.schemaOf(v)}}
 }
 
-// Record is a mapping whose fields are all known.
+// Record returns the type of a mapping with exactly these fields.
 func (t *Table) Record(fields map[string]Type) Type {
 	s := &openapi.Schema{Type: openapi.Object, Fields: make(map[string]*openapi.Field, len(fields))}
 	for name, v := range fields {
@@ -227,7 +224,7 @@ func (t *Table) Record(fields map[string]Type) Type {
 	return t.Of(s)
 }
 
-// Item is what a forEach over the value gives: an item of a list, {key, value} of a map.
+// Item returns the type of the items of a forEach over the value: the items of a list, {key, value} for a map.
 func (t *Table) Item(v Type) Type {
 	if typ := v.CEL(); IsOptional(typ) {
 		v = t.fromCEL(inner(typ))
@@ -242,7 +239,7 @@ func (t *Table) Item(v Type) Type {
 	}
 }
 
-// ScalarType is the type of a scalar that is written out.
+// ScalarType returns the type of a scalar that YAML or JSON has.
 func ScalarType(value any) Type {
 	switch value.(type) {
 	case string:
@@ -259,10 +256,10 @@ func ScalarType(value any) Type {
 	return Type{}
 }
 
-// FieldNames lists the fields of an object, sorted.
+// FieldNames returns the names of an object's fields, sorted.
 func FieldNames(s *openapi.Schema) []string { return slices.Sorted(maps.Keys(s.Fields)) }
 
-// inner is the type of an optional's value, and every other type as it is.
+// inner returns the type of an optional's value, and every other type unchanged.
 func inner(t *types.Type) *types.Type {
 	if IsOptional(t) && len(t.Parameters()) == 1 {
 		return t.Parameters()[0]
@@ -270,7 +267,7 @@ func inner(t *types.Type) *types.Type {
 	return t
 }
 
-// IsOptional reports whether a type is that of optional values.
+// IsOptional reports whether a type is an optional's.
 func IsOptional(t *types.Type) bool {
 	return t.Kind() == types.OpaqueKind && t.TypeName() == types.OptionalType.TypeName()
 }

@@ -41,7 +41,7 @@ func typeWords(t *types.Type) string {
 	}
 }
 
-// Wants says what a schema takes, for a sentence.
+// Wants names the values that a schema takes, in a sentence: "a list".
 func Wants(s *openapi.Schema) string {
 	switch s.Type {
 	case openapi.Object, openapi.Map:
@@ -68,7 +68,7 @@ func Wants(s *openapi.Schema) string {
 	return "something else"
 }
 
-// plural makes "ints" of "an int". It is empty for what has no plural.
+// plural turns "an int" into "ints". It returns "" for words without a simple plural.
 func plural(words string) string {
 	article, noun, ok := strings.Cut(words, " ")
 	switch {
@@ -80,7 +80,7 @@ func plural(words string) string {
 	return ""
 }
 
-// Listed joins names: a, b and c.
+// Listed joins names as in "a, b and c", with word before the last.
 func Listed(names []string, word string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
@@ -88,8 +88,8 @@ func Listed(names []string, word string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " " + word + " " + names[len(names)-1]
 }
 
-// TextHint says how a value is made text. noText names the type if it has no text form; it is
-// empty for every other one.
+// TextHint says how to convert a value to text. noText names the type if it cannot stand within text; it is empty for
+// every other type.
 func (t Type) TextHint() (noText, hint string) {
 	switch t.Kind() {
 	case types.ListKind:
@@ -112,12 +112,13 @@ func (t Type) TextHint() (noText, hint string) {
 	return t.String(), hint
 }
 
-// hasNoString reports whether string() takes no value of a type of Kubernetes' functions, and only the text that it was read from tells it.
+// hasNoString reports whether a type is one of Kubernetes' functions, such as quantity(…), that string() does not take.
+// Only the text that such a value was parsed from can be used instead.
 func hasNoString(t *types.Type) bool {
 	return t.Kind() == types.StructKind && kindOf(t) == types.OpaqueKind
 }
 
-// UntypedHint is what a field takes instead of a value that JSON does not have; empty: it may have it.
+// UntypedHint says what to write instead of a value that JSON does not have. It is empty if JSON may have the value.
 func (t Type) UntypedHint() string {
 	switch {
 	case hasNoString(t.CEL()):
@@ -129,8 +130,8 @@ func (t Type) UntypedHint() string {
 	return ""
 }
 
-// BoolHint is how to ask of the value what an author wants to know who takes it for true or
-// false. path is that of the value; there is no hint without one.
+// BoolHint says how to turn the value into a condition, for an author who used it as one. path is the value's path;
+// without one there is no hint.
 func (t Type) BoolHint(path string) string {
 	if path == "" {
 		return ""
@@ -152,7 +153,7 @@ func (t Type) BoolHint(path string) string {
 	}
 }
 
-// optionalHint is how to get at an optional's value.
+// optionalHint says how to get an optional's value.
 func optionalHint(path string, v Type) string {
 	if path == "" || !IsOptional(v.CEL()) {
 		return ""
@@ -160,7 +161,7 @@ func optionalHint(path string, v Type) string {
 	return "give it a default, as in " + path + ".orValue(…)"
 }
 
-// hasTextForm reports whether string() makes text of a value that is none.
+// hasTextForm reports whether a value that is not text can be converted with string().
 func hasTextForm(t Type) bool {
 	switch t.Kind() {
 	case types.IntKind, types.DoubleKind, types.BoolKind, types.TimestampKind, types.DurationKind, types.BytesKind:

@@ -1,9 +1,12 @@
-// Package conform compares what a rule renders with the schema of the kind, field by field: unknown and missing fields, wrong types,
-// formats and enums, items of a list that are there twice. What is written out is compared as it stands (written.go, list.go), and
-// what an expression gives by its type (result.go). The paths of a child's ignore are compared in the same way (ignore.go), and so
-// is what a rule reports on its parent (parent.go).
+// Package conform compares templates with the schema of their kind, field by field. It reports unknown and missing fields,
+// wrong types, formats and enums, and duplicate items of a list.
 //
 //	conform.Template{Compiler: c, Table: table, Source: source}.Check(node, "Deployment", schema)
 //
-// What the type of an expression is, and why it does not fit a field, is package check's.
+// Package check knows the type of an expression, and why it does not fit a field.
+//
+//   - template.go compares mappings, list.go lists, and written.go scalars without expressions.
+//   - result.go compares the values of expressions, by their types.
+//   - ignore.go and ignoring.go check the paths of a child's ignore.
+//   - parent.go checks the status and conditions that a rule reports on its parent.
 package conform

@@ -12,18 +12,18 @@ import (
 	"kanon.dev/kanon/rules/ignore"
 )
 
-// ignoreCheck compares a path with the schema of its kind.
+// ignoreCheck compares a path of ignore with the schema of its kind.
 type ignoreCheck struct {
 	path     ignore.Parsed
 	reportAt func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 }
 
-// ignored follows the path of a field that others write, as far as the schema of its kind goes.
-// reportAt reports something at an offset in the path.
+// ignored follows a path of ignore in the schema of its kind, as far as the schema is known. reportAt reports a finding at
+// an offset in the path.
 func ignored(path ignore.Parsed, kind string, s *openapi.Schema, reportAt func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) {
 	k := &ignoreCheck{path: path, reportAt: reportAt}
 	at := &fieldPath{name: kind}
-	var list *openapi.Schema // whose item s is
+	var list *openapi.Schema // the list whose items have the schema s
 	for i, step := range k.path.Steps {
 		if s == nil || s.Type == openapi.Any {
 			return
@@ -58,7 +58,7 @@ func ignored(path ignore.Parsed, kind string, s *openapi.Schema, reportAt func(o
 	}
 }
 
-// items looks at a step that names items of a list, and tells whether it can.
+// items checks a step that names items of a list, and reports whether it can.
 func (k *ignoreCheck) items(i int, s *openapi.Schema, at *fieldPath) bool {
 	if s.Type != openapi.List {
 		k.report(i, diagnostic.CodeIgnorePart, "%s is not a list", at.inKind()).WithHint("write [key] for the key of a map")
@@ -73,7 +73,7 @@ func (k *ignoreCheck) items(i int, s *openapi.Schema, at *fieldPath) bool {
 	return true
 }
 
-// itemsHint says how items of a list are named.
+// itemsHint says how to name items of a list.
 func itemsHint(s *openapi.Schema, at *fieldPath) string {
 	if len(s.Keys) == 0 {
 		return fmt.Sprintf("the API server treats the list as one value; ignore %s as a whole", at.inKind())

@@ -12,19 +12,19 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Ignoring are the paths of a child's ignore.
+// Ignoring checks the paths of a child's ignore.
 type Ignoring struct {
 	*reporting.Reporter
-	// Spec is the child; nil if another one has its id.
+	// Spec is the child; nil if another child has the same id.
 	Spec *syntax.Child
 	Kind string
-	// Schema is that of the kind; nil if none is known.
+	// Schema is the schema of the kind; nil if it is not known.
 	Schema *openapi.Schema
 	// always and sometimes are the paths that are ignored without and with a condition.
 	always, sometimes []ignore.Path
 }
 
-// Add reads and checks the path of an item of ignore; false where it cannot be used.
+// Add parses and checks the path of an item of ignore. It returns false, after a finding, if the path cannot be used.
 func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
 	n := item.Path
 	text, _ := n.Text()
@@ -65,7 +65,7 @@ func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
 	return path.Steps, true
 }
 
-// notOthers says why a path cannot be ignored; empty when it can.
+// notOthers says why a path cannot be ignored; "" if it can.
 func notOthers(path ignore.Path) string {
 	switch path[0].Field {
 	case "apiVersion", "kind":
@@ -90,7 +90,7 @@ func notOthers(path ignore.Path) string {
 	return ""
 }
 
-// first is the item of ignore before one that has a path; nil if it is not found.
+// first returns the first item of ignore with a path, among those before another item; nil if there is none.
 func (g *Ignoring) first(path ignore.Path, before *yamltree.Node) *yamltree.Node {
 	if g.Spec == nil {
 		return nil
@@ -107,7 +107,7 @@ func (g *Ignoring) first(path ignore.Path, before *yamltree.Node) *yamltree.Node
 	return nil
 }
 
-// within finds the path that a path is part of.
+// within returns the path among others that is a prefix of a path.
 func within(path ignore.Path, others []ignore.Path) (ignore.Path, bool) {
 	for _, other := range others {
 		if len(other) <= len(path) && other.Equal(path[:len(other)]) {
@@ -117,7 +117,8 @@ func within(path ignore.Path, others []ignore.Path) (ignore.Path, bool) {
 	return nil, false
 }
 
-// wordLength is how many bytes of a path the field, the value of a key, or what stands in brackets takes that begins at an offset.
+// wordLength returns the length in bytes of the word at an offset of a path: a field, the value of a key, or everything in
+// brackets.
 func wordLength(path string, offset int) int {
 	if offset < 0 || offset > len(path) {
 		return 0

@@ -21,8 +21,7 @@ func (t *Template) sequence(n *yamltree.Node, s *openapi.Schema, at *fieldPath) 
 		}
 		return
 	}
-	// An item of a list that is one value for the API server is whole, whoever
-	// else writes to the object.
+	// The API server takes a list without keys as one value, so its items are complete even if others write to the object.
 	inner := *t
 	inner.Shared = t.Shared && len(s.Keys) > 0
 	for i, item := range n.Items {
@@ -60,8 +59,8 @@ func (t *Template) uniqueItems(n *yamltree.Node, s *openapi.Schema, at *fieldPat
 	}
 }
 
-// itemIdentity is what tells an item of a list-map from the others, and the first
-// of its keys; ok is false where not all of that can be seen.
+// itemIdentity returns the values of the keys of a list-map's item as text, and the node of the first. ok is false if some
+// are not known.
 func itemIdentity(item *yamltree.Node, keys []string) (identity string, first *yamltree.Node, ok bool) {
 	if item.Kind != yamltree.Mapping || len(item.Lost) > 0 || slices.ContainsFunc(item.Fields, func(fd yamltree.Field) bool { return scanner.HasExpression(fd.Name) }) {
 		return "", nil, false
@@ -71,7 +70,7 @@ func itemIdentity(item *yamltree.Node, keys []string) (identity string, first *y
 		n := item.Get(key)
 		switch {
 		case n == nil || isNull(n):
-			b.WriteString("-\n") // has a default, the same for all
+			b.WriteString("-\n") // the default, which is the same for all items
 			continue
 		case n.Kind != yamltree.Scalar:
 			return "", nil, false

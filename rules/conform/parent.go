@@ -7,19 +7,18 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Parent compares what a rule reports on its parents with their kind.
+// Parent checks the status and conditions that a rule reports on its parents against their kind.
 type Parent struct {
 	*reporting.Reporter
 	Template Template
 	Rule     *syntax.Rule
-	// Schema is that of the kind; nil if none is known.
+	// Schema is the schema of the kind; nil if it is not known.
 	Schema *openapi.Schema
 	// Subresource is true if the kind has a status subresource.
 	Subresource bool
 }
 
-// CheckStatus compares spec.status with the schema of the parent's status. It comes after the
-// status was compiled.
+// CheckStatus compares spec.status with the schema of the parent's status. Call it after the status was compiled.
 func (p *Parent) CheckStatus() {
 	n, gvk, s := p.Rule.Status, p.Rule.Parent.GVK, p.Schema
 	lacks := s != nil && s.Type == openapi.Object && !s.Open && s.Fields["status"] == nil

@@ -17,7 +17,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// result compares what the expressions of a scalar give with the schema of the field.
+// result compares the value of a scalar with expressions with the schema of the field.
 func (t *Template) result(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	scalar, ok := t.Compiler.Scalar(n)
 	if !ok {
@@ -56,8 +56,7 @@ func (t *Template) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	}
 }
 
-// bytesHint adds to a hint that names bytes(…) what else can be written where text stands
-// for bytes.
+// bytesHint adds the alternatives to a hint that names bytes(…), for a text in place of bytes.
 func bytesHint(hint string, at *fieldPath) string {
 	if !strings.Contains(hint, "bytes(") {
 		return hint
@@ -69,7 +68,7 @@ func bytesHint(hint string, at *fieldPath) string {
 	return hint
 }
 
-// resultCheck compares what one whole expression gives with a schema.
+// resultCheck compares the value of one whole expression with a schema.
 type resultCheck struct {
 	*Template
 	Scalar
@@ -77,8 +76,8 @@ type resultCheck struct {
 	x *check.Expression
 }
 
-// check goes down into what the expression writes out: maps, lists, and both
-// sides of a condition. Of everything else the type is compared.
+// check descends into the maps and lists that the expression writes out, and into both sides of a condition. Of everything
+// else it compares the type.
 func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	if s == nil || s.Type == openapi.Any {
 		return
@@ -123,7 +122,7 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 		return
 	}
 	if read, ok := r.x.MissingRead(e); ok && e.Kind() == ast.SelectKind && e.ID() == r.x.Parsed().Root().ID() {
-		// A field is left out whose value does not exist.
+		// With an optional value, the field is left out where the value does not exist.
 		read.Finding.WithEdit(read.Finding.Position, "", "?")
 	}
 }
@@ -132,14 +131,13 @@ func (r *resultCheck) fixer() check.Fixer {
 	return check.Fixer{Expr: r.x.Parsed(), Quote: check.QuoteIn(r.n), At: func(offset int) diagnostic.Position { return r.Source.Within(r.n, r.Offset+offset) }}
 }
 
-// hint says how a part of the expression can be made to fit.
+// hint says how to make a part of the expression fit.
 func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *check.Misfit) string {
 	if s.IsBytes() && e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "base64.encode" {
 		return "leave out base64.encode(…): bytes are written as base64"
 	}
 	if read, ok := r.x.MissingRead(e); ok && m.Convert != "" {
-		// What is told of the read itself does not fit what is told of its type: one
-		// hint says both.
+		// The warning about the read and this finding would give different hints, so one hint replaces both.
 		r.Compiler.Withdraw(read.Finding)
 		return m.HintFor(read.Optional+".orValue(…)", false)
 	}
@@ -158,7 +156,7 @@ func (r *resultCheck) hint(e ast.Expr, s *openapi.Schema, m *check.Misfit) strin
 	return ""
 }
 
-// literal compares a constant of CEL; false where it is none that JSON has.
+// literal compares a literal with its schema. It returns false if the type of the literal must be compared instead.
 func (r *resultCheck) literal(e ast.Expr, s *openapi.Schema, at *fieldPath) bool {
 	var value any
 	switch v := e.AsLiteral().(type) {
@@ -172,13 +170,13 @@ func (r *resultCheck) literal(e ast.Expr, s *openapi.Schema, at *fieldPath) bool
 		return false
 	}
 	if !takes(s, value) || s.IsBytes() {
-		return false // the type says it
+		return false // the comparison of types reports it
 	}
 	r.constant(value, s, at, r.place(e))
 	return true
 }
 
-// entries compares a map that the expression writes out.
+// entries compares the entries of a map that the expression writes out.
 func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	given := map[string]bool{}
 	whole := !r.Shared
@@ -210,7 +208,7 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	}
 }
 
-// noEntry reports an entry that is none of an object's fields. It gives the field whose name is near.
+// noEntry reports an entry that is not a field of the object. It returns the field with the most similar name.
 func (r *resultCheck) noEntry(entry ast.MapEntry, name string, of ast.Expr, s *openapi.Schema, at *fieldPath) (near string) {
 	finding, near := r.noField(r.place(entry.Key()), name, s, at)
 	isGiven := slices.ContainsFunc(of.AsMap().Entries(), func(other ast.EntryExpr) bool {
@@ -223,8 +221,8 @@ func (r *resultCheck) noEntry(entry ast.MapEntry, name string, of ast.Expr, s *o
 	return near
 }
 
-// noFieldOf reports that the value of a variable has a field which the schema has not, where the variable is read. The fix is where the
-// field is written.
+// noFieldOf reports, at the read of a variable, that its value has a field which the schema does not have. The fix is at
+// the field itself.
 func (r *resultCheck) noFieldOf(e ast.Expr, name string, s *openapi.Schema, at *fieldPath) {
 	f := r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s has no field %s, which this gives", at, name)
 	near, ok := diagnostic.Nearest(name, check.FieldNames(s))
@@ -244,7 +242,7 @@ func (r *resultCheck) noFieldOf(e ast.Expr, name string, s *openapi.Schema, at *
 	}
 }
 
-// place is where a part of the expression starts.
+// place returns the position at which a part of the expression starts.
 func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
 	first := -1
 	for below := range celenv.All(e) {
@@ -262,10 +260,10 @@ func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
 	return r.Compiler.PlaceOf(r.n, scanner.Part{Expr: true, Offset: r.Offset, Text: r.x.Parsed().Text()}, first, length)
 }
 
-// maxShown is how long an expression may be to be written again in a hint.
+// maxShown is how long an expression may be to be repeated in a hint.
 const maxShown = 50
 
-// source is a part of the expression for a hint.
+// source returns a part of the expression as hints show it.
 func (r *resultCheck) source(e ast.Expr) string {
 	text := r.x.Parsed().Source(e)
 	if e.ID() == r.x.Parsed().Root().ID() {

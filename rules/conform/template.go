@@ -13,10 +13,10 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// fieldPath is the way from an object to a value in it.
+// fieldPath is the path from an object to a value in it.
 type fieldPath struct {
 	up   *fieldPath
-	name string // or an index, as [0]
+	name string // a field, an index such as [0], or the kind if up is nil
 	// of is the schema of the mapping or the list that has the field.
 	of *openapi.Schema
 }
@@ -42,13 +42,9 @@ func (p *fieldPath) String() string {
 	return p.up.String() + "." + p.name
 }
 
-// inKind is the path without its kind: spec.replicas.
+// inKind writes the path without its kind: spec.replicas.
 func (p *fieldPath) inKind() string {
-	root := p
-	for root.up != nil {
-		root = root.up
-	}
-	return strings.TrimPrefix(strings.TrimPrefix(p.String(), root.name), ".")
+	return strings.TrimPrefix(strings.TrimPrefix(p.String(), p.kind()), ".")
 }
 
 func (p *fieldPath) kind() string {
@@ -58,53 +54,49 @@ func (p *fieldPath) kind() string {
 	return p.name
 }
 
-// Scalar is what is known of a scalar with expressions in it.
+// Scalar is a scalar with expressions in it, after it was compiled.
 type Scalar struct {
-	// Whole is what is known of the one expression that the scalar is. It is nil for text with
-	// expressions between other text.
+	// Whole is the expression, if the scalar is one expression. It is nil for text with expressions in it.
 	Whole *check.Expression
-	// Text is the expression as it is written, and Offset where it begins in the scalar.
+	// Text is the expression as written. Offset is where it begins in the scalar.
 	Text   string
 	Offset int
-	// Variable is the value of the variable that the expression reads and gives as it is; nil for every other expression.
+	// Variable is the value of the variable if the expression is only the name of one; else nil.
 	Variable *yamltree.Node
-	// GoesInto notes the schema of the field that takes the value, if the type of the value does
-	// not show that it fits.
+	// GoesInto records the schema of the field of the value, for values whose type does not prove that they fit.
 	GoesInto func(s *openapi.Schema)
 }
 
-// Compiler is what the check of a template needs of the compiler.
+// Compiler is the part of the compiler that the check of a template needs.
 type Compiler interface {
-	// Scalar is what is known of a scalar with expressions. It is false if there is an error in
-	// one, which has to be mended first.
+	// Scalar returns a scalar with expressions, and false if one of them has an error, which must be corrected first.
 	Scalar(n *yamltree.Node) (Scalar, bool)
 	Report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
-	// PlaceOf is the position of an offset in an expression of a scalar. length is how many bytes of it are meant; 0: a token.
+	// PlaceOf returns the position of an offset in an expression of a scalar. A finding there spans length bytes, or a
+	// token if length is 0.
 	PlaceOf(n *yamltree.Node, p scanner.Part, offset, length int) diagnostic.Position
 	// IsWrong reports whether a mistake was reported at a position.
 	IsWrong(pos diagnostic.Position) bool
-	// Withdraw takes a finding back.
+	// Withdraw removes a finding.
 	Withdraw(f *diagnostic.Finding)
 }
 
-// Template compares a part of a rule with the schema of what it renders. The part was compiled
-// before, so that the types of its expressions are known.
+// Template compares a part of a rule with the schema of the object that it renders. The part must be compiled, so that the
+// types of its expressions are known.
 type Template struct {
 	Compiler Compiler
 	Table    *check.Table
 	Source   *yamltree.Source
-	// BuiltIn is true for a kind of Kubernetes' own: those have Go types, which take an empty
-	// string for none.
+	// BuiltIn is true for a kind of Kubernetes itself. Its Go types take an empty string for no value.
 	BuiltIn bool
-	// Shared is true for an object that others write to as well, so that what is missing here may
-	// come from them.
+	// Shared is true for an object that others write to as well: they may set the fields that are missing here.
 	Shared bool
-	// NoStatus is true if the API server drops what a template sets in status.
+	// NoStatus is true if the API server drops the status in a template.
 	NoStatus bool
 }
 
-// Check compares a value with what can stand in a field of a kind, which has the schema s. Without
-// a path that is the whole object.
+// Check compares a value with the field at a path of a kind with the schema s. Without a path, it compares the whole
+// object.
 func (t Template) Check(n *yamltree.Node, kind string, s *openapi.Schema, path ...string) {
 	at := &fieldPath{name: kind}
 	for _, name := range path {
@@ -123,12 +115,12 @@ func (t *Template) report(n *yamltree.Node, code diagnostic.Code, format string,
 
 func (t *Template) reportAt(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	if t.Compiler.IsWrong(pos) {
-		return &diagnostic.Finding{} // that is kept nowhere
+		return &diagnostic.Finding{} // a finding that is not reported
 	}
 	return t.Compiler.Report(pos, code, format, args...)
 }
 
-// value compares a value with what can stand there.
+// value compares a value with its schema.
 func (t *Template) value(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	if s == nil || s.Type == openapi.Any {
 		return
@@ -170,7 +162,7 @@ func (t *Template) mapping(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	}
 }
 
-// listHint says how a mapping that should be a list is written.
+// listHint says how to write a mapping that should be a list.
 func listHint(s *openapi.Schema) string {
 	if s.Items != nil && s.Items.Type != openapi.Object && s.Items.Type != openapi.Map {
 		return "write each item on a line of its own, after \"- \""
@@ -209,11 +201,11 @@ func (t *Template) object(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 				continue
 			}
 			unknown.WithEdit(unknown.Position, fd.Name, name)
-			known = s.Fields[name] // the one that is meant
+			known = s.Fields[name] // the field that the author meant
 		}
 		given[name] = given[name] || !isNull(fd.Value)
 		if at.up == nil && (name == "apiVersion" || name == "kind") {
-			continue // templateKind looked at them
+			continue // package identity checks them
 		}
 		t.value(fd.Value, known.Schema, at.to(name, s))
 	}
@@ -222,7 +214,7 @@ func (t *Template) object(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	}
 }
 
-// missingFields are the fields that an object needs and that are not given, sorted.
+// missingFields returns the required fields of an object that are not given, sorted.
 func missingFields(s *openapi.Schema, given map[string]bool) []string {
 	var missing []string
 	for name, field := range s.Fields {
@@ -236,7 +228,7 @@ func missingFields(s *openapi.Schema, given map[string]bool) []string {
 
 func isNull(n *yamltree.Node) bool { return n.Kind == yamltree.Scalar && n.Value == nil }
 
-// required reports the fields that an object cannot be without.
+// required reports the required fields that are missing.
 func (t *Template) required(n *yamltree.Node, s *openapi.Schema, given map[string]bool, at *fieldPath) {
 	missing := missingFields(s, given)
 	if len(missing) == 0 {
@@ -248,7 +240,7 @@ func (t *Template) required(n *yamltree.Node, s *openapi.Schema, given map[strin
 	}
 }
 
-// noField reports a name that is none of an object's fields. It gives the field whose name is near.
+// noField reports a name that is not a field of the object. It returns the field with the most similar name.
 func (t *Template) noField(pos diagnostic.Position, name string, s *openapi.Schema, at *fieldPath) (finding *diagnostic.Finding, near string) {
 	finding = t.reportAt(pos, diagnostic.CodeNoSuchField, "%s has no field %s", at.kind(), at.to(name, s).inKind())
 	above, below := placeAbove(name, at), placeBelow(name, s)
@@ -264,7 +256,7 @@ func (t *Template) noField(pos diagnostic.Position, name string, s *openapi.Sche
 	return finding, near
 }
 
-// placeAbove is the path of the nearest object around that has a field.
+// placeAbove returns the path of the nearest object around at that has a field of that name, or "".
 func placeAbove(name string, at *fieldPath) string {
 	for p := at; p.up != nil; p = p.up {
 		if p.of != nil && p.of.Type == openapi.Object && p.of.Fields[name] != nil {
@@ -277,12 +269,12 @@ func placeAbove(name string, at *fieldPath) string {
 	return ""
 }
 
-// maxHintDepth is how many levels below are searched for a field that stands
-// too high: a container is at spec.template.spec.containers.
+// maxHintDepth is how many levels below are searched for a field that is at too high a level: containers are at
+// spec.template.spec.
 const maxHintDepth = 3
 
-// placeBelow is the path to the one object below that has a field; empty where
-// there is none or more than one on the same level.
+// placeBelow returns the path of the nearest object below that has a field of that name. It returns "" if there is none,
+// or several on the same level.
 func placeBelow(name string, s *openapi.Schema) string {
 	type place struct {
 		path string
@@ -316,10 +308,10 @@ func placeBelow(name string, s *openapi.Schema) string {
 	return ""
 }
 
-// maxListed is how many names a hint lists: one can look over so many.
+// maxListed is how many names a hint lists: a reader can scan so many.
 const maxListed = 10
 
-// fieldHint names the field that is meant, or the fields that there are if they are few.
+// fieldHint names the field that the author meant, or all fields if they are few.
 func fieldHint(name string, s *openapi.Schema) string {
 	names := check.FieldNames(s)
 	if near := diagnostic.DidYouMean(name, names); near != "" || len(names) == 0 || len(names) > maxListed {

@@ -20,7 +20,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// writeBytes is how text is written that should be bytes. The text may be a password.
+// writeBytes says how to write text that should be bytes. It does not repeat the text, which may be a password.
 const writeBytes = "write ${bytes('…')}"
 
 // written compares a scalar without expressions with its schema.
@@ -51,7 +51,7 @@ func (t *Template) written(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 	}
 }
 
-// takes reports whether a value that is written out can stand in a field. Base64 is text.
+// takes reports whether a field takes a literal value. Bytes are written as base64 text.
 func takes(s *openapi.Schema, value any) bool {
 	if number, ok := value.(float64); ok && number == math.Trunc(number) {
 		value = int64(number)
@@ -61,7 +61,7 @@ func takes(s *openapi.Schema, value any) bool {
 	return fits || kind == types.NullTypeKind || kind == types.StringKind && s.IsBytes()
 }
 
-// writtenHint is how a value is written in a field that does not take it as it is.
+// writtenHint says how to write a value in a field that does not take it.
 func writtenHint(value any, s *openapi.Schema) string {
 	text, isText := value.(string)
 	switch {
@@ -79,10 +79,10 @@ func writtenHint(value any, s *openapi.Schema) string {
 	return ""
 }
 
-// withoutQuotes is for text that is a number or a truth value.
+// withoutQuotes is the hint for text that is a number or a boolean.
 const withoutQuotes = "write it without quotes"
 
-// unquoteHint says how text is written that should be something else.
+// unquoteHint says how to write text that should be another type.
 func unquoteHint(text string, s *openapi.Schema) string {
 	_, notInt := strconv.ParseInt(text, 10, 64)
 	_, notFloat := strconv.ParseFloat(text, 64)
@@ -101,7 +101,7 @@ func unquoteHint(text string, s *openapi.Schema) string {
 	return ""
 }
 
-// constant compares a value of the right type with what else its schema says.
+// constant compares a value of the right type with the enum and the format of its schema.
 func (t *Template) constant(value any, s *openapi.Schema, at *fieldPath, pos diagnostic.Position) {
 	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return enumText(e) == enumText(value) }) && (!t.BuiltIn || value != "") {
 		t.reportAt(pos, diagnostic.CodeFieldEnum, "%s cannot be %s; %s", at, enumText(value), enumChoice(s.Enum)).
@@ -118,7 +118,7 @@ func (t *Template) constant(value any, s *openapi.Schema, at *fieldPath, pos dia
 	}
 }
 
-// enumText writes a scalar so that what is equal in JSON is the same.
+// enumText writes a scalar so that values that are equal in JSON have the same text.
 func enumText(value any) string {
 	if s, ok := value.(string); ok {
 		return strconv.Quote(s)
@@ -140,7 +140,7 @@ func enumChoice(enum []any) string {
 	return "it can be " + check.Listed(texts, "or")
 }
 
-// enumNames are the strings among the values that a field can have, and the value as one.
+// enumNames returns the value as a string, and the strings in the enum, for Suggest.
 func enumNames(value any, enum []any) (text string, names []string) {
 	text, _ = value.(string)
 	for _, e := range enum {
@@ -151,7 +151,7 @@ func enumNames(value any, enum []any) (text string, names []string) {
 	return text, names
 }
 
-// badFormat is what a value must be that is not of the format of its field; empty if it is.
+// badFormat returns what the value must be if it does not have the format of its field; else "".
 func (t *Template) badFormat(value any, s *openapi.Schema) (want string) {
 	switch v := value.(type) {
 	case int64:

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Code is the kind of mistake that a finding reports; docs/reference/findings explains each one.
+// Code identifies the kind of mistake that a finding reports; docs/reference/findings explains each one.
 // A code keeps its meaning forever, and a retired code is not used again.
 type Code string
 
@@ -13,7 +13,7 @@ type Code string
 //
 //nolint:gochecknoglobals // constants in all but syntax
 var (
-	// What can be found in the text of a source.
+	// The text of a source.
 	CodeNotYAML       = mistake("KN0001", "The text is not YAML")
 	CodeNotMapping    = mistake("KN0002", "A document is not a mapping")
 	CodeNoKind        = mistake("KN0003", "A document lacks apiVersion or kind")
@@ -32,7 +32,7 @@ var (
 	CodeTooManyDocs   = mistake("KN0016", "Too many documents")
 	CodeRefusedCRD    = mistake("KN0017", "A CustomResourceDefinition that the API server refuses")
 
-	// What can be found in the fields of a rule.
+	// The fields of a rule.
 	CodeUnknownField     = mistake("KN0101", "An unknown field")
 	CodeMissingField     = mistake("KN0102", "A missing field")
 	CodeFieldType        = mistake("KN0103", "A value of the wrong type")
@@ -52,11 +52,11 @@ var (
 	CodeIgnoreIdentity   = mistake("KN0131", "A field that cannot be ignored")
 	CodeIgnoreTwice      = mistake("KN0132", "A field is ignored twice")
 
-	// What can be found in how a child is to be written.
+	// How a child is written.
 	CodeIdleCondition  = mistake("KN0140", "A condition without effect")
 	CodeRandomIdentity = mistake("KN0141", "A random name")
 
-	// What can be found in names and in what refers to them.
+	// Names and references to them.
 	CodeUnusableName    = mistake("KN0201", "A name that expressions cannot use")
 	CodeReservedName    = mistake("KN0202", "A reserved name")
 	CodeNameTwice       = mistake("KN0203", "A duplicate name")
@@ -70,7 +70,7 @@ var (
 	CodeLookupForm      = mistake("KN0211", "A lookup without a name or a selector, or with both")
 	CodeNotPaired       = mistake("KN0212", "each of a child with other items")
 
-	// What can be found in expressions.
+	// Expressions.
 	CodeNotClosed       = mistake("KN0301", "An expression is never closed")
 	CodeEmptyExpression = mistake("KN0302", "An expression is empty")
 	CodeSyntax          = mistake("KN0303", "An expression is not valid CEL")
@@ -90,7 +90,7 @@ var (
 	CodeConstant        = warning("KN0322", "A condition that is always the same")
 	CodeOptionalField   = warning("KN0323", "A field that may be missing")
 
-	// What can be found in kinds and templates.
+	// Kinds and templates.
 	CodeUnknownKind       = mistake("KN0401", "An unknown kind")
 	CodeUncheckedKind     = warning("KN0402", "A kind that cannot be checked")
 	CodeUnusableKind      = mistake("KN0403", "A kind that Kanon cannot work with")
@@ -119,7 +119,7 @@ var (
 	CodeRequestAboveLimit = mistake("KN0426", "A request above the limit")
 	CodeNoSchema          = warning("KN0440", "A kind without a schema")
 
-	// What can be found in how the parts of a rule hang together.
+	// Dependencies between the parts of a rule.
 	CodeChildCycle      = mistake("KN0501", "Children depend on each other")
 	CodeSelfReference   = mistake("KN0502", "A child depends on itself")
 	CodeVariableCycle   = mistake("KN0503", "Variables or lookups depend on each other")
@@ -135,28 +135,28 @@ var (
 	CodeShortLivedJob   = warning("KN0541", "A Job that deletes itself is recreated")
 	CodeFormerState     = warning("KN0542", "The state of an object with an earlier name")
 
-	// What can be found among the rules of all sources.
+	// The rules of all sources together.
 	CodeRuleTwice     = mistake("KN0601", "Two rules with the same name")
 	CodeRuleNamespace = mistake("KN0602", "A rule outside Kanon's namespace")
 	CodeClash         = warning("KN0603", "Two rules for the same objects")
 
-	// What can be found in what a rule deletes.
+	// What a rule deletes.
 	CodePowerfulParent = mistake("KN0720", "A parent that a rule may not delete")
 
-	// What can be found in how a child is to be created again and rolled out.
+	// How a child is recreated and rolled out.
 	CodeRecreateLoses = mistake("KN0741", "Recreating a child would delete its contents")
 	CodeIdleRollout   = mistake("KN0742", "A rollout without effect")
 	CodeRolloutShare  = mistake("KN0743", "An invalid maxUnavailable")
 	CodeImmutable     = warning("KN0744", "An immutable field that is computed from what can change")
 
-	// What can be found in patches.
+	// Patches.
 	CodePatchTarget      = mistake("KN0760", "A patch target without a name or a selector, or with both")
 	CodePatchID          = mistake("KN0761", "An id that a patch cannot have")
 	CodePatchIdentity    = mistake("KN0762", "A patch that sets the identity of its target")
 	CodePatchReadsItself = mistake("KN0763", "A patch that reads what it writes")
 	CodePatchSecret      = warning("KN0764", "Values of a Secret that cannot be restored")
 
-	// What can be found in the schema of the parent's kind.
+	// The schema of the parent's kind.
 	CodeShortType   = mistake("KN0801", "An unknown type in the schema of a kind")
 	CodeShortMarker = mistake("KN0802", "An invalid marker in the schema of a kind")
 	CodeKindSchema  = mistake("KN0803", "An invalid schema of a kind")
@@ -164,7 +164,7 @@ var (
 	CodeVersions    = mistake("KN0805", "Versions that need a conversion")
 	CodeHeldCRD     = mistake("KN0806", "A definition that Kanon would not apply")
 
-	// What can be found in what a rule may reach.
+	// What a rule may reach.
 	CodePrivileged = mistake("KN0901", "An object that grants rights")
 	CodeBeyond     = mistake("KN0902", "A confined rule that reaches beyond its namespace")
 	CodeUntrusted  = mistake("KN0903", "A permission that only a trusted source can give")
@@ -177,17 +177,17 @@ type CodeInfo struct {
 	Code Code
 	// Title says in a few words what is wrong, as a heading.
 	Title string
-	// Severity is that of every finding with this code.
+	// Severity is the severity of every finding with this code.
 	Severity Severity
 }
 
-// codes are all codes, in order.
+// codes has all codes, in order.
 var codes []CodeInfo //nolint:gochecknoglobals // The declarations above fill it.
 
-// mistake declares the code of findings with which a rule does not compile.
+// mistake declares the code of an error: a rule with such a finding does not compile.
 func mistake(code Code, title string) Code { return declare(CodeInfo{code, title, SeverityError}) }
 
-// warning declares the code of findings with which a rule runs.
+// warning declares the code of a warning: a rule with such a finding runs.
 func warning(code Code, title string) Code {
 	return declare(CodeInfo{code, title, SeverityWarning})
 }
@@ -197,7 +197,7 @@ func declare(info CodeInfo) Code {
 	return info.Code
 }
 
-// Codes lists every code, in order.
+// Codes returns all codes, in order.
 func Codes() []CodeInfo { return slices.Clone(codes) }
 
 func (c Code) severity() Severity {

@@ -13,9 +13,9 @@ import (
 type Severity string
 
 const (
-	// SeverityError marks a finding with which a rule does not compile.
+	// SeverityError marks a finding because of which a rule does not compile.
 	SeverityError Severity = "error"
-	// SeverityWarning marks a finding that the author should see. The rule runs.
+	// SeverityWarning marks a finding that the author should see; the rule runs nevertheless.
 	SeverityWarning Severity = "warning"
 )
 
@@ -28,34 +28,32 @@ type Finding struct {
 	Message string `json:"message"`
 	// Hint says what to write instead. It may be empty.
 	Hint string `json:"hint,omitempty"`
-	// Fix is what an editor can do about it; nil if the way out is not mechanical.
+	// Fix has the edits that correct it; nil if there is no mechanical correction.
 	Fix *Fix `json:"fix,omitempty"`
-	// Length is how many characters of the line the finding is about. 0: only the position is known.
+	// Length is how many characters of the line the finding is about; 0 if only the position is known.
 	Length int `json:"length,omitempty"`
-	// Related are other places that the finding is about.
+	// Related has other places that the finding is about.
 	Related []Related `json:"related,omitempty"`
-	// Text is the line of the source that Position names, as people are shown it.
+	// Text is the line at Position, without hidden parts.
 	Text string `json:"-"`
-	// Missing is the kind that the cluster lacks, if that is the mistake. The rule
-	// can compile as soon as the kind exists.
+	// Missing is the kind that the cluster lacks, if that is the mistake. The rule can compile as soon as the kind exists.
 	Missing *schema.GroupVersionKind `json:"-"`
-	// more is the number of findings that this one stands for, if it is a summary.
+	// more is the number of findings that a summary stands for; 0 if this is not a summary.
 	more int
 }
 
-// Related is another place that a finding is about, such as the first of two things with one name.
+// Related is another place that a finding is about, such as the first of two children with the same name.
 type Related struct {
 	Position `json:",inline"`
-	// Length is how many characters of the line are meant. 0: only the position is known.
+	// Length is how many characters of the line the finding is about; 0 if only the position is known.
 	Length int `json:"length,omitempty"`
-	// Label says what is there, in a few words.
+	// Label describes the place in a few words.
 	Label string `json:"label"`
-	// Text is the line of the source that Position names, as people are shown it.
+	// Text is the line at Position, without hidden parts.
 	Text string `json:"-"`
 }
 
-// String gives "file:line:col: severity: message; hint [code]" in one line. See
-// Printer for the form that shows the place.
+// String returns "file:line:col: severity: message; hint [code]" on one line. A Printer shows the line of the source too.
 func (f Finding) String() string {
 	var b strings.Builder
 	if pos := f.Position.String(); pos != "" {
@@ -71,17 +69,17 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// New makes a finding with the severity of its code. [List.Findings] adds the lines.
+// New returns a finding with the severity of its code. [List.Findings] adds the lines of the source.
 func New(pos Position, code Code, format string, args ...any) *Finding {
 	return &Finding{Position: pos, Severity: code.severity(), Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// WithHint sets what to write instead. An empty format sets nothing.
+// WithHint sets what to write instead.
 func (f *Finding) WithHint(format string, args ...any) {
 	f.Hint = fmt.Sprintf(format, args...)
 }
 
-// WithRelated adds another place that the finding is about. One that is not known adds nothing.
+// WithRelated adds another place that the finding is about. It ignores the zero position.
 func (f *Finding) WithRelated(pos Position, format string, args ...any) *Finding {
 	if pos != (Position{}) {
 		f.Related = append(f.Related, Related{Position: pos, Label: fmt.Sprintf(format, args...)})
@@ -89,8 +87,8 @@ func (f *Finding) WithRelated(pos Position, format string, args ...any) *Finding
 	return f
 }
 
-// About says whether a finding is about the word at its position. If it is not, as of a mapping that begins with that word, it spans
-// no more than a character.
+// About sets whether a finding is about the word at its position. If it is not, as for a mapping that begins with that
+// word, the finding spans only one character.
 func (f *Finding) About(word bool) *Finding {
 	if !word {
 		f.Length = 1
@@ -100,15 +98,15 @@ func (f *Finding) About(word bool) *Finding {
 
 // Source is the text that findings are about.
 type Source interface {
-	// LineAt is the line of a position.
+	// LineAt returns the line of a position.
 	LineAt(at Position) string
-	// ShownAt is the line without what nobody is to be shown, such as the value of a Secret. Each character is in its column.
+	// ShownAt returns the line with hidden parts replaced, such as the value of a Secret. Columns stay the same.
 	ShownAt(at Position) string
-	// SpanAt is how many characters of that line belong to what begins at the position, such as a name or a value. 0: it is not known.
+	// SpanAt returns the number of characters of the name or value that begins at the position; 0 if it is not known.
 	SpanAt(at Position) int
 }
 
-// WithLines adds the lines of the source that the finding is about, and how much of them.
+// WithLines adds the lines of the source that the finding is about, and its length.
 func (f *Finding) WithLines(source Source) *Finding {
 	f.Text = source.ShownAt(f.Position)
 	f.Fix = f.Fix.settled(source.LineAt)
@@ -123,18 +121,18 @@ func (f *Finding) WithLines(source Source) *Finding {
 	return f
 }
 
-// Count is the number of findings that a finding stands for: 1, or more for a summary.
+// Count returns the number of findings that a finding stands for: 1, or more for a summary.
 func (f Finding) Count() int { return max(f.more, 1) }
 
-// Findings are those of a source or of a rule, sorted by position.
+// Findings are the findings of a source or of a rule, sorted by position.
 type Findings []Finding
 
-// HasErrors reports whether one of them is an error.
+// HasErrors reports whether some finding is an error.
 func (fs Findings) HasErrors() bool {
 	return slices.ContainsFunc(fs, func(f Finding) bool { return f.Severity == SeverityError })
 }
 
-// Err is nil without errors, else a *FindingsError that holds all findings.
+// Err returns a *FindingsError with all findings if some finding is an error; else nil.
 func (fs Findings) Err() error {
 	if !fs.HasErrors() {
 		return nil
@@ -142,8 +140,7 @@ func (fs Findings) Err() error {
 	return &FindingsError{Findings: fs}
 }
 
-// MissingKinds lists the kinds that the cluster lacks. Each stands there once, in the
-// order of the findings.
+// MissingKinds returns the kinds that the cluster lacks, each once, in the order of the findings.
 func (fs Findings) MissingKinds() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, f := range fs {
@@ -164,12 +161,12 @@ func (fs Findings) Sorted() Findings {
 	})
 }
 
-// FindingsError is the error of findings of which at least one is an error.
+// FindingsError has findings of which at least one is an error.
 type FindingsError struct {
 	Findings Findings
 }
 
-// Error gives each finding a line.
+// Error returns one line for each finding.
 func (e *FindingsError) Error() string {
 	lines := make([]string, len(e.Findings))
 	for i, f := range e.Findings {

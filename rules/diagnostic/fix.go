@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Fix is what an editor or kanon validate --fix can do about a finding: after its edits, which are made together, the finding is gone.
+// Fix has the edits with which an editor or kanon validate --fix removes a finding. They are made together.
 type Fix struct {
 	// Title says what it does: replace "parnt" with "parent".
 	Title string `json:"title"`
@@ -16,15 +16,16 @@ type Fix struct {
 	Edits []Edit `json:"edits"`
 }
 
-// Edit puts New where Old begins, at the position. Old is within one line; if it is empty, New is inserted before the position.
+// Edit replaces Old, which begins at the position and is within one line, by New. If Old is empty, New is inserted before
+// the position.
 type Edit struct {
 	Position `json:",inline"`
 	Old      string `json:"old"`
 	New      string `json:"new"`
 }
 
-// WithEdit adds an edit to the fix of a finding. Edits of text that is not at its position when the lines of the source are
-// known, because YAML has it in another form, are dropped with the whole fix.
+// WithEdit adds an edit to the fix of a finding. WithLines drops the whole fix if the source does not have the text of
+// an edit at its position, because YAML has it in another form.
 func (f *Finding) WithEdit(pos Position, before, after string) *Finding {
 	if f.Fix == nil {
 		f.Fix = &Fix{Title: titleOf(before, after)}
@@ -44,8 +45,8 @@ func titleOf(before, after string) string {
 	}
 }
 
-// Suggest asks whether the most similar of some names was meant by the one at the position of the finding, which the fix replaces.
-// If none is similar enough it does nothing.
+// Suggest adds a hint and a fix that replace the name at the position of the finding by the most similar of the names. It
+// does nothing if no name is similar enough.
 func (f *Finding) Suggest(name string, names []string) *Finding {
 	if near, ok := Nearest(name, names); ok {
 		f.WithHint("did you mean %q?", near)
@@ -54,7 +55,7 @@ func (f *Finding) Suggest(name string, names []string) *Finding {
 	return f
 }
 
-// settled is the fix with each edit where its text is in the source; nil if one cannot be made.
+// settled returns the fix with each edit moved to its text, behind a quote. It returns nil if an edit cannot be made.
 func (x *Fix) settled(lineAt func(Position) string) *Fix {
 	if x == nil || len(x.Edits) == 0 {
 		return nil
@@ -77,8 +78,8 @@ func (x *Fix) settled(lineAt func(Position) string) *Fix {
 	return out
 }
 
-// Fixed makes the edits of the fixes of findings in a text, the source of them all, and returns the findings that were fixed. Of
-// two fixes for the same place only the first is made.
+// Fixed applies the fixes of the findings to data, the source of all of them, and returns the findings that it fixed. Of
+// two fixes for the same place, it applies only the first.
 func (fs Findings) Fixed(data []byte) (fixed []byte, done Findings) {
 	type change struct {
 		from, to int
@@ -114,7 +115,7 @@ func (fs Findings) Fixed(data []byte) (fixed []byte, done Findings) {
 	return append(fixed, data[at:]...), done
 }
 
-// lineOffsets is where each line of a text begins.
+// lineOffsets has the byte at which each line of a text begins.
 type lineOffsets []int
 
 func offsets(text string) lineOffsets {
@@ -130,7 +131,7 @@ func offsets(text string) lineOffsets {
 	}
 }
 
-// offset is where an edit is made. It is false if its text is not there.
+// offset returns the byte at which an edit begins, and false if the text does not have e.Old there.
 func (l lineOffsets) offset(text string, e Edit) (int, bool) {
 	if e.Line < 1 || e.Line > len(l) || e.Column < 1 {
 		return 0, false
@@ -143,14 +144,14 @@ func (l lineOffsets) offset(text string, e Edit) (int, bool) {
 	return l[e.Line-1] + len(line) - len(rest), true
 }
 
-// ByteOrderMark may stand at the beginning of a text and means nothing.
+// ByteOrderMark may begin a text and has no meaning.
 const ByteOrderMark = "\ufeff"
 
-// lineEnds are the characters that end a line in YAML 1.1, section 4.2, which the parser
-// follows: NEL, LS and PS besides the usual ones.
+// lineEnds are the characters that end a line in YAML 1.1, section 4.2, which the parser follows: NEL, LS and PS besides
+// the usual ones.
 const lineEnds = "\n\r\u0085\u2028\u2029"
 
-// CutLine cuts the first line off a text, as YAML counts lines. The last one has no end.
+// CutLine cuts off the first line of a text, as YAML counts lines. The end of the last line is empty.
 func CutLine(text string) (line, end, rest string) {
 	i := strings.IndexAny(text, lineEnds)
 	if i < 0 {
@@ -163,7 +164,7 @@ func CutLine(text string) (line, end, rest string) {
 	return text[:i], text[i : i+size], text[i+size:]
 }
 
-// from is the text from a column on, which counts from 1.
+// from returns the text from a column on. Columns count from 1.
 func from(text string, column int) string {
 	for n := 1; n < column; n++ {
 		_, size := utf8.DecodeRuneInString(text)

@@ -10,14 +10,14 @@ import (
 // List collects findings while a source is read or a rule is compiled.
 type List []*Finding
 
-// Report adds a finding. The caller may add a hint to what it returns.
+// Report adds a finding and returns it, so that the caller can add a hint.
 func (l *List) Report(pos Position, code Code, format string, args ...any) *Finding {
 	f := New(pos, code, format, args...)
 	*l = append(*l, f)
 	return f
 }
 
-// Findings are the findings, sorted and shortened, each with the lines of the source that it is about.
+// Findings returns the findings, sorted and shortened, each with its lines of the source.
 func (l List) Findings(source Source) Findings {
 	out := make(Findings, len(l))
 	for i, f := range l {
@@ -30,13 +30,13 @@ func (l List) Findings(source Source) Findings {
 	return out
 }
 
-// maxFindings is how many errors, and how many warnings, of one source are listed. A
-// hostile document cannot fill a log or a status with more.
+// maxFindings bounds the errors, and the warnings, of one source, so that a hostile document cannot fill a log or a
+// status.
 const maxFindings = 100
 
-// Shortened keeps the first errors and the first warnings of each source. One finding
-// for each severity then says how many more there are. A missing kind is always kept
-// once, because a rule compiles again when the kind appears. The findings must be sorted.
+// Shortened keeps the first errors and the first warnings of each source, and adds one summary for each severity with the
+// number of the others. It keeps one finding for each missing kind, because a rule is compiled again when the kind
+// appears. The findings must be sorted.
 func (fs Findings) Shortened() Findings {
 	if len(fs) <= maxFindings {
 		return fs

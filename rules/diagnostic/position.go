@@ -5,19 +5,18 @@ import (
 	"strconv"
 )
 
-// Position is a place in a source. Line and Column count from 1; Column counts
-// characters, not bytes. A zero Line means that only the file is known, or that the
-// source is an object, which has no lines.
+// Position is a place in a source. Line and Column count from 1; Column counts characters, not bytes. A zero Line means
+// that only the file is known, or that the source is an object, which has no lines.
 type Position struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
-	// Path leads to the place in an object: spec.children[1].template.kind. Where the
-	// value there is text of several lines, the line follows. Empty in a file.
+	// Path is the path in an object: spec.children[1].template.kind. For text of several lines, the line follows. It is
+	// empty in a file.
 	Path string `json:"path,omitempty"`
 }
 
-// String gives file:line:col, or the object and the path. It omits what is not known.
+// String returns file:line:col, or the object and the path. It omits unknown parts.
 func (p Position) String() string {
 	s := p.File
 	if p.Path != "" {

@@ -9,15 +9,14 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Printer writes findings for people: each with its line, a caret below its column,
-// and its hint.
+// Printer writes findings for people: each with its line, a caret below its column, and its hint.
 //
 //	rule.yaml:11:27: error: unknown name "parnt" [KN0204]
 //	   11 |       metadata: {name: "${parnt.metadata.name}"}
 //	      |                           ^~~~~
 //	      hint: did you mean "parent"?
 //
-// Another place that the finding is about has its line as well, or its position if it is in another file:
+// A related place is shown with its line too, or with its position if it is in another file:
 //
 //	rule.yaml:12:9: error: two children are called "web" [KN0203]
 //	   12 |   - id: web
@@ -29,8 +28,7 @@ import (
 type Printer struct {
 	// Color adds the colours of a terminal (ANSI escape codes).
 	Color bool
-	// Width is the most columns of a line that are shown. A longer line is cut around the
-	// column of the finding. 0: 120.
+	// Width is the maximum number of columns of a line. A longer line is cut around the column of the finding. 0 means 120.
 	Width int
 }
 
@@ -45,7 +43,7 @@ const (
 	ansiReset  = "\x1b[0m"
 )
 
-// Print writes the findings in their order. The error is that of w.
+// Print writes the findings in their order.
 func (p Printer) Print(w io.Writer, findings Findings) error {
 	for _, f := range findings {
 		if _, err := io.WriteString(w, p.text(f)); err != nil {
@@ -84,8 +82,8 @@ func (p Printer) text(f Finding) string {
 	return b.String()
 }
 
-// related shows another place that a finding is about: by its line if it is in the same file, or by its position if the message
-// does not have that.
+// related shows another place that a finding is about: with its line if it is in the same file, else with its position
+// unless the message has it.
 func (p Printer) related(f Finding, r Related) string {
 	pos := r.String()
 	switch {
@@ -102,7 +100,7 @@ func (p Printer) related(f Finding, r Related) string {
 	}
 }
 
-// Excerpt is a line of a source with its number, and marks below the length characters at a position.
+// Excerpt returns a line of a source with its number, and marks below length characters from a position on.
 func (p Printer) Excerpt(at Position, text string, length int) string {
 	line, under := p.lines(at, text, length)
 	return line + under(ansiBlue, "^", "~", "")
@@ -110,7 +108,7 @@ func (p Printer) Excerpt(at Position, text string, length int) string {
 
 const lineNumberWidth = 5
 
-// lines are a line of the source with its number, and what writes the marks below it.
+// lines returns a line of the source with its number, and a function that writes the marks below it.
 func (p Printer) lines(at Position, text string, length int) (line string, under func(color, mark, more, label string) string) {
 	number := fmt.Sprintf("%*d", lineNumberWidth, at.Line)
 	shown, before, columns := p.excerpt(text, at.Column, length)
@@ -130,13 +128,12 @@ func (p Printer) in(color, text string) string {
 // cell is one character as a terminal shows it.
 type cell struct {
 	text string
-	// columns is its width. That of a tab depends on its column, so the line of the caret
-	// repeats the tab.
+	// columns is its width. The width of a tab depends on its column, so the line of the caret repeats the tab.
 	columns int
 }
 
-// excerpt gives a line as it is shown, the blanks that put a caret below the character at column, which counts
-// from 1, and how many columns the length characters there take.
+// excerpt returns a line as it is shown, the blanks before the caret below the character at column, which counts from 1,
+// and the number of columns of the length characters there.
 func (p Printer) excerpt(text string, column, length int) (line, before string, columns int) {
 	cells, at, cutBefore, cutAfter := p.cells(text, column-1)
 	from, to := p.window(cells, at)
@@ -163,8 +160,8 @@ func (p Printer) excerpt(text string, column, length int) (line, before string, 
 	return strings.TrimRight(shown.String(), " \t"), caret.String(), columns
 }
 
-// cells gives the characters around an index, as many as could be shown, and which of them
-// is the one at the index. before and after report whether the line has more.
+// cells returns the characters around an index, as many as could be shown. at is the position of the indexed character
+// among them. before and after report whether the line has more characters on that side.
 func (p Printer) cells(text string, index int) (cells []cell, at int, before, after bool) {
 	most := max(p.Width, defaultPrintWidth) + 1
 	n := 0
@@ -182,7 +179,7 @@ func (p Printer) cells(text string, index int) (cells []cell, at int, before, af
 	return cells, min(index-max(index-most, 0), len(cells)), before, after
 }
 
-// window gives the range of cells that fit: all, or those around at.
+// window returns the range of cells that fit: all, or those around at.
 func (p Printer) window(cells []cell, at int) (from, to int) {
 	limit := p.Width
 	if limit <= 0 {
@@ -209,8 +206,8 @@ func (p Printer) window(cells []cell, at int) (from, to int) {
 	return from, to
 }
 
-// cellOf shows a character. One that a terminal would obey, or that changes the direction
-// of the text around it, is replaced.
+// cellOf returns the cell of a character. It replaces characters that control a terminal or change the direction of the
+// text around them.
 func cellOf(r rune) cell {
 	switch {
 	case r == '\t':

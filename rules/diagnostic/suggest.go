@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// DidYouMean gives `did you mean "x"?` for the most similar of the names. It is empty if
-// none is similar enough.
+// DidYouMean returns `did you mean "x"?` for the most similar of the names, or "" if none is similar enough.
 func DidYouMean(name string, names []string) string {
 	if near, ok := Nearest(name, names); ok {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -14,8 +13,7 @@ func DidYouMean(name string, names []string) string {
 	return ""
 }
 
-// Nearest is the name with the smallest distance, if that is small against the length of
-// the name.
+// Nearest returns the name with the smallest distance, if that is small compared with the length of the name.
 func Nearest(name string, names []string) (string, bool) {
 	best, bestDistance := "", max(1, len(name)/3)+1
 	sorted := slices.Sorted(slices.Values(names))
@@ -30,7 +28,8 @@ func Nearest(name string, names []string) (string, bool) {
 	return best, best != ""
 }
 
-// NearestWord is Nearest, or the one of the names that begins as the name does, as children does for childs, and variables for vars.
+// NearestWord is Nearest, or else the only one of the names with the longest common prefix: children for childs, variables
+// for vars.
 func NearestWord(name string, names []string) (string, bool) {
 	if near, ok := Nearest(name, names); ok {
 		return near, true
@@ -47,7 +46,7 @@ func NearestWord(name string, names []string) (string, bool) {
 	return best, best != "" && !several
 }
 
-// commonPrefix is how many letters two words have in common at their beginning, whatever their case.
+// commonPrefix returns the length of the common prefix of two words, ignoring case.
 func commonPrefix(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && lower(a[n]) == lower(b[n]) {
@@ -56,8 +55,8 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// Distance is the number of letters to add, drop, change or swap with the next one that
-// turns a into b (optimal string alignment). It ignores case.
+// Distance returns how many letters must be added, dropped, changed or swapped with the next one to turn a into b
+// (optimal string alignment). It ignores case.
 func Distance(a, b string) int {
 	previous, current, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range current {

@@ -1,9 +1,12 @@
-// Package generated checks values that are made at random, such as passwords: that each is generated once and then kept, because
-// random is the default of the field of the child's own observed object that the template sets. It says for any other call of
-// random what to write instead.
+// Package generated checks random values, such as passwords. Each must be generated once and then kept: random must be the
+// default of a field of the child's own observed object, and the template must set that same field, as in
+//
+//	data: {password: "${observed.secret.?data.?password.orValue(bytes(random(24)))}"}
+//
+// For any other call of random, the package says what to write instead.
 //
 //	check := generated.Check{Reporter: reporter, Spec: spec, Child: child, Variables: variables, Uses: uses, …}
-//	check.Run() // notes child.Generated
+//	check.Run() // sets child.Generated
 //
-// How an evaluation keeps the values is program's (generated.go).
+// Package program keeps the values in an evaluation (generated.go).
 package generated

@@ -16,11 +16,10 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// What is made at random is another value at each evaluation. So it can only stand
-// where it is used once: in the template of a child that is made once and not changed
-// after that, and in the child's variables, for the template; and as the default of a
-// field that is generated once (program/generated.go). Whoever reads the child reads the live
-// object, which has the value that it was made with.
+// random returns another value at each evaluation. So it is only allowed where its value is used once: in the template and
+// the variables of a child with updatePolicy: CreateOnly, and as the default of a field that is generated once
+// (program/generated.go). Expressions that read the child read the live object, which has the value with which it was
+// created.
 
 // Place is a scalar whose expression calls random.
 type Place struct {
@@ -28,13 +27,13 @@ type Place struct {
 	Children map[string]*syntax.Child
 	Node     *yamltree.Node
 	Expr     *celenv.Expression
-	// Of is the child in whose template or variables it is and that can keep it; empty for none.
+	// Of is the child that has the scalar in its template or variables and can keep the value; empty for none.
 	Of string
 	// IsTemplate is true in the child's template.
 	IsTemplate bool
 }
 
-// Hint is how a value that is made at random is kept.
+// Hint says how to keep the random value.
 func (p Place) Hint() string {
 	const once = "call it in the template, or in a variable, of a child with updatePolicy: CreateOnly"
 	if hint := p.ownVariableHint(); hint != "" {
@@ -55,8 +54,7 @@ func (p Place) Hint() string {
 	return fmt.Sprintf("generate it once, in the template, as in %s; or %s", yamlPath(examplePath(), value(spec, examplePath(), p.Node)), once)
 }
 
-// ownVariableHint is the hint for a variable of the rule that could be one of a child; empty for
-// everything else.
+// ownVariableHint returns the hint for a variable of the rule that should be a variable of a child; "" for everything else.
 func (p Place) ownVariableHint() string {
 	for _, v := range p.Rule.Variables {
 		if v.Value != p.Node {
@@ -71,13 +69,13 @@ func (p Place) ownVariableHint() string {
 	return ""
 }
 
-// isIdentity says whether a field is one of those that say which object it is, and cannot be generated.
+// isIdentity reports whether a field is metadata that identifies the object, and so cannot be generated.
 func isIdentity(path []string) bool { return path[0] == "metadata" && len(path) < 3 }
 
-// examplePath is a field that a hint shows where it is about no field that can be generated.
+// examplePath is the field that a hint shows if it is not about a field that can be generated.
 func examplePath() []string { return []string{"data", "password"} }
 
-// readable is the field of a Secret from which what is written to stringData is read back.
+// readable returns the field in which a value can be read back: data for the stringData of a Secret.
 func readable(path []string) []string {
 	if path[0] != "stringData" {
 		return path
@@ -85,8 +83,7 @@ func readable(path []string) []string {
 	return append([]string{"data"}, path[1:]...)
 }
 
-// value is the expression that generates a field of a child once, in place of what stands
-// in n.
+// value returns the expression that generates a field of a child once, to replace the one in n.
 func value(spec *syntax.Child, path []string, n *yamltree.Node) string {
 	call := function.RandomName + "(24)"
 	if text, ok := n.Text(); ok {
@@ -109,7 +106,7 @@ func value(spec *syntax.Child, path []string, n *yamltree.Node) string {
 	return "${" + flow.RootObserved + "." + spec.ID + read.String() + ".orValue(" + call + ")}"
 }
 
-// yamlPath is a field of a template as a rule says it: data: {password: "…"}.
+// yamlPath returns a field of a template as YAML: data: {password: "…"}.
 func yamlPath(path []string, value string) string {
 	out := `"` + value + `"`
 	for i, name := range slices.Backward(path) {
@@ -124,8 +121,8 @@ func yamlPath(path []string, value string) string {
 	return out
 }
 
-// pathTo is the way from a template to a value in it; false where that is an item of a list, below
-// a key that is computed, or not in it.
+// pathTo returns the path from a template to a value in it. It returns false if the value is in a list, below a computed
+// key, or not in the template.
 func pathTo(in, n *yamltree.Node) ([]string, bool) {
 	for _, f := range in.Entries() {
 		if scanner.HasExpression(f.Name) {
@@ -141,7 +138,7 @@ func pathTo(in, n *yamltree.Node) ([]string, bool) {
 	return nil, false
 }
 
-// variableOf is the variable of a child in whose value a node stands; nil for none.
+// variableOf returns the variable of a child that has a node in its value, or nil.
 func variableOf(spec *syntax.Child, n *yamltree.Node) *syntax.Variable {
 	for i := range spec.Variables {
 		v := &spec.Variables[i]
@@ -152,7 +149,7 @@ func variableOf(spec *syntax.Child, n *yamltree.Node) *syntax.Variable {
 	return nil
 }
 
-// fieldOf is the field of a template to which a variable is written, or one that it could be.
+// fieldOf returns the field of a template that is set to a variable, or else an example of one.
 func fieldOf(spec *syntax.Child, v *syntax.Variable) []string {
 	var found []string
 	var walk func(n *yamltree.Node, path []string)

@@ -16,33 +16,33 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Check is a child of which the template and the variables are compiled.
+// Check checks a child whose template and variables are compiled.
 type Check struct {
 	*reporting.Reporter
 	Spec  *syntax.Child
 	Child *program.Child
-	// Variables are those of the child, by their names.
+	// Variables are the variables of the child, by name.
 	Variables map[string]Variable
 	// Uses is what the template reads.
 	Uses *flow.Uses
-	// Parsed is the expression that a scalar is, nil for every other node, and Shared reports whether the scalar is in several
-	// places, by aliases of YAML.
+	// Parsed returns the expression if a node is a scalar with one whole expression; else nil.
 	Parsed func(n *yamltree.Node) *celenv.Expression
+	// Shared reports whether a scalar is in several places, because of YAML aliases.
 	Shared func(n *yamltree.Node) bool
 }
 
-// Variable is a variable of the child, with what it reads; nil if nothing reads the variable.
+// Variable is a variable of the child. Uses is what it reads; nil if nothing reads the variable.
 type Variable struct {
 	*program.Variable
 	Spec *syntax.Variable
 	Uses *flow.Uses
 }
 
-// Run notes the fields of a template that are generated once, and reports what would
-// not be kept, because the template does not set the field that it is the default of.
+// Run records the fields of a template that are generated once. It reports values that would not be kept, because the
+// template does not set the field whose default they are.
 func (c *Check) Run() {
 	spec, child := c.Spec, c.Child
-	kept := map[*yamltree.Node]bool{} // the values, in the template or of variables, that are
+	kept := map[*yamltree.Node]bool{} // the values, in the template or of variables, that are kept
 	var walk func(n *yamltree.Node, path []string)
 	walk = func(n *yamltree.Node, path []string) {
 		for _, f := range n.Fields {
@@ -72,7 +72,7 @@ func (c *Check) Run() {
 	}
 }
 
-// checkKept reports a value in the template that is generated, and not kept.
+// checkKept reports a generated value in the template that is not kept.
 func (c *Check) checkKept(n *yamltree.Node, kept bool) {
 	spec := c.Spec
 	path, found := pathTo(spec.Template, n)
@@ -92,8 +92,7 @@ func (c *Check) checkKept(n *yamltree.Node, kept bool) {
 	}
 }
 
-// checkVariable reports a variable that is generated, and that the template does not
-// keep in the field that the variable reads.
+// checkVariable reports a generated variable that the template does not keep in the field that the variable reads.
 func (c *Check) checkVariable(v Variable, kept map[*yamltree.Node]bool) {
 	if v.Uses == nil || len(v.Uses.Generated) == 0 || v.Value == nil {
 		return
@@ -111,7 +110,7 @@ func (c *Check) checkVariable(v Variable, kept map[*yamltree.Node]bool) {
 	}
 }
 
-// isUnreadable says whether what is written to a field cannot be read back.
+// isUnreadable reports whether a field cannot be read back.
 func isUnreadable(child *program.Child, path []string) bool {
 	return syntax.IsSecret(child.GVK) && len(path) > 0 && path[0] == "stringData"
 }

@@ -12,7 +12,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Kind is the kind that a template renders, which must be written out.
+// Kind returns the kind that a template renders. It must be a literal.
 func Kind(r *reporting.Reporter, spec *syntax.Child) schema.GroupVersionKind {
 	values := map[string]string{}
 	for _, name := range []string{"apiVersion", "kind"} {
@@ -44,8 +44,8 @@ func Kind(r *reporting.Reporter, spec *syntax.Child) schema.GroupVersionKind {
 	return gv.WithKind(values["kind"])
 }
 
-// CheckMetadata looks at what can be seen of the identity that is rendered. typed is true if the schema of the kind is known, of which
-// unknown fields are reported.
+// CheckMetadata checks the metadata of a template, as far as it consists of literals. typed is true if the schema of the
+// kind is known, so that unknown fields are reported elsewhere.
 func CheckMetadata(r *reporting.Reporter, spec *syntax.Child, kind schema.GroupKind, typed bool) {
 	metadata := spec.Template.Get("metadata")
 	switch {
@@ -81,8 +81,8 @@ func CheckMetadata(r *reporting.Reporter, spec *syntax.Child, kind schema.GroupK
 	CheckServerFields(r, metadata)
 }
 
-// hasNearly says whether a mapping has a field whose name is nearly the one that
-// is missing, so that the finding about that field says enough.
+// hasNearly reports whether a mapping has a field with a name similar to the missing one. The finding about that unknown
+// field is then enough.
 func hasNearly(n *yamltree.Node, name string) bool {
 	return slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool {
 		_, near := diagnostic.Nearest(f.Name, []string{name})

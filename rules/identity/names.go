@@ -14,11 +14,11 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// RBACGroup is the group whose objects may have names of all kinds of signs.
+// RBACGroup is the API group of RBAC, whose objects can have almost any characters in their names.
 const RBACGroup = "rbac.authorization.k8s.io"
 
-// CheckNames reports what the API server refuses in the name, the namespace,
-// the labels and the keys of annotations, as far as it is written out.
+// CheckNames reports what the API server refuses in the name, the namespace, the labels and the keys of annotations, as far
+// as they are literals.
 func CheckNames(r *reporting.Reporter, metadata *yamltree.Node, kind schema.GroupKind) {
 	hint := lowerNames
 	if kind.Group == RBACGroup {
@@ -42,8 +42,7 @@ const (
 	labelNames = "write letters, digits, -, _ and ., with a letter or digit at both ends, and at most 63 of them"
 )
 
-// checkWritten reports a string that cannot be what it has to be: one without
-// expressions, or one that is wrong whatever its expressions give.
+// checkWritten reports a string that check refuses: a literal, or text that is wrong whatever its expressions give.
 func checkWritten(r *reporting.Reporter, n *yamltree.Node, at string, code diagnostic.Code, what string, check func(string) []string, hint string) {
 	s, ok := n.Text()
 	if !ok || s == "" {
@@ -56,7 +55,7 @@ func checkWritten(r *reporting.Reporter, n *yamltree.Node, at string, code diagn
 			return
 		}
 		var b strings.Builder
-		b.WriteByte('a') // the ends may be an expression's
+		b.WriteByte('a') // an expression may be at the ends
 		for _, p := range parts {
 			if p.Expr {
 				b.WriteByte('a')
@@ -77,8 +76,8 @@ func checkWritten(r *reporting.Reporter, n *yamltree.Node, at string, code diagn
 	r.ReportAround(n, isWrong, code, "%s: %q is not %s that Kubernetes accepts", at, s, what).WithHint("%s", hint)
 }
 
-// CheckConstantNames reports names that expressions give each time and that Kubernetes
-// does not take. Those that are written out were looked at before.
+// CheckConstantNames reports names that are the values of constant expressions and that Kubernetes does not accept.
+// CheckNames checks literals.
 func CheckConstantNames(r *reporting.Reporter, metadata *yamltree.Node, kind schema.GroupKind, constant func(n *yamltree.Node) (text string, part scanner.Part, ok bool)) {
 	check := func(n *yamltree.Node, at string, code diagnostic.Code, what string, wrong func(string) []string) {
 		if text, part, ok := constant(n); ok && len(wrong(text)) > 0 {

@@ -12,7 +12,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// CheckSame reports children that would be one and the same object.
+// CheckSame reports children that would be the same object.
 func CheckSame(r *reporting.Reporter, rule *syntax.Rule, p *program.Program) {
 	type identity struct{ group, kind, namespace, name string }
 	seen := map[identity]int{}
@@ -25,7 +25,7 @@ func CheckSame(r *reporting.Reporter, rule *syntax.Rule, p *program.Program) {
 		}
 		namespace, _ := metadata.Get("namespace").Text()
 		if namespace = flow.SameText(namespace); namespace == "${parent.metadata.namespace}" {
-			namespace = "" // as where it is left out
+			namespace = "" // the default
 		}
 		id := identity{child.GVK.Group, child.GVK.Kind, namespace, flow.SameText(name)}
 		first, twice := seen[id]
@@ -41,8 +41,7 @@ func CheckSame(r *reporting.Reporter, rule *syntax.Rule, p *program.Program) {
 	}
 }
 
-// exclusive says whether two children have conditions that may leave out one
-// of them.
+// exclusive reports whether two children have different conditions, so that one of them may be skipped.
 func exclusive(a, b *syntax.Child) bool {
 	if a.When == nil || b.When == nil {
 		return false
@@ -52,8 +51,7 @@ func exclusive(a, b *syntax.Child) bool {
 	return at != bt
 }
 
-// CheckRecursion reports a rule whose children are parents of the same rule,
-// each of which would have children again.
+// CheckRecursion reports a rule whose children are parents of the same rule, so that each would have children again.
 func CheckRecursion(r *reporting.Reporter, rule *syntax.Rule, p *program.Program) {
 	parent := rule.Parent
 	bounded := parent.When != nil || !isUnbounded(p.Parent.Selector) || parent.Gaps["when"] || parent.Gaps["selector"]
@@ -65,12 +63,12 @@ func CheckRecursion(r *reporting.Reporter, rule *syntax.Rule, p *program.Program
 			continue
 		}
 		if inNamespaces && spec.Template.Get("metadata").Get("namespace") != nil {
-			continue // the child may be in a namespace whose objects are no parents
+			continue // the child may be in a namespace that the rule does not select
 		}
 		r.Report(child.Position, diagnostic.CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.Label(), child.GVK.Kind).
 			WithRelated(parent.Pos, "the kind of the parent").WithHint("give the child a when, or the parent a selector or a when, that ends this")
 	}
 }
 
-// isUnbounded says whether a selector lets everything through.
+// isUnbounded reports whether a selector selects everything.
 func isUnbounded(s labels.Selector) bool { return s == nil || s.Empty() }

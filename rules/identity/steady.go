@@ -10,11 +10,11 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// CheckSteady reports a name or a namespace that goes with the clock,
-// which would be another object each time.
+// CheckSteady reports a name or a namespace that changes with the clock, so that each evaluation would render another
+// object.
 func CheckSteady(r *reporting.Reporter, spec *syntax.Child, from *flow.Origin) {
 	if from == nil {
-		return // it was reported
+		return // a mistake in the template was reported
 	}
 	metadata, n := from.Fields["metadata"], spec.Template.Get("metadata")
 	if metadata == nil || n == nil {
@@ -35,8 +35,7 @@ func CheckSteady(r *reporting.Reporter, spec *syntax.Child, from *flow.Origin) {
 	}
 }
 
-// CheckRandom reports a name or a namespace that is made at random, which
-// would be another object each time.
+// CheckRandom reports a random name or namespace, with which each evaluation would render another object.
 func CheckRandom(r *reporting.Reporter, spec *syntax.Child, u *flow.Uses) {
 	metadata := spec.Template.Get("metadata")
 	for _, n := range []*yamltree.Node{metadata, metadata.Get("name"), metadata.Get("namespace")} {

@@ -1,11 +1,13 @@
-// Package immutable finds what a change of a parent, a lookup or another child breaks, because a field cannot follow it: a field of
-// a child that the API server lets nobody change, such as a Job's template, and the name of a child, with which an expression that
-// reads the status of its observed object reads that of an object with an earlier name.
+// Package immutable warns of computed fields that cannot follow a change of the parent, a lookup or another child:
+//
+//   - immutable fields of a child, such as a Job's template (immutable.go). The API server would refuse the change.
+//   - the name of a child whose observed status an expression reads (renamed.go). After the name changed, the status is
+//     that of the object with the earlier name.
+//
+// Package flow knows which fields an expression reads.
 //
 //	reads := &immutable.Reads{Reporter: reporter, Children: children, …}
 //	reads.Note(n, fields) // for each expression
 //	reads.Check(spec, child)
 //	reads.CheckRenamed()
-//
-// Which fields an expression reads is package flow's.
 package immutable

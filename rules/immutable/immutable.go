@@ -17,13 +17,12 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// The API server lets nobody change some fields of an object. A template that computes one of them
-// from what can change will be refused one day, unless the child says what then becomes of the
-// object, or a change gives the object another name.
+// Some fields of an object are immutable. If a template computes such a field from values that can change, the API server
+// will refuse a change one day, unless the child says what happens to the object then, or the change also gives the object
+// another name.
 
-// immutableFields are the fields of a kind that nobody can change and that rules compute. Kinds of
-// which the objects are not to be recreated, and fields for which a refusal is the best that can
-// happen, such as the storage class of a volume claim, are not among them.
+// immutableFields returns the immutable fields of a kind that rules compute. It omits kinds whose objects must not be
+// recreated, and fields for which a refusal is the best outcome, such as the storage class of a volume claim.
 func immutableFields(gvk schema.GroupVersionKind, template *yamltree.Node) [][]string {
 	switch gvk.GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
@@ -46,29 +45,29 @@ func immutableFields(gvk schema.GroupVersionKind, template *yamltree.Node) [][]s
 	return nil
 }
 
-// Reads are the fields that the expressions of a rule read, variables followed, and what is asked of the rule for them.
+// Reads collects the fields that the expressions of a rule read, also by way of variables.
 type Reads struct {
 	*reporting.Reporter
 	Children map[string]*syntax.Child
-	// Lookup is a lookup of the rule; nil if there is none of that name.
+	// Lookup returns a lookup of the rule; nil if there is none with that id.
 	Lookup func(id string) *flow.Lookup
-	// ItemsOf is the child whose forEach gives the items of a child: another one, or itself.
+	// ItemsOf returns the child whose forEach has the items of a child: itself, or another one under sameAs.
 	ItemsOf func(spec *syntax.Child) *syntax.Child
-	// Variable is the value of a variable of the rule; nil if there is none of that name.
+	// Variable returns the value of a variable of the rule; nil if there is none of that name.
 	Variable func(name string) *yamltree.Node
-	// ParentSchema is the schema of the parent's kind; nil if none is known.
+	// ParentSchema returns the schema of the parent's kind; nil if it is not known.
 	ParentSchema func() *openapi.Schema
 
-	// fields are what the expressions of each scalar read.
+	// fields has what the expressions of each scalar read.
 	fields map[*yamltree.Node][]flow.FieldRead
-	// items are, by field, what the items of a list are computed from, by the scalar that makes the list, and variables the variables
-	// that scalars are.
-	items     map[*yamltree.Node]map[string][]flow.FieldRead
+	// items has, for a scalar that is a list, what each field of the list's items is computed from.
+	items map[*yamltree.Node]map[string][]flow.FieldRead
+	// variables has the scalars that are only the name of a variable.
 	variables map[*yamltree.Node]string
 	states    []stateRead
 }
 
-// Note notes what an expression of a scalar reads.
+// Note records what an expression of a scalar reads.
 func (r *Reads) Note(n *yamltree.Node, fields []flow.FieldRead) {
 	if r.fields == nil {
 		r.fields = map[*yamltree.Node][]flow.FieldRead{}
@@ -76,7 +75,7 @@ func (r *Reads) Note(n *yamltree.Node, fields []flow.FieldRead) {
 	r.fields[n] = append(r.fields[n], fields...)
 }
 
-// NoteItemField notes what a field of the items of a list is computed from, which a scalar makes.
+// NoteItemField records what a field of a list's items is computed from. n is the scalar that is the list.
 func (r *Reads) NoteItemField(n *yamltree.Node, field string, from []flow.FieldRead) {
 	if r.items == nil {
 		r.items = map[*yamltree.Node]map[string][]flow.FieldRead{}
@@ -87,7 +86,7 @@ func (r *Reads) NoteItemField(n *yamltree.Node, field string, from []flow.FieldR
 	r.items[n][field] = from
 }
 
-// NoteVariable notes that a scalar is a variable as a whole.
+// NoteVariable records that a scalar is only the name of a variable.
 func (r *Reads) NoteVariable(n *yamltree.Node, name string) {
 	if r.variables == nil {
 		r.variables = map[*yamltree.Node]string{}
@@ -95,17 +94,17 @@ func (r *Reads) NoteVariable(n *yamltree.Node, name string) {
 	r.variables[n] = name
 }
 
-// Matters says whether the fields are noted that expressions read: in rules with patches, with
-// children that have immutable fields, and that read observed objects.
+// Matters reports whether the reads of a rule need to be recorded: it has patches, children with immutable fields, or reads
+// observed objects.
 func Matters(rule *syntax.Rule) bool {
 	return len(rule.Patches) > 0 || rule.Source.Mentions(flow.RootObserved+".") || slices.ContainsFunc(rule.Children, func(spec syntax.Child) bool {
 		return len(immutableFields(syntax.TemplateGVK(spec.Template), spec.Template)) > 0
 	})
 }
 
-// Check reports the first read of what can change in an immutable field, where the child
-// does not say what happens to the object then. For a child of spec.finalize it matters most: while
-// its change is refused, the parent is not deleted.
+// Check reports the first read in an immutable field whose value can change, unless the child says what happens to the
+// object then. It matters most for a child of spec.finalize: while the API server refuses its change, the parent is not
+// deleted.
 func (r *Reads) Check(spec *syntax.Child, child *program.Child) {
 	gaps := spec.Gaps
 	asked := spec.UpdateWhen == nil && spec.RecreateWhen == nil && !gaps["updateWhen"] && !gaps["recreateWhen"] && !gaps["updatePolicy"] && !gaps["ignore"]
@@ -141,8 +140,8 @@ func (r *Reads) Check(spec *syntax.Child, child *program.Child) {
 	}
 }
 
-// isNamed says whether what is read is part of what the name of the object is computed from, by itself or by all that it is
-// computed from.
+// isNamed reports whether the name of the object is computed from the read, or from everything that the read is computed
+// from. Then a change of the read gives the object another name.
 func (r *Reads) isNamed(spec *syntax.Child, read flow.FieldRead, named []flow.FieldRead) bool {
 	if slices.ContainsFunc(named, read.IsPartOf) {
 		return true
@@ -153,7 +152,8 @@ func (r *Reads) isNamed(spec *syntax.Child, read flow.FieldRead, named []flow.Fi
 	})
 }
 
-// sources are what a field of an item of forEach is computed from; false if no expression makes the items with that field.
+// sources returns what a field of a forEach item is computed from. It returns false if no expression computes items with
+// that field.
 func (r *Reads) sources(spec *syntax.Child, read flow.FieldRead) (from []flow.FieldRead, known bool) {
 	for _, f := range r.ItemsOf(spec).ForEach {
 		if f.Name != read.Root || f.In == nil {
@@ -173,10 +173,10 @@ func (r *Reads) sources(spec *syntax.Child, read flow.FieldRead) (from []flow.Fi
 	return nil, false
 }
 
-// maxVariables is how many variables are followed from one to the next.
+// maxVariables is how many variables that are only the name of another one are followed.
 const maxVariables = 10
 
-// below are the fields that the expressions in a part of the rule read.
+// below returns the fields that the expressions in a part of the rule read.
 func (r *Reads) below(n *yamltree.Node) []flow.FieldRead {
 	if n == nil {
 		return nil
@@ -191,7 +191,7 @@ func (r *Reads) below(n *yamltree.Node) []flow.FieldRead {
 	return out
 }
 
-// canChange says whether what is read can be another value for the same parent and the same item.
+// canChange reports whether a read can have another value for the same parent and the same item.
 func (r *Reads) canChange(spec *syntax.Child, read flow.FieldRead) bool {
 	group, id, _ := strings.Cut(read.Root, ".")
 	identity := read.IsOneOf("apiVersion", "kind", "metadata.name", "metadata.namespace")
@@ -204,7 +204,7 @@ func (r *Reads) canChange(spec *syntax.Child, read flow.FieldRead) bool {
 	case flow.RootChildren, flow.RootObserved, flow.RootEach:
 		return !identity
 	case flow.RootFinalizing:
-		return false // the object goes with its parent
+		return false // it only changes when the parent is deleted, and the object with it
 	}
 	for _, f := range r.ItemsOf(spec).ForEach {
 		if f.Name == read.Root && f.In != nil {
@@ -214,7 +214,7 @@ func (r *Reads) canChange(spec *syntax.Child, read flow.FieldRead) bool {
 	return true
 }
 
-// isImmutableInParent says whether the definition of the parent's kind lets nobody change a field.
+// isImmutableInParent reports whether the definition of the parent's kind makes a field immutable.
 func (r *Reads) isImmutableInParent(path []string) bool {
 	s := r.ParentSchema()
 	immutable := false
@@ -227,7 +227,7 @@ func (r *Reads) isImmutableInParent(path []string) bool {
 	return immutable
 }
 
-// touches says whether an item of ignore is about a field, what holds it or a part of it.
+// touches reports whether an item of ignore is about a field, a field above it or a part of it.
 func touches(i syntax.Ignore, path []string) bool {
 	text, _ := i.Path.Text()
 	ignored, err := ignore.Parse(text)

@@ -8,9 +8,9 @@ import (
 	"kanon.dev/kanon/rules/flow"
 )
 
-// observed.<id> is the object that the child has, whatever its name. If the name changes with the spec, it is the object with
-// the earlier name until there is a new one: the migration to the last version, which is complete, and not the one to the
-// next version. What an expression reads of its status counts as that of the new object.
+// observed.<id> is the object that the child has, whatever its name. If the name changes, for example with a version in the
+// spec, it is the object with the earlier name until the new one exists. An expression then takes the status of the earlier
+// object, such as a completed migration to the last version, for that of the new one.
 
 // stateRead is a read of the status of a child's observed object.
 type stateRead struct {
@@ -20,8 +20,8 @@ type stateRead struct {
 	own bool
 }
 
-// NoteStates notes the reads of the status of observed objects in an expression that reads nothing else of them. One that reads
-// their metadata or spec as well, also by a variable, can tell which object they are.
+// NoteStates records the reads of the status of observed objects in an expression. It skips objects whose metadata or spec
+// the expression reads as well, even by a variable: it can check which object it is.
 func (r *Reads) NoteStates(reads, all []flow.FieldRead, place string) {
 	for _, read := range reads {
 		tells := func(other flow.FieldRead) bool { return other.Root == read.Root && other.IsOneOf("metadata", "spec") }
@@ -33,7 +33,7 @@ func (r *Reads) NoteStates(reads, all []flow.FieldRead, place string) {
 	}
 }
 
-// CheckRenamed reports what reads the status of an observed object that may have an earlier name.
+// CheckRenamed reports reads of the status of an observed object that may have an earlier name.
 func (r *Reads) CheckRenamed() {
 	for _, read := range r.states {
 		spec := r.Children[read.id]
@@ -47,12 +47,10 @@ func (r *Reads) CheckRenamed() {
 			continue
 		}
 		f := r.Report(read.Pos, diagnostic.CodeFormerState, "%s may belong to an object with an earlier name, because the name of %s changes with %s", read.Text, read.id, named[i].Text)
-		switch ask := "compare observed." + read.id + ".metadata.name with the name that is rendered"; {
-		case read.own:
-			f.WithHint("%s", ask)
-		default:
-			f.WithHint("read children.%s, which is the object with the new name, or %s", read.id, ask)
+		hint := "compare observed." + read.id + ".metadata.name with the name that is rendered"
+		if !read.own {
+			hint = "read children." + read.id + ", which is the object with the new name, or " + hint
 		}
-		f.WithRelated(named[i].Pos, "the name")
+		f.WithRelated(named[i].Pos, "the name").Hint = hint
 	}
 }

@@ -14,11 +14,11 @@ type place struct {
 	node   *yamltree.Node
 	part   scanner.Part
 	offset int
-	// length is 0 for that of the token that begins there.
+	// length is the length of a finding there, in bytes; 0 means that of the token.
 	length int
 }
 
-// Within is the position of an offset in an expression. Findings about it span what is written there.
+// Within returns the position of an offset in an expression. Findings at that position span the token there.
 func (r *Reporter) Within(n *yamltree.Node, p scanner.Part, offset int) diagnostic.Position {
 	offset = celenv.TokenStart(p.Text, offset)
 	pos := r.source.Within(n, valueOffset(n, p.Offset+offset))
@@ -28,7 +28,7 @@ func (r *Reporter) Within(n *yamltree.Node, p scanner.Part, offset int) diagnost
 	return pos
 }
 
-// PlaceOf is Within for the checks of templates, of a part of an expression that takes so many bytes; 0 if that is not known.
+// PlaceOf is Within for a part of an expression with so many bytes; 0 means the token. The checks of templates use it.
 func (r *Reporter) PlaceOf(n *yamltree.Node, p scanner.Part, offset, length int) diagnostic.Position {
 	pos := r.Within(n, p, offset)
 	if at, ok := r.places[pos]; ok {
@@ -38,7 +38,7 @@ func (r *Reporter) PlaceOf(n *yamltree.Node, p scanner.Part, offset, length int)
 	return pos
 }
 
-// SpanOfAll is how many characters the expression takes that begins at a position.
+// SpanOfAll returns the number of characters from a position to the end of its expression.
 func (r *Reporter) SpanOfAll(at diagnostic.Position) int {
 	p, ok := r.places[at]
 	if !ok {
@@ -47,7 +47,7 @@ func (r *Reporter) SpanOfAll(at diagnostic.Position) int {
 	return r.source.Span(p.node, valueOffset(p.node, p.part.Offset+p.offset), len(strings.TrimRight(p.part.Text, " \n"))-p.offset)
 }
 
-// KeyAt is where a template has a field; as far as it can be followed.
+// KeyAt returns the position of the key at a path of a template, or of the longest prefix of the path that exists.
 func (r *Reporter) KeyAt(n *yamltree.Node, path []string) diagnostic.Position {
 	var pos diagnostic.Position
 	for _, name := range path {
@@ -63,8 +63,7 @@ func (r *Reporter) KeyAt(n *yamltree.Node, path []string) diagnostic.Position {
 	return pos
 }
 
-// FieldAt is where the value of a mapping's field stands, or the mapping where
-// the field has another name by mistake.
+// FieldAt returns the position of the value of a mapping's field, or of the mapping if it lacks the field.
 func (r *Reporter) FieldAt(n *yamltree.Node, name string) diagnostic.Position {
 	if value := n.Get(name); value != nil {
 		n = value
@@ -72,7 +71,7 @@ func (r *Reporter) FieldAt(n *yamltree.Node, name string) diagnostic.Position {
 	return r.source.At(n)
 }
 
-// sourceOf is the source of findings: the rule's, which knows YAML, with what was noted of expressions.
+// sourceOf is the source of findings: the rule's source, with the spans of expressions.
 type sourceOf struct {
 	*yamltree.Source
 	r *Reporter
@@ -91,6 +90,5 @@ func (s sourceOf) SpanAt(at diagnostic.Position) int {
 	return s.Span(p.node, valueOffset(p.node, p.part.Offset+p.offset), length)
 }
 
-// valueOffset turns an offset in a node's text into one in the YAML value. A
-// key's node and a scalar's are the same in this.
+// valueOffset bounds an offset in a node's text by the length of its YAML value.
 func valueOffset(n *yamltree.Node, offset int) int { return min(offset, len(n.Raw())) }

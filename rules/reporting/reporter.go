@@ -14,9 +14,9 @@ import (
 type Reporter struct {
 	source *yamltree.Source
 	list   diagnostic.List
-	// wrongAt are the places of the findings, but for those about what is not there.
+	// wrongAt has the positions of the findings, except those about missing fields.
 	wrongAt map[diagnostic.Position]bool
-	// places has the positions in expressions that were asked for.
+	// places has the positions that Within returned.
 	places map[diagnostic.Position]place
 }
 
@@ -25,38 +25,39 @@ func New(source *yamltree.Source) *Reporter {
 	return &Reporter{source: source, wrongAt: map[diagnostic.Position]bool{}, places: map[diagnostic.Position]place{}}
 }
 
-// Findings are all that was reported, sorted.
+// Findings returns the findings, sorted.
 func (r *Reporter) Findings() diagnostic.Findings { return r.list.Findings(sourceOf{r.source, r}) }
 
-// Report reports something at a position.
+// Report reports a finding at a position.
 func (r *Reporter) Report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	switch code {
 	case diagnostic.CodeIncomplete, diagnostic.CodeFieldMissing, diagnostic.CodeNamespaceRequired:
-		// They stand where the mapping begins, and so does its first field.
+		// Their position is that of the mapping, where its first field begins too.
 	default:
 		r.wrongAt[pos] = true
 	}
 	return r.list.Report(pos, code, format, args...)
 }
 
-// ReportNode reports something about a node. What is about a mapping or a list is not about its first word.
+// ReportNode reports a finding about a node. A finding about a mapping or a list does not underline its first word.
 func (r *Reporter) ReportNode(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	return r.Report(r.source.At(n), code, format, args...).About(n.Kind == yamltree.Scalar)
 }
 
-// ReportAt reports something at an offset of a scalar.
+// ReportAt reports a finding at an offset of a scalar.
 func (r *Reporter) ReportAt(n *yamltree.Node, offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	return r.Report(r.source.Within(n, offset), code, format, args...)
 }
 
-// ReportSpan is ReportAt for something that takes so many bytes of the value.
+// ReportSpan is ReportAt for a finding about so many bytes of the value.
 func (r *Reporter) ReportSpan(n *yamltree.Node, offset, length int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	f := r.ReportAt(n, offset, code, format, args...)
 	f.Length = r.source.Span(n, offset, length)
 	return f
 }
 
-// ReportAround is ReportNode for a finding about what stands around the expressions of a scalar: the first of it for which is is true.
+// ReportAround is ReportNode for a finding about the text around the expressions of a scalar. It underlines the first text
+// for which is returns true.
 func (r *Reporter) ReportAround(n *yamltree.Node, is func(text string) bool, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	text, _ := n.Text()
 	parts, err := scanner.Scan(text)
@@ -68,7 +69,7 @@ func (r *Reporter) ReportAround(n *yamltree.Node, is func(text string) bool, cod
 	return r.ReportSpan(n, parts[i].Offset+len(parts[i].Text)-len(shown), len(strings.TrimRight(shown, " ")), code, format, args...)
 }
 
-// ReportScan reports a scalar whose ${…} cannot be told from the text around them.
+// ReportScan reports the error of scanner.Scan for a scalar.
 func (r *Reporter) ReportScan(n *yamltree.Node, err error) *diagnostic.Finding {
 	scanErr, ok := errors.AsType[*scanner.Error](err)
 	if !ok {
@@ -81,7 +82,7 @@ func (r *Reporter) ReportScan(n *yamltree.Node, err error) *diagnostic.Finding {
 	return f
 }
 
-// Relate shows a part of the rule that a finding follows from; nothing if there is none.
+// Relate adds a part of the rule to a finding as a related place. It ignores nil.
 func (r *Reporter) Relate(f *diagnostic.Finding, n *yamltree.Node, label string) *diagnostic.Finding {
 	if n != nil {
 		f.WithRelated(r.source.At(n), "%s", label)
@@ -89,21 +90,21 @@ func (r *Reporter) Relate(f *diagnostic.Finding, n *yamltree.Node, label string)
 	return f
 }
 
-// Withdraw takes a finding back.
+// Withdraw removes a finding.
 func (r *Reporter) Withdraw(f *diagnostic.Finding) {
 	r.list = slices.DeleteFunc(r.list, func(o *diagnostic.Finding) bool { return o == f })
 }
 
-// At is where a node stands.
+// At returns the position of a node.
 func (r *Reporter) At(n *yamltree.Node) diagnostic.Position { return r.source.At(n) }
 
 // IsWrong reports whether a mistake was reported at a position.
 func (r *Reporter) IsWrong(pos diagnostic.Position) bool { return r.wrongAt[pos] }
 
-// Count is how many findings there are.
+// Count returns the number of findings.
 func (r *Reporter) Count() int { return len(r.list) }
 
-// ErrorsSince reports whether there are errors among the findings from so many on.
+// ErrorsSince reports whether there are errors among the findings after the first before ones.
 func (r *Reporter) ErrorsSince(before int) bool {
 	return slices.ContainsFunc(r.list[before:], func(f *diagnostic.Finding) bool { return f.Severity == diagnostic.SeverityError })
 }

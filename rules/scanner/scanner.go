@@ -7,12 +7,12 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Part is a piece of a template string: text, or an expression.
+// Part is a part of a template string: text, or an expression.
 type Part struct {
 	Expr bool
-	// Text is the literal text, with $${ replaced by ${, or the expression without its braces.
+	// Text is literal text, with $${ replaced by ${, or the expression without its braces.
 	Text string
-	// Offset is the offset of the text in the string, in bytes.
+	// Offset is the byte of the string at which the text begins.
 	Offset int
 	// Spread is true for ${...list}. Text does not include the dots.
 	Spread bool
@@ -26,10 +26,10 @@ type Error struct {
 	Hint    string
 }
 
-// literalHint is for those who wanted no expression.
+// literalHint is the hint for authors who did not mean an expression.
 const literalHint = "write $${ for a literal ${"
 
-// Error says what is wrong, without the position.
+// Error returns the message without the position.
 func (e *Error) Error() string { return e.Message }
 
 // HasExpression reports whether a string has an expression or a literal ${.
@@ -74,7 +74,7 @@ func Scan(s string) ([]Part, error) {
 	return parts, nil
 }
 
-// expressionPart is the expression s[start:end], trimmed.
+// expressionPart returns the expression s[start:end], trimmed.
 func expressionPart(s string, start, end int) (Part, *Error) {
 	const blank = " \t\r\n"
 	body := s[start:end]
@@ -92,8 +92,8 @@ func expressionPart(s string, start, end int) (Part, *Error) {
 	return p, nil
 }
 
-// expressionEnd finds the brace that closes the expression at start. It skips strings,
-// comments and escaped names, and counts the braces that the expression opens.
+// expressionEnd finds the brace that closes the expression at start. It skips strings, comments and escaped names, and
+// counts the braces that the expression opens.
 func expressionEnd(s string, start int) (int, *Error) {
 	depth := 0
 	for i := start; i < len(s); {
@@ -132,15 +132,14 @@ func expressionEnd(s string, start int) (int, *Error) {
 	return 0, &Error{Code: diagnostic.CodeNotClosed, Message: "the expression is never closed", Hint: literalHint}
 }
 
-// isRaw reports whether the string that begins at quote has the prefix r, alone or with b,
-// which disables escapes.
+// isRaw reports whether the string that begins at quote has the prefix r, alone or with b, which disables escapes.
 func isRaw(s string, start, quote int) bool {
 	from := quote
 	for from > start && quote-from < 2 && strings.IndexByte("rRbB", s[from-1]) >= 0 {
 		from--
 	}
 	if from > start && IsNameByte(s[from-1]) {
-		return false // the letters end a longer name
+		return false // the letters are the end of a longer name
 	}
 	return strings.ContainsAny(s[from:quote], "rR")
 }
@@ -150,8 +149,8 @@ func IsNameByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// stringEnd is the index after the string that begins at start, or -1. A string with single
-// quotes ends with its line in CEL; the parser reports that.
+// stringEnd returns the index after the string that begins at start, or -1. In CEL, a string that is not triple-quoted ends
+// with its line; the parser reports that.
 func stringEnd(s string, start int, raw bool) int {
 	quote := s[start : start+1]
 	if triple := strings.Repeat(quote, 3); strings.HasPrefix(s[start:], triple) {
@@ -170,8 +169,8 @@ func stringEnd(s string, start int, raw bool) int {
 	return -1
 }
 
-// Whole gives the expression that is the whole string. One newline at the end, as
-// block strings have it, does not count.
+// Whole returns the expression if the string is one expression and nothing else. One newline at the end, as block strings
+// have it, does not count.
 func Whole(parts []Part) (Part, bool) {
 	switch {
 	case len(parts) == 1 && parts[0].Expr:
@@ -182,7 +181,7 @@ func Whole(parts []Part) (Part, bool) {
 	return Part{}, false
 }
 
-// IsSpread reports whether an item of a list is ${...list}, and so stands for several.
+// IsSpread reports whether an item of a list is ${...list}, which is replaced by the items of that list.
 func IsSpread(item *yamltree.Node) bool {
 	text, _ := item.Text()
 	parts, err := Scan(text)
@@ -193,7 +192,8 @@ func IsSpread(item *yamltree.Node) bool {
 	return ok && whole.Spread
 }
 
-// Strings are where an expression has text in quotes, from one offset on to before another. A string that is not closed takes the rest.
+// Strings returns the ranges of the string literals in an expression, as offsets without the end. A string that is not
+// closed goes up to the end.
 func Strings(expression string) (found [][2]int) {
 	for i := 0; i < len(expression); {
 		if c := expression[i]; c != '"' && c != '\'' {

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Constrain says that the kind has validations of spec or of the whole object. It comes before Root.
+// Constrain tells the reader that the kind has validations of spec or of the whole object. Call it before Root.
 func (r *Reader) Constrain() { r.constraints++ }
 
-// enter takes in the markers of a field before what is in the field is read, and leave ends that. A validation can forbid an object to have
-// two of its mappings at once, and so can maxProperties. Below these, no mapping gets a default that its author did not write: with one
-// for each, no object would be valid.
+// enter is called with the markers of a field before its content is read, and leave after that. A validation, or
+// maxProperties, can forbid that an object has two of its mappings at once. Below such a field no mapping gets a default
+// that its author did not write: if each had one, no object would be valid.
 func (r *Reader) enter(markers []marker) (leave func()) {
 	if !slices.ContainsFunc(markers, func(m marker) bool { return m.name == "validation" || m.name == "maxProperties" }) {
 		return func() {}
@@ -25,11 +25,12 @@ func (r *Reader) enter(markers []marker) (leave func()) {
 	return func() { r.constraints-- }
 }
 
-// addDefault gives an object an empty default if its fields have defaults and none is required, so that these apply in an object that is
-// left out, too, as kro does it. An object with a default of its own keeps that, and one that is required is left to the author.
+// addDefault gives an object an empty default if its fields have defaults and none is required. So the defaults of the
+// fields apply even if the object is left out, as in kro. An object with a default of its own keeps it, and a required
+// object gets none.
 //
-// The API server checks a default as it stands, before the defaults of the fields are in it. Where it would refuse an empty one, the
-// default has the fields. Where it would refuse the object with the defaults of its fields, there is none.
+// The API server validates a default as it is written, without the defaults of the fields. If it would refuse an empty
+// object, the default includes the fields. If it would refuse even that, there is no default.
 func (f *made) addDefault() {
 	if f.base != object || f.required || f.noDefault || f.schema["default"] != nil || f.schema["required"] != nil || !f.hasDefaults() {
 		return
@@ -60,7 +61,7 @@ func (f *made) hasDefaults() bool {
 	return false
 }
 
-// structuralOf is a schema in the form in which the API server uses it; nil if it refuses the schema.
+// structuralOf converts a schema to the API server's structural form. It returns nil if the API server refuses it.
 func structuralOf(schema map[string]any) *structuralschema.Structural {
 	var props apiextensionsv1.JSONSchemaProps
 	var internal apiextensions.JSONSchemaProps
@@ -75,8 +76,8 @@ func structuralOf(schema map[string]any) *structuralschema.Structural {
 	return of
 }
 
-// takes reports whether the API server takes a default of an object. What it says of the defaults and the expressions of the fields does not
-// count here.
+// takes reports whether the API server accepts value as the default of an object. It ignores the defaults and the
+// expressions of the object's fields.
 func takes(of *structuralschema.Structural, value map[string]any) bool {
 	own := of.DeepCopy()
 	for name, field := range own.Properties {
@@ -88,10 +89,10 @@ func takes(of *structuralschema.Structural, value map[string]any) bool {
 		own.Properties[name] = field
 	}
 	own.Default = structuralschema.JSON{Object: value}
-	// It is a field, because the API server gives a root more fields.
+	// The object is tested as a field, because the API server adds fields to a root.
 	root := &structuralschema.Structural{Properties: map[string]structuralschema.Structural{"field": *own}}
 	root.Type = "object"
-	// The context cancels nothing: the API server bounds what expressions cost.
+	// Nothing needs to cancel this: the API server bounds the cost of expressions.
 	wrong, err := defaulting.ValidateDefaults(context.Background(), nil, root, false, true) //nolint:forbidigo // decoding does not wait for anything, so it has no context
 	return err == nil && len(wrong) == 0
 }

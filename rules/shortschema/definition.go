@@ -10,43 +10,42 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind is a kind with all of its versions, of which Definition makes a CustomResourceDefinition.
+// Kind is a kind with all of its versions.
 type Kind struct {
 	schema.GroupKind
-	// Plural and Singular are the names in paths and for kubectl; empty: as Names gives them.
+	// Plural and Singular are the names in paths and for kubectl. If empty, Names has the defaults.
 	Plural, Singular       string
 	ShortNames, Categories []string
 	Namespaced             bool
-	// Description is what the kind is for; may be empty.
-	Description string
-	Versions    []Version
+	Description            string
+	Versions               []Version
 }
 
 // Version is one version of a kind.
 type Version struct {
 	Name string
-	// Unserved is true if the API server does not serve it, and Stored if objects are stored in it.
+	// Unserved is true if the API server does not serve the version. Stored is true if it stores objects in it.
 	Unserved, Stored bool
-	// Warning is what whoever uses the version is told; empty: it is not deprecated.
+	// Warning is the deprecation warning. It is empty if the version is not deprecated.
 	Warning string
-	// Spec and Status are the schemas of these; nil: there is none.
+	// Spec and Status are the schemas of spec and status, or nil.
 	Spec, Status map[string]any
 	// OpenStatus lets the status have fields that are not in its schema.
 	OpenStatus bool
-	// Validations are those of whole objects.
+	// Validations are the validations of whole objects.
 	Validations []any
-	// Columns are those that kubectl get shows. One without a type has that of its field.
+	// Columns are the printer columns. A column without a type gets the type of its field.
 	Columns []any
-	// Scale is the subresource; nil: there is none.
+	// Scale is the scale subresource, or nil.
 	Scale map[string]any
 }
 
-// Path is where the schema of a version is in the definition, by its index.
+// Path returns the path of a version's schema in the definition. version is its index.
 func Path(version int, more ...string) []string {
 	return append([]string{"spec", "versions", strconv.Itoa(version), "schema", "openAPIV3Schema"}, more...)
 }
 
-// Definition makes the CustomResourceDefinition. Every version has the status subresource, and conditions in it.
+// Definition returns the CustomResourceDefinition. Every version has the status subresource, with conditions.
 func (k *Kind) Definition() *unstructured.Unstructured {
 	plural, singular := k.Names()
 	names := map[string]any{"kind": k.Kind, "listKind": k.Kind + "List", "plural": plural, "singular": singular}
@@ -62,7 +61,7 @@ func (k *Kind) Definition() *unstructured.Unstructured {
 	}
 	metadata := map[string]any{"name": plural + "." + k.Group}
 	if strings.HasSuffix(k.Group, ".k8s.io") || strings.HasSuffix(k.Group, ".kubernetes.io") {
-		// The API server wants to know who has approved a kind in the groups of the Kubernetes community. Nobody has.
+		// The API server requires this annotation for the groups of the Kubernetes community. Nobody approved the kind.
 		metadata["annotations"] = map[string]any{"api-approved.kubernetes.io": "unapproved, experimental-only"}
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -82,8 +81,8 @@ func addTexts(to map[string]any, name string, texts []string) {
 	to[name] = list
 }
 
-// Names are the plural and the singular of the kind. Those that are not given are made as kubebuilder makes them: policies of
-// Policy, classes of Class, apps of App.
+// Names returns the plural and the singular of the kind. Their defaults are those of kubebuilder: policies for Policy,
+// classes for Class, apps for App.
 func (k *Kind) Names() (plural, singular string) {
 	singular = k.Singular
 	if singular == "" {
@@ -106,7 +105,7 @@ func endsIn(text string, ends ...string) bool {
 	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(text, end) })
 }
 
-// schema is that of whole objects.
+// schema returns the schema of whole objects.
 func (v *Version) schema() map[string]any {
 	properties := map[string]any{
 		"apiVersion": map[string]any{"type": "string", "description": "The version of the kind."},
@@ -154,7 +153,7 @@ func (v *Version) definition(description string) map[string]any {
 	return made
 }
 
-// columns are the columns with their types.
+// columns returns the columns, each with a type.
 func (v *Version) columns() []any {
 	typed := make([]any, len(v.Columns))
 	for i := range v.Columns {

@@ -12,15 +12,16 @@ import (
 
 // fixedField is an immutable field in an object.
 type fixedField struct {
-	// path leads to it from the object, and is empty for the object itself.
+	// path is its path below the object; empty for the object itself.
 	path []string
-	// at is where the rule has the marker.
+	// at is the position of the marker in the rule.
 	at diagnostic.Position
 }
 
-// addImmutable takes the immutable fields of a field into the object that has it. The API server compares two values only where both
-// exist, so there are two rules: one on each immutable field, and one on each object above it that forbids to remove what leads to it.
-// Nobody can remove a field that is required or has a default, other than with the object around it.
+// addImmutable adds the immutable fields of a field to the object that has the field. The API server compares two values
+// only where both exist, so there are two validations: one on each immutable field, and one on each object above it that
+// forbids to remove a field on its path. The second is not needed for a field that is required or has a default: it
+// can only be removed together with the object around it.
 func (r *Reader) addImmutable(object *made, name string, f *made) {
 	object.immutables = append(object.immutables, f.immutables...)
 	fields := f.fixed
@@ -42,8 +43,8 @@ func (r *Reader) addImmutable(object *made, name string, f *made) {
 	}
 }
 
-// staysRule is the rule that a field stays once there is an immutable field in it; nil if no expression can name these fields, which is
-// reported.
+// staysRule returns the validation that forbids to remove a field once an immutable field in it has a value. If no
+// expression can name these fields, it reports that and returns nil.
 func (r *Reader) staysRule(name string, fields []fixedField) map[string]any {
 	whole, subject := false, name
 	var set []string
@@ -75,7 +76,8 @@ func (r *Reader) staysRule(name string, fields []fixedField) map[string]any {
 	return map[string]any{"rule": rule + " || !(" + strings.Join(set, " || ") + ")", "message": message}
 }
 
-// hasTerms are the expressions that each field on a path had a value. wrong is a name that no expression can have.
+// hasTerms returns an expression for each field on a path: that it had a value before the update. wrong is a name that
+// cannot be written in an expression.
 func hasTerms(steps []string) (terms []string, wrong string) {
 	path := []string{"oldSelf"}
 	for _, step := range steps {
@@ -89,8 +91,8 @@ func hasTerms(steps []string) (terms []string, wrong string) {
 	return terms, ""
 }
 
-// addImmutableItems takes the immutable fields of items, or of entries of a map, into the list or the map. What is removed with its item
-// or entry need not stay.
+// addImmutableItems adds the immutable fields of items, or of entries, to the list or map that has them. An immutable
+// field may be removed together with its item or entry.
 func (f *made) addImmutableItems(of *made) {
 	f.immutables = of.immutables
 	if !of.immutable {
@@ -104,7 +106,7 @@ func (f *made) addImmutableItems(of *made) {
 	f.immutables = append(slices.Clone(f.immutables), of.marked["immutable"])
 }
 
-// checkImmutables reports immutable fields in a value whose parts the API server does not compare with those before an update.
+// checkImmutables reports immutable fields below a value whose parts the API server cannot compare at an update.
 func (r *Reader) checkImmutables(f *made, at diagnostic.Position) {
 	if len(f.immutables) == 0 {
 		return
@@ -121,7 +123,7 @@ func (r *Reader) checkImmutables(f *made, at diagnostic.Position) {
 	}
 }
 
-// reportOnce reports a problem with a marker, once for each place, as one of a type is in all fields of the type.
+// reportOnce reports a problem with a marker once for each position: a type's marker applies to all fields of the type.
 func (r *Reader) reportOnce(at diagnostic.Position, format string, args ...any) *diagnostic.Finding {
 	if r.reported[at] {
 		return &diagnostic.Finding{}

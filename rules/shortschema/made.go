@@ -11,24 +11,25 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// made is the schema of a field while it is made.
+// made is the schema of a field while it is built.
 type made struct {
 	schema map[string]any
 	base   base
-	// required is true if objects must have the field, and immutable if it never changes once it is set.
+	// required is true if objects must have the field, immutable if its value never changes once it is set.
 	required, immutable bool
-	// noDefault is true if the author wants no default of an object whose fields have some.
+	// noDefault is true if the author excluded the default that addDefault would give.
 	noDefault bool
-	// column is the heading of the field's column; empty: it has none.
+	// column is the heading of the field's printer column; empty if it has none.
 	column string
-	// marked has where the rule has the markers, by their names.
+	// marked has the positions of the markers in the rule, by name.
 	marked map[string]diagnostic.Position
-	// fixed are the immutable fields in an object that go with it, and immutables is where the markers of all immutable fields are.
+	// fixed has the immutable fields that are removed if the field is. immutables has the positions of the markers of
+	// all immutable fields below, those in items and entries too.
 	fixed      []fixedField
 	immutables []diagnostic.Position
 }
 
-// mark notes where the rule has a marker.
+// mark records the position of a marker.
 func (f *made) mark(name string, at diagnostic.Position) {
 	if f.marked == nil {
 		f.marked = make(map[string]diagnostic.Position)
@@ -36,7 +37,7 @@ func (f *made) mark(name string, at diagnostic.Position) {
 	f.marked[name] = at
 }
 
-// unset takes back what the type of a field says of each field, and not of its values.
+// unset removes what a marker of the field's type set for the field itself, not for its values.
 func (f *made) unset(name string) {
 	switch name {
 	case "required":
@@ -49,7 +50,7 @@ func (f *made) unset(name string) {
 	}
 }
 
-// needType refuses an expression about a value without a type: the API server cannot compare such values.
+// needType refuses an expression about a value without a type, because the API server cannot compare such values.
 func (f *made) needType(marker string) error {
 	schema := f.schema
 	for schema["items"] != nil || schema["additionalProperties"] != nil {
@@ -70,7 +71,7 @@ func (f *made) validate(rule map[string]any) {
 	f.schema["x-kubernetes-validations"] = append(rules, rule)
 }
 
-// setValue writes a value of the field's type.
+// setValue parses a value of the field's type and sets it in the schema.
 func (f *made) setValue(name, value string) error {
 	kind, _ := f.schema["type"].(string)
 	parsed, err := valueOf(kind, value)
@@ -86,7 +87,7 @@ func (f *made) setValue(name, value string) error {
 	return nil
 }
 
-// valueOf reads a value of a type of OpenAPI. The error says what it must be.
+// valueOf parses a value of an OpenAPI type. The error says what the value must be.
 func valueOf(kind, text string) (any, error) {
 	switch kind {
 	case "string":
@@ -120,7 +121,7 @@ func valueOf(kind, text string) (any, error) {
 	return parsed, nil
 }
 
-// numberOf reads a number of JSON.
+// numberOf parses a number of JSON: an int64, or a float64 if it has a fraction or an exponent.
 func numberOf(value string) (any, bool) {
 	if n, err := strconv.ParseInt(value, 10, 64); err == nil {
 		return n, true

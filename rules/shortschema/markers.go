@@ -7,17 +7,17 @@ import (
 // Marker is something that narrows or explains a field.
 type Marker struct {
 	Name string
-	// Value is an example of its value; empty for one that is true or false, and true if nothing is written.
+	// Value is an example of its value. It is empty for a flag: a boolean that is true if no value is written.
 	Value string
 	// Doc explains it, in Markdown.
 	Doc string
-	// of are the types that it is for; empty: all.
+	// of has the types that it is for; empty means all.
 	of []base
-	// set writes it to the schema of a field.
+	// set sets it in the schema of a field.
 	set func(f *made, value string) error
 }
 
-// For are the types that the marker is for, as the reference has them.
+// For returns the types that the marker is for, in the words of the reference.
 func (m *Marker) For() []string {
 	if len(m.of) == 0 {
 		return []string{"all"}
@@ -29,10 +29,10 @@ func (m *Marker) For() []string {
 	return words
 }
 
-// isFlag tells whether the marker is true or false.
+// isFlag reports whether the marker is a boolean.
 func (m *Marker) isFlag() bool { return m.Value == "" }
 
-// Markers lists all markers.
+// Markers returns all markers.
 func Markers() []Marker {
 	return []Marker{
 		{"required", "", "An object must have the field.", nil, func(f *made, _ string) error { f.required = true; return nil }},
@@ -77,10 +77,10 @@ func markerOf(name string) (*Marker, bool) {
 	return &markers[i], true
 }
 
-// repeatable are the markers of which a field can have several.
+// repeatable are the markers that a field can have several times.
 var repeatable = []string{"validation", "message"} //nolint:gochecknoglobals // a table
 
-// foreignMarkers are the names that other languages have for a marker.
+// foreignMarkers maps names of markers in other languages to those of this one.
 var foreignMarkers = map[string]string{ //nolint:gochecknoglobals // a table
 	"min": "minimum", "max": "maximum", "optional": "required=false", "listMapKey": "uniqueBy", "listType": "uniqueItems, uniqueBy or atomic",
 	"regex": "pattern", "doc": "description", "desc": "description", "comment": "description", "readOnly": "immutable", "oneOf": "enum",

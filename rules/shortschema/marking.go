@@ -9,23 +9,28 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// applyAll applies the markers of a field, each of which counts once. Those of the field count more than those of its type.
+// applyAll applies the markers of a field to its schema. They override those of the field's type, which were applied
+// before. A marker that is given twice is reported, unless it is repeatable.
 func (r *Reader) applyAll(n *yamltree.Node, f *made, markers []marker, path []string) {
 	for i, m := range markers {
 		isSame := func(other marker) bool { return other.name == m.name }
 		if !slices.Contains(repeatable, m.name) && slices.ContainsFunc(markers[:i], isSame) {
-			found := r.report(r.source.Within(n, m.at), diagnostic.CodeShortMarker, "%s is given twice", m.name)
-			found.Length = r.source.Span(n, m.at, len(m.name))
-			found.WithHint("remove one of them")
+			r.reportPart(n, m.at, m.name, "%s is given twice", m.name).WithHint("remove one of them")
 			continue
 		}
 		r.apply(n, f, m, path)
 	}
 }
 
+// reportPart reports a problem with a part of a scalar's text, which begins at offset.
+func (r *Reader) reportPart(n *yamltree.Node, offset int, part, format string, args ...any) *diagnostic.Finding {
+	found := r.report(r.source.Within(n, offset), diagnostic.CodeShortMarker, format, args...)
+	found.Length = r.source.Span(n, offset, len(part))
+	return found
+}
+
 // apply applies a marker to a field.
 func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
-	at := r.source.Within(n, m.at)
 	known, ok := markerOf(m.name)
 	if !ok {
 		r.reportUnknown(n, m)
@@ -39,32 +44,26 @@ func (r *Reader) apply(n *yamltree.Node, f *made, m marker, path []string) {
 	case known.isFlag() && m.hasValue:
 		is, err := strconv.ParseBool(m.value)
 		if err != nil {
-			found := r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "%s is true or false, and not %q", m.name, m.value)
-			found.Length = r.source.Span(n, m.valueAt, len(m.value))
+			r.reportPart(n, m.valueAt, m.value, "%s is true or false, and not %q", m.name, m.value)
 		}
 		if !is {
 			f.unset(m.name)
 			return
 		}
 	case !known.isFlag() && (!m.hasValue || m.value == "" && !m.quoted):
-		found := r.report(at, diagnostic.CodeShortMarker, "%s has no value", m.name)
-		found.Length = r.source.Span(n, m.at, len(m.name))
-		found.WithHint("write %s=%s", m.name, known.Value)
+		r.reportPart(n, m.at, m.name, "%s has no value", m.name).WithHint("write %s=%s", m.name, known.Value)
 		return
-	case m.name == "default" && m.value == "null" && !m.quoted: // as the API server takes a default of null
+	case m.name == "default" && m.value == "null" && !m.quoted: // for the API server too, null means no default
 		f.unset(m.name)
 		return
 	case m.inSingleQuotes():
-		bare := m.value[1 : len(m.value)-1]
-		found := r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "single quotes would be a part of the value %s", m.value)
-		found.Length = r.source.Span(n, m.valueAt, len(m.value))
-		found.WithHint("write %s=%q", m.name, bare)
+		r.reportPart(n, m.valueAt, m.value, "single quotes would be a part of the value %s", m.value).
+			WithHint("write %s=%q", m.name, m.value[1:len(m.value)-1])
 		return
 	}
 	f.mark(m.name, r.source.Within(n, m.at))
 	if err := known.set(f, m.value); err != nil {
-		found := r.report(r.source.Within(n, m.valueAt), diagnostic.CodeShortMarker, "%s", err.Error())
-		found.Length = r.source.Span(n, m.valueAt, len(m.value))
+		r.reportPart(n, m.valueAt, m.value, "%s", err.Error())
 		return
 	}
 	r.Mark(r.source.Within(n, m.valueAt), append(slices.Clone(path), m.name)...)
@@ -83,8 +82,7 @@ func (r *Reader) reportUnfit(n *yamltree.Node, f *made, m marker, known *Marker)
 	for i, of := range known.of {
 		words[i] = of.String()
 	}
-	found := r.report(r.source.Within(n, m.at), diagnostic.CodeShortMarker, "%s is for %s, and this is %s", m.name, strings.Join(words, " or "), f.base)
-	found.Length = r.source.Span(n, m.at, len(m.name))
+	found := r.reportPart(n, m.at, m.name, "%s is for %s, and this is %s", m.name, strings.Join(words, " or "), f.base)
 	switch {
 	case f.base == raw:
 		found.WithHint("write it below openAPI")
@@ -93,10 +91,9 @@ func (r *Reader) reportUnfit(n *yamltree.Node, f *made, m marker, known *Marker)
 	}
 }
 
-// reportUnknown reports a marker that nobody knows.
+// reportUnknown reports an unknown marker.
 func (r *Reader) reportUnknown(n *yamltree.Node, m marker) {
-	found := r.report(r.source.Within(n, m.at), diagnostic.CodeShortMarker, "unknown marker %q", m.name)
-	found.Length = r.source.Span(n, m.at, len(m.name))
+	found := r.reportPart(n, m.at, m.name, "unknown marker %q", m.name)
 	var names []string
 	for _, each := range Markers() {
 		names = append(names, each.Name)

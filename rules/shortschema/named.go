@@ -8,14 +8,14 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// named is a field with what its name has behind a |.
+// named is a field whose name may have markers behind a |.
 type named struct {
 	yamltree.Field
 	name    string
 	markers []marker
 }
 
-// named are the fields of a mapping. The name of one that is a mapping itself can have markers.
+// named returns the fields of a mapping. A field that is itself a mapping can have markers behind its name.
 func (r *Reader) named(n *yamltree.Node) []named {
 	fields := make([]named, 0, len(n.Fields))
 	for i := 0; i < len(n.Fields); i++ {
@@ -51,7 +51,7 @@ func (r *Reader) named(n *yamltree.Node) []named {
 	return fields
 }
 
-// namedField makes the schema of a field with the markers behind its name; nil if nothing can be made of it.
+// namedField returns the schema of a field with the markers behind its name. It returns nil after a finding.
 func (r *Reader) namedField(n named, path []string) *made {
 	leave := r.enter(n.markers)
 	f := r.field(n.Value, path)

@@ -2,9 +2,9 @@ package shortschema
 
 import "math"
 
-// checkNumbers reports bounds and factors with which the API server refuses every value of a number, or every whole one. It wants those of
-// whole numbers to be values of the field's format, and takes only the whole part of a factor
-// (https://github.com/kubernetes/kube-openapi/blob/master/pkg/validation/validate/values.go).
+// checkNumbers reports bounds and factors with which the API server refuses every value, or every whole number. The
+// bounds of a whole number must be values of the field's format, and the API server uses only the integer part of a
+// factor (https://github.com/kubernetes/kube-openapi/blob/master/pkg/validation/validate/values.go).
 func (r *Reader) checkNumbers(f *made) (isGood bool) {
 	isWhole, isGood := f.schema["type"] == "integer", true
 	for _, marker := range []string{"minimum", "maximum", "multipleOf"} {
@@ -23,7 +23,7 @@ func (r *Reader) checkNumbers(f *made) (isGood bool) {
 		case f.schema["format"] == "int32" && (n < math.MinInt32 || n > math.MaxInt32):
 			r.reportOnce(at, "%s is %.0f, which is no number of 32 bits: the API server refuses every value", marker, n).
 				WithHint("leave it out, or write one from %d to %d", math.MinInt32, math.MaxInt32)
-		case n < math.MinInt64 || n >= math.MaxInt64: // as a float64, the greatest number of 64 bits is one too great
+		case n < math.MinInt64 || n >= math.MaxInt64: // as a float64, MaxInt64 is rounded up to 1<<63
 			r.reportOnce(at, "%s is %.0f, which the API server takes for no number of 64 bits: it refuses every value", marker, n).WithHint("leave it out")
 		default:
 			continue

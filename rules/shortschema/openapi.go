@@ -8,7 +8,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// openAPIOf is the schema that is written as it is; nil if the node is something else.
+// openAPIOf returns the schema below openAPI; nil if the node is something else.
 func openAPIOf(n *yamltree.Node) *yamltree.Node {
 	if n.Kind != yamltree.Mapping || len(n.Fields) != 1 {
 		return nil
@@ -19,10 +19,11 @@ func openAPIOf(n *yamltree.Node) *yamltree.Node {
 	return nil
 }
 
-// isBareOpenAPI reports a mapping that means OpenAPI and does not say so, as it would be an object with fields.
+// isBareOpenAPI reports whether a mapping is an OpenAPI schema that is not below openAPI, and would be taken for an object
+// with fields. It reports a finding if so.
 func (r *Reader) isBareOpenAPI(n *yamltree.Node) bool { return r.isMisnamed(n) || r.isUnnamed(n) }
 
-// isMisnamed reports one that calls it another name.
+// isMisnamed reports whether the schema is below a key that is not quite openAPI. It reports a finding if so.
 func (r *Reader) isMisnamed(n *yamltree.Node) bool {
 	if n.Kind != yamltree.Mapping || len(n.Fields) != 1 || n.Fields[0].Name == "openAPI" || n.Fields[0].Value.Kind != yamltree.Mapping {
 		return false
@@ -37,7 +38,7 @@ func (r *Reader) isMisnamed(n *yamltree.Node) bool {
 	return true
 }
 
-// isUnnamed reports one that begins with the type.
+// isUnnamed reports whether the mapping is itself a schema, with a type and other keywords. It reports a finding if so.
 func (r *Reader) isUnnamed(n *yamltree.Node) bool {
 	if !hasTypeOfOpenAPI(n) || len(n.Fields) < 2 {
 		return false
@@ -56,14 +57,14 @@ func (r *Reader) isUnnamed(n *yamltree.Node) bool {
 	return isSure
 }
 
-// keywords are what a schema of OpenAPI has.
+// keywords are the fields of an OpenAPI schema.
 var keywords = []string{ //nolint:gochecknoglobals // a table
 	"type", "format", "description", "title", "default", "example", "enum", "nullable", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
 	"exclusiveMaximum", "multipleOf", "items", "minItems", "maxItems", "uniqueItems", "properties", "additionalProperties", "required", "minProperties", "maxProperties",
 	"allOf", "anyOf", "oneOf", "not", "externalDocs",
 }
 
-// hasTypeOfOpenAPI reports whether a mapping has a type that OpenAPI knows.
+// hasTypeOfOpenAPI reports whether a mapping has a field type with a type of OpenAPI.
 func hasTypeOfOpenAPI(n *yamltree.Node) bool {
 	if n.Kind != yamltree.Mapping {
 		return false
@@ -72,7 +73,7 @@ func hasTypeOfOpenAPI(n *yamltree.Node) bool {
 	return slices.Contains([]string{"object", "array", "string", "integer", "number", "boolean"}, text)
 }
 
-// mayBeField reports whether what stands at a keyword of OpenAPI can be a field that has that name.
+// mayBeField reports whether a field that is named like a keyword of OpenAPI can be a field in the short form.
 func (r *Reader) mayBeField(f yamltree.Field) bool {
 	switch text, isText := f.Value.Text(); {
 	case isText:
@@ -89,7 +90,7 @@ func (r *Reader) mayBeField(f yamltree.Field) bool {
 	}
 }
 
-// openAPI is a schema that is written as it is.
+// openAPI returns a schema that is written as OpenAPI.
 func (r *Reader) openAPI(n *yamltree.Node, path []string) *made {
 	schema, _ := n.Plain().(map[string]any)
 	r.markAll(n, path)

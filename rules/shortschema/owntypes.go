@@ -9,18 +9,18 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// ownTypes are the types that a kind has of its own. They are resolved where a field has them.
+// ownTypes are the types that the rule defines for the kind. They are resolved in each field that uses them.
 type ownTypes struct {
 	named map[string]named
-	// open are those that are being resolved, each within the one before.
+	// open is the stack of types that are being resolved.
 	open []string
-	// cyclic are those that contain themselves, which was reported.
+	// cyclic has the types that were reported because they contain themselves.
 	cyclic map[string]bool
 }
 
 func newOwnTypes() ownTypes { return ownTypes{named: map[string]named{}, cyclic: map[string]bool{}} }
 
-// cycle is the way from a type to the one that is being resolved, if the type contains itself by that; else nil.
+// cycle returns the part of the stack from typ on if typ is being resolved, and so contains itself; else nil.
 func (o *ownTypes) cycle(typ string) []string {
 	if i := slices.Index(o.open, typ); i >= 0 {
 		return o.open[i:]
@@ -28,7 +28,7 @@ func (o *ownTypes) cycle(typ string) []string {
 	return nil
 }
 
-// define takes in the kind's own types.
+// define reads the kind's own types.
 func (r *Reader) define(types *yamltree.Node) {
 	if types.Kind != yamltree.Mapping {
 		r.report(r.source.At(types), diagnostic.CodeFieldType, "types must be a mapping, and is %s", types.What())
@@ -43,23 +43,23 @@ func (r *Reader) define(types *yamltree.Node) {
 	}
 }
 
-// CheckTypes reads the types that no field has, so that mistakes in them are found.
+// CheckTypes reads all of the kind's own types, so that mistakes are found in those that no field uses.
 func (r *Reader) CheckTypes() {
 	columns := r.columns
 	for _, name := range slices.Sorted(maps.Keys(r.own.named)) {
 		r.resolve(r.own.named[name], nil)
 	}
-	r.columns = columns // are about fields
+	r.columns = columns // only fields have columns
 }
 
-// resolve makes the schema of one of the kind's own types.
+// resolve returns the schema of one of the kind's own types.
 func (r *Reader) resolve(own named, path []string) *made {
 	r.own.open = append(r.own.open, own.name)
 	defer func() { r.own.open = r.own.open[:len(r.own.open)-1] }()
 	return r.namedField(own, path)
 }
 
-// reportCycle reports that a type contains itself by way of others, once for these types.
+// reportCycle reports that a type contains itself, once for all types of the cycle.
 func (r *Reader) reportCycle(at diagnostic.Position, typ string, cycle []string) {
 	if r.own.cyclic[typ] {
 		return

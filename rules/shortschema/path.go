@@ -8,21 +8,21 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Found is what a version has at the path of a column or of scale.
+// Found is what a version's schema has at the path of a column or of scale.
 type Found struct {
-	// Type is that of the values, as columns have it; empty: any value can stand there, or none.
+	// Type is the type of the values, as in Column. It is empty if they can have any type, or do not exist.
 	Type string
-	// Wrong says what is wrong with the path, at the byte Offset of it; empty: nothing.
+	// Wrong says what is wrong with the path at the byte Offset, if anything.
 	Wrong  string
 	Offset int
-	// Name is the name of a field that does not exist, and Names are those that do.
+	// Name is the name of a field that does not exist, and Names are the names of those that do.
 	Name  string
 	Names []string
 }
 
-// Find follows a path, in the language of kubectl, such as .status.conditions[?(@.type=="Ready")].status.
+// Find follows a JSONPath of kubectl, such as .status.conditions[?(@.type=="Ready")].status.
 func (v *Version) Find(path string) Found {
-	if !strings.HasPrefix(path, ".") { // which the API server wants, and kubectl does not
+	if !strings.HasPrefix(path, ".") { // kubectl does not require the dot, but the API server does
 		return Found{Wrong: "is no path of kubectl: it does not begin with a dot, as .spec does"}
 	}
 	parser, err := jsonpath.Parse("path", "{"+path+"}")
@@ -42,12 +42,12 @@ func (v *Version) Find(path string) Found {
 // finder follows a path.
 type finder struct {
 	path string
-	// at is the byte up to which it was followed.
+	// at is the byte of the path up to which it was followed.
 	at    int
 	found Found
 }
 
-// follow is the schema of what nodes lead to; nil if that can be anything, or is nothing.
+// follow returns the schema of the value that the nodes lead to; nil if it can be anything, or does not exist.
 func (f *finder) follow(nodes *jsonpath.ListNode, schema map[string]any) map[string]any {
 	for _, node := range nodes.Nodes {
 		if schema == nil {
@@ -66,7 +66,7 @@ func (f *finder) follow(nodes *jsonpath.ListNode, schema map[string]any) map[str
 			}
 		case *jsonpath.WildcardNode:
 			schema = below(schema)
-		default: // what it leads to is of several types
+		default: // it leads to values of several types
 			return nil
 		}
 		if f.found.Wrong != "" {
@@ -76,14 +76,15 @@ func (f *finder) follow(nodes *jsonpath.ListNode, schema map[string]any) map[str
 	return schema
 }
 
-// field is the schema of a field; nil if any value can stand there, or none.
+// field returns the schema of a field; nil if its value can be anything, or the field does not exist.
 func (f *finder) field(name string, schema map[string]any) map[string]any {
 	if name == "" {
 		return schema
 	}
 	offset := max(strings.Index(f.path[f.at:], name), 0) + f.at // a name with a \ in it is not found
 	f.at = offset + len(name)
-	if properties, _ := schema["properties"].(map[string]any); properties[name] != nil {
+	properties, _ := schema["properties"].(map[string]any)
+	if properties[name] != nil {
 		field, _ := properties[name].(map[string]any)
 		return field
 	}
@@ -93,18 +94,17 @@ func (f *finder) field(name string, schema map[string]any) map[string]any {
 	if isOpen(schema) {
 		return nil
 	}
-	properties, _ := schema["properties"].(map[string]any)
 	f.found = Found{Wrong: "leads to no field of the schema", Offset: offset, Name: name, Names: slices.Sorted(maps.Keys(properties))}
 	return nil
 }
 
-// isOpen reports whether fields that a schema does not name can have values.
+// isOpen reports whether objects can have fields that the schema does not name.
 func isOpen(schema map[string]any) bool {
 	allows, _ := schema["additionalProperties"].(bool)
 	return allows || schema["x-kubernetes-preserve-unknown-fields"] == true || schema["x-kubernetes-embedded-resource"] == true
 }
 
-// items is the schema of the items of a list; nil if they can be anything, or it is no list.
+// items returns the schema of a list's items; nil if they can be anything, or the value is not a list.
 func (f *finder) items(schema map[string]any) map[string]any {
 	if items, ok := schema["items"].(map[string]any); ok {
 		return items
@@ -116,7 +116,7 @@ func (f *finder) items(schema map[string]any) map[string]any {
 	return nil
 }
 
-// below is the schema of all that is directly below a value; nil if that is not one.
+// below returns the schema of the items or entries of a value; nil if they have no common one.
 func below(schema map[string]any) map[string]any {
 	for _, name := range []string{"items", "additionalProperties"} {
 		if of, ok := schema[name].(map[string]any); ok {
@@ -126,7 +126,7 @@ func below(schema map[string]any) map[string]any {
 	return nil
 }
 
-// objectMeta is the schema of metadata, as far as a column can show it
+// objectMeta returns the schema of metadata, as far as a column can show it
 // (https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go).
 func objectMeta() map[string]any {
 	text := map[string]any{"type": "string"}

@@ -9,25 +9,25 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Places knows where the rule says what the definition has.
+// Places maps paths of the definition to positions in the rule.
 type Places struct {
 	source *yamltree.Source
-	// of has the places by their paths in the definition.
+	// of has the places by placeKey.
 	of map[string]place
 }
 
 func newPlaces(source *yamltree.Source) Places { return Places{source: source, of: map[string]place{}} }
 
-// place is where the rule says something.
+// place is a position in the rule.
 type place struct {
 	at diagnostic.Position
-	// node is the scalar with an expression, which begins at the byte offset of its value; nil for everything else.
+	// node is the scalar that has an expression, from the byte offset of its value on. It is nil for everything else.
 	node   *yamltree.Node
 	offset int
 }
 
-// Place is where the rule says what is at a path of the definition, or at the beginning of that path; false if nothing is known of it. offset
-// is the byte within an expression there.
+// Place returns the position in the rule for a path of the definition, or else for its longest known prefix. offset is
+// the byte in an expression at that path. Place returns false if no prefix is known.
 func (p *Places) Place(path []string, offset int) (diagnostic.Position, bool) {
 	for n := len(path); n > 0; n-- {
 		found, ok := p.of[placeKey(path[:n])]
@@ -44,7 +44,7 @@ func (p *Places) Place(path []string, offset int) (diagnostic.Position, bool) {
 
 func placeKey(path []string) string { return strings.Join(path, "\x00") }
 
-// Mark notes where the rule says what is at a path of the definition.
+// Mark records the position in the rule for a path of the definition.
 func (p *Places) Mark(at diagnostic.Position, path ...string) {
 	p.of[placeKey(path)] = place{at: at}
 }
@@ -54,7 +54,7 @@ func (p *Places) MarkText(n *yamltree.Node, offset int, path ...string) {
 	p.of[placeKey(path)] = place{at: p.source.Within(n, offset), node: n, offset: offset}
 }
 
-// markAll notes it for a node and all below it, which the definition has as they are.
+// markAll records the positions of a node and of all nodes below it, which the definition has unchanged.
 func (p *Places) markAll(n *yamltree.Node, path []string) {
 	p.Mark(p.source.At(n), path...)
 	for _, f := range n.Fields {

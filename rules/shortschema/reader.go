@@ -9,29 +9,31 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// maxSchemas bounds the schemas of one kind once its types are resolved: ten times as many as a Pod has.
+// maxSchemas bounds the number of fields of one kind after its types are resolved: ten times as many as a Pod has.
 const maxSchemas = 5_000
 
 // Reader makes the schemas of one kind. It is not safe for concurrent use.
 type Reader struct {
 	Places
-	report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
-	own    ownTypes
-	// columns are the fields that have one, and repeated counts the lists and maps around what is read, whose fields have none.
-	columns  []Column
+	report  func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+	own     ownTypes
+	columns []Column
+	// repeated counts the lists and maps around the field that is being read. Fields below them have no column.
 	repeated int
-	// constraints counts what is around that is read and may allow an object fewer fields than all: validations and maxProperties.
+	// constraints counts the fields around the current one that may forbid an object to have all of its fields at once:
+	// those with a validation or maxProperties.
 	constraints int
-	// roots are the schemas of spec and status.
+	// roots has the schemas of spec and status.
 	roots map[string]*made
-	// reported are the markers with which something was found to be wrong.
+	// reported has the positions for which reportOnce reported a problem.
 	reported map[diagnostic.Position]bool
-	// schemas counts them, and tooMany is true once that was reported.
+	// schemas counts the fields. tooMany is true once it was reported that there are more than maxSchemas.
 	schemas int
 	tooMany bool
 }
 
-// NewReader makes a Reader. types is the mapping of the kind's own types, and may be nil. report takes in each finding.
+// NewReader returns a Reader. types is the mapping of the kind's own types, and may be nil. report is called with each
+// finding.
 func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) *Reader {
 	r := &Reader{
 		Places: newPlaces(source), report: report, own: newOwnTypes(),
@@ -43,7 +45,7 @@ func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at dia
 	return r
 }
 
-// Root makes the schema of spec or of status. It is complete after Complete.
+// Root returns the schema of spec or of status, whichever the path ends in. Complete completes it.
 func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 	name := path[len(path)-1]
 	if at := expressionIn(n); name == "status" && at != nil {
@@ -71,8 +73,9 @@ func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 	return root.schema
 }
 
-// Complete gives spec a default if it can have one, and returns the validations of whole objects: that spec and status stay while they have
-// immutable fields. It comes once, after Root, and after the validations of spec are in its schema.
+// Complete gives spec a default if it can have one, and returns the validations of whole objects, which forbid to remove
+// spec or status while they have immutable fields. Call it once, after Root and after the validations of spec are in its
+// schema.
 func (r *Reader) Complete() []any {
 	whole := &made{schema: map[string]any{}}
 	for _, name := range []string{"spec", "status"} {
@@ -81,7 +84,7 @@ func (r *Reader) Complete() []any {
 			continue
 		}
 		if name == "spec" {
-			// As the definition requires spec if that has required fields.
+			// The definition requires spec if spec has required fields.
 			root.required = root.schema["required"] != nil
 			root.addDefault()
 		}
@@ -91,12 +94,12 @@ func (r *Reader) Complete() []any {
 	return rules
 }
 
-// Object makes the schema of an object with the fields of a mapping. path is where it will be in the definition.
+// Object returns the schema of an object with the fields of a mapping. path is the place of the schema in the definition.
 func (r *Reader) Object(n *yamltree.Node, path ...string) map[string]any {
 	return r.object(n, path).schema
 }
 
-// object is Object, with what is to be known of its fields.
+// object is Object, with the immutable fields too.
 func (r *Reader) object(n *yamltree.Node, path []string) *made {
 	f := &made{schema: map[string]any{"type": "object"}, base: object}
 	r.Mark(r.source.At(n), path...)
@@ -105,7 +108,8 @@ func (r *Reader) object(n *yamltree.Node, path []string) *made {
 		return f
 	}
 	properties, required := map[string]any{}, []any{}
-	// By name, so that the schema of a Rule object, whose fields have no order, is that of the text that it was made of.
+	// Sorted by name, so that the result is the same for a text and for the Rule object made from it, whose fields have
+	// no order.
 	fields := slices.SortedFunc(slices.Values(r.named(n)), func(a, b named) int { return strings.Compare(a.name, b.name) })
 	for _, named := range fields {
 		at := append(slices.Clone(path), "properties", named.name)
@@ -138,7 +142,7 @@ func (r *Reader) object(n *yamltree.Node, path []string) *made {
 	return f
 }
 
-// field makes the schema of a field; nil if nothing can be made of it.
+// field returns the schema of a field. It returns nil after a finding.
 func (r *Reader) field(n *yamltree.Node, path []string) *made {
 	if r.schemas++; r.schemas > maxSchemas {
 		if !r.tooMany {
@@ -172,7 +176,7 @@ func (r *Reader) field(n *yamltree.Node, path []string) *made {
 	return r.written(n, written, path)
 }
 
-// written makes the schema of a field that is a type with markers.
+// written returns the schema of a field that is written as a type with markers.
 func (r *Reader) written(n *yamltree.Node, text string, path []string) *made {
 	parts := scan(text)
 	if parts.broken != "" {
@@ -189,7 +193,7 @@ func (r *Reader) written(n *yamltree.Node, text string, path []string) *made {
 	return f
 }
 
-// typ makes the schema of a type. offset is where it begins in the text of the node.
+// typ returns the schema of a type. offset is the byte of the node's text at which the type begins.
 func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *made {
 	at := r.source.Within(n, offset)
 	if items, ok := strings.CutPrefix(typ, "[]"); ok {
@@ -230,7 +234,7 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 	return nil
 }
 
-// repeatedType makes the schema of the items of a list, or of the values of a map.
+// repeatedType returns the schema of the items of a list, or of the values of a map.
 func (r *Reader) repeatedType(n *yamltree.Node, typ string, offset int, path []string) *made {
 	r.repeated++
 	defer func() { r.repeated-- }()
@@ -247,7 +251,8 @@ func (r *Reader) reportExpression(n *yamltree.Node) *diagnostic.Finding {
 	return found
 }
 
-// expressionIn is the first scalar with an expression in a part of a schema; nil: there is none. An expression of a marker is none.
+// expressionIn returns the first scalar in a part of a schema that is an expression; nil if there is none. Expressions in
+// markers do not count.
 func expressionIn(n *yamltree.Node) *yamltree.Node {
 	if text, ok := n.Text(); ok && strings.Contains(text, "${") && !strings.Contains(text, "|") {
 		return n

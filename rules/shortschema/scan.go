@@ -9,25 +9,25 @@ import (
 // marker is one marker of a field, as it is written.
 type marker struct {
 	name string
-	// at is the byte of the field's text at which it begins, and valueAt that of its value.
+	// at and valueAt are the bytes of the field's text at which the marker and its value begin.
 	at, valueAt int
-	// value is empty without one, and without its quotes if quoted.
+	// value has no quotes around it if quoted. It is empty without a value.
 	value            string
 	hasValue, quoted bool
 }
 
-// field is the text of a field in its parts.
+// field is the text of a field, split into its parts.
 type field struct {
 	typ     string
 	typeAt  int
 	markers []marker
-	// broken says what cannot be read, at brokenAt. Empty: nothing.
+	// broken is the syntax error at brokenAt, if any.
 	broken   string
 	brokenAt int
 }
 
-// scan splits the text of a field: TYPE | NAME=VALUE NAME …. A value in double quotes may have anything in it, with \" and \\ for
-// those two. Any other value ends at a space outside of brackets. Another | may stand between markers.
+// scan splits the text of a field: TYPE | NAME=VALUE NAME …. A value in double quotes may contain anything, with " and \
+// escaped as \" and \\. Any other value ends at a space or | outside of brackets. Markers may be separated by more |.
 func scan(text string) field {
 	typ, _, _ := strings.Cut(text, "|")
 	f := field{typ: strings.TrimSpace(typ), typeAt: len(typ) - len(strings.TrimLeft(typ, " \t\n"))}
@@ -81,12 +81,12 @@ func (s *scanner) marker() marker {
 	return m
 }
 
-// inSingleQuotes reports whether a value stands in quotes that are none.
+// inSingleQuotes reports whether a value is in single quotes, which do not quote here.
 func (m *marker) inSingleQuotes() bool {
 	return !m.quoted && len(m.value) > 1 && strings.HasPrefix(m.value, "'") && strings.HasSuffix(m.value, "'")
 }
 
-// singleQuoted is where a value in single quotes ends; 0 if it is none.
+// singleQuoted returns the end of a value in single quotes; 0 if the value is not in single quotes.
 func (s *scanner) singleQuoted() int {
 	if !strings.HasPrefix(s.text[s.at:], "'") {
 		return 0

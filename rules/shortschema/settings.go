@@ -25,7 +25,7 @@ func flag(name string) func(*made, string) error {
 	return func(f *made, _ string) error { f.schema[name] = true; return nil }
 }
 
-// whole sets a number of things.
+// whole sets a whole number that is not negative, such as a length or a count.
 func whole(name string) func(*made, string) error {
 	return func(f *made, value string) error {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -71,7 +71,7 @@ func setEnum(f *made, value string) error {
 	return nil
 }
 
-// enumValues reads values of the field's type: separated by commas, or a list in JSON.
+// enumValues parses values of the field's type: separated by commas, or a list in JSON.
 func (f *made) enumValues(value string) (values []any, err error) {
 	if strings.HasPrefix(value, "[") {
 		return f.enumList(value)
@@ -94,7 +94,7 @@ func (f *made) enumValues(value string) (values []any, err error) {
 	return values, nil
 }
 
-// isWhole reports whether a number was read as a whole one.
+// isWhole reports whether numberOf parsed a whole number.
 func isWhole(n any) bool {
 	_, ok := n.(int64)
 	return ok
@@ -131,7 +131,7 @@ func setPattern(f *made, value string) error {
 	return nil
 }
 
-// setFormat refuses a format that the API server does not know: it would check nothing, and warn of it.
+// setFormat refuses a format that the API server does not know, because the API server would check nothing and warn.
 func setFormat(f *made, value string) error {
 	kind, _ := f.schema["type"].(string)
 	of := &spec.Schema{SchemaProps: spec.SchemaProps{Format: value, Type: []string{kind}}}
@@ -153,7 +153,7 @@ func setFormat(f *made, value string) error {
 	return fmt.Errorf("the API server has no format %q for %s; it has %s", value, f.base, strings.Join(known, ", "))
 }
 
-// formats are those of the types, and others of the API server
+// formats returns the formats of the types and other formats that the API server knows
 // (https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/apiserver/validation/formats.go).
 func formats() []string {
 	names := []string{"mac", "uuid3", "uuid4", "uuid5", "isbn", "creditcard", "ssn", "hexcolor", "rgbcolor", "k8s-short-name", "k8s-long-name"}
@@ -165,7 +165,7 @@ func formats() []string {
 	return names
 }
 
-// setUnique makes a list a set, whose items the API server compares as a whole.
+// setUnique makes a list a set. The API server compares its items as a whole, so they must be scalars.
 func setUnique(f *made, _ string) error {
 	items, _ := f.schema["items"].(map[string]any)
 	kind, _ := items["type"].(string)
@@ -208,7 +208,7 @@ func setKeys(f *made, value string) error {
 	return f.setListType("map")
 }
 
-// setListType says how the items of a list are told apart.
+// setListType sets how the API server merges the items of a list.
 func (f *made) setListType(typ string) error {
 	if is := f.schema["x-kubernetes-list-type"]; is != nil && is != typ {
 		return errors.New("a list has uniqueItems, uniqueBy or atomic, and only one of them")
@@ -225,7 +225,7 @@ func setAtomic(f *made, _ string) error {
 	return nil
 }
 
-// setEmbedded refuses fields that the API server knows of every object, if they are something else there.
+// setEmbedded refuses fields that contradict those which the API server defines for every object.
 func setEmbedded(f *made, _ string) error {
 	fields, _ := f.schema["properties"].(map[string]any)
 	for _, name := range []string{"apiVersion", "kind"} {

@@ -8,16 +8,16 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Leaf gives the schema of what a template has at a path, where it is no mapping with fields.
+// Leaf returns the schema of a node of a template, at a path, that is not a mapping with fields.
 type Leaf func(n *yamltree.Node, path []string) map[string]any
 
-// Set adds to a schema what a template sets, where the schema, which may be nil, does not have it: an object for each mapping, and what
-// leaf gives for each other node. path is where the schema is in the definition.
+// Set adds to a schema, which may be nil, the fields that a template sets and the schema lacks: an object for each mapping,
+// and the result of leaf for every other node. path is the place of the schema in the definition.
 func (r *Reader) Set(schema map[string]any, template *yamltree.Node, leaf Leaf, path ...string) map[string]any {
 	return r.set(schema, template, leaf, nil, path)
 }
 
-// set is Set for what is at a path of the template.
+// set is Set for the part of the template at a path.
 func (r *Reader) set(schema map[string]any, template *yamltree.Node, leaf Leaf, at, path []string) map[string]any {
 	if schema == nil {
 		r.Mark(r.source.At(template), path...)
@@ -49,7 +49,7 @@ func (r *Reader) set(schema map[string]any, template *yamltree.Node, leaf Leaf, 
 // isComputed reports whether the name of a field comes from an expression.
 func isComputed(f yamltree.Field) bool { return strings.Contains(f.Name, "${") }
 
-// checkConditions refuses a type of status.conditions in which there is no room for those that Kanon writes.
+// checkConditions refuses a schema of status.conditions that does not take the conditions that Kanon writes.
 func (r *Reader) checkConditions(n *yamltree.Node, status *made) {
 	properties, _ := status.schema["properties"].(map[string]any)
 	given, ok := properties["conditions"].(map[string]any)
@@ -69,7 +69,7 @@ func (r *Reader) checkConditions(n *yamltree.Node, status *made) {
 		WithHint("leave it out: the definition has conditions, those of spec.conditions too")
 }
 
-// hasRoom reports whether a schema takes all that another one says.
+// hasRoom reports whether a schema has all fields of the wanted schema, with the same types.
 func hasRoom(schema, wanted map[string]any) bool {
 	if schema["x-kubernetes-preserve-unknown-fields"] == true && (schema["type"] == nil || schema["type"] == wanted["type"]) {
 		return true
@@ -93,12 +93,12 @@ func hasRoom(schema, wanted map[string]any) bool {
 	return true
 }
 
-// withConditions is the schema of a status, with conditions unless it has some.
+// withConditions returns the schema of a status, and adds conditions if it has none.
 func withConditions(status map[string]any) map[string]any {
 	if status == nil {
 		status = map[string]any{"type": "object"}
 	}
-	if status["type"] != "object" || status["additionalProperties"] != nil { // one expression gives all of it
+	if status["type"] != "object" || status["additionalProperties"] != nil { // one expression renders the whole status
 		status = map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	}
 	properties, _ := status["properties"].(map[string]any)
@@ -112,7 +112,7 @@ func withConditions(status map[string]any) map[string]any {
 	return status
 }
 
-// conditions is the schema of a list of metav1.Condition
+// conditions returns the schema of a list of metav1.Condition
 // (https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go).
 func conditions() map[string]any {
 	text := func(more map[string]any) map[string]any {

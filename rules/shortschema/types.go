@@ -8,7 +8,7 @@ import (
 	"kanon.dev/kanon/kinds/openapi"
 )
 
-// base is what a type is at heart, which decides the markers that it takes.
+// base is the class of a type. It decides which markers the type takes.
 type base uint8
 
 const (
@@ -16,13 +16,13 @@ const (
 	number
 	boolean
 	list
-	mapping // of any names
-	object  // with certain fields
+	mapping // map[string]TYPE
+	object  // fields with names
 	anything
-	raw // as openAPI has it
+	raw // written as openAPI
 )
 
-// String is the type in words.
+// String names the class in a message.
 func (b base) String() string {
 	return [...]string{"a string", "a number", "a boolean", "a list", "a map", "an object", "any value", "OpenAPI"}[b]
 }
@@ -36,7 +36,7 @@ type Type struct {
 	base   base
 }
 
-// intOrString is a value that is a whole number or text.
+// intOrString returns the schema of a value that is a whole number or text, with more fields.
 func intOrString(more map[string]any) map[string]any {
 	schema := map[string]any{
 		"x-kubernetes-int-or-string": true,
@@ -46,12 +46,12 @@ func intOrString(more map[string]any) map[string]any {
 	return schema
 }
 
-// formatted is text of a format that the API server checks.
+// formatted returns the schema of text in a format that the API server checks.
 func formatted(format string) map[string]any {
 	return map[string]any{"type": "string", "format": format}
 }
 
-// Types lists the types that every schema has.
+// Types returns the types that every schema has.
 func Types() []Type {
 	return []Type{
 		{"string", "Text.", map[string]any{"type": "string"}, text},
@@ -90,7 +90,7 @@ func typeOf(name string) (Type, bool) {
 	return types[i], true
 }
 
-// foreign are names that other languages have for a type.
+// foreign returns the type for the name that another language has for it, or "".
 func foreign(name string) string {
 	return map[string]string{
 		"int": "integer", "long": "int64", "bool": "boolean", "str": "string", "text": "string", "double": "float", "decimal": "quantity",

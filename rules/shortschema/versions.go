@@ -5,18 +5,19 @@ import (
 	"slices"
 )
 
-// Conflict is a field that cannot be served in two versions without a conversion, which Kanon has none of: the API server changes nothing
-// but the apiVersion of an object.
+// Conflict is a field that cannot be served in two versions. Kanon has no conversion webhook, so the API server changes
+// only the apiVersion of an object.
 type Conflict struct {
 	// Version and Other are indices of versions. Version has the field.
 	Version, Other int
-	// Field is its path in an object, and Path that in the definition.
+	// Field is the path of the field in an object, Path its path in the definition.
 	Field, Path []string
-	// Type and OtherType are its types. Both are empty if Other lacks the field, so that it is removed when an object is written there.
+	// Type and OtherType are the types of the field. Both are empty if Other lacks the field, so that writing an object
+	// in that version removes it.
 	Type, OtherType string
 }
 
-// Conflicts are those between the versions that the API server serves or stores.
+// Conflicts returns the conflicts between the versions that the API server serves or stores.
 func (k *Kind) Conflicts() []Conflict {
 	var found []Conflict
 	for i := range k.Versions {
@@ -37,7 +38,7 @@ func (k *Kind) Conflicts() []Conflict {
 // isUsed reports whether objects are read or written in the version.
 func (v *Version) isUsed() bool { return !v.Unserved || v.Stored }
 
-// part is the schema of spec or status.
+// part returns the schema of spec or status.
 func (v *Version) part(name string) map[string]any {
 	part := v.Spec
 	if name == "status" {
@@ -59,7 +60,7 @@ func (c *comparison) compare(a, b map[string]any, field, path []string) {
 	kind, other := typeOfSchema(a), typeOfSchema(b)
 	switch {
 	case kind == "" || other == "":
-		return // one does not say
+		return // one of the types is unknown
 	case kind != other:
 		if c.version < c.other { // else it was reported
 			c.report(field, path, kind, other)
@@ -91,7 +92,7 @@ func (c *comparison) report(field, path []string, kind, other string) {
 	c.found = append(c.found, Conflict{Version: c.version, Other: c.other, Field: field, Path: path, Type: kind, OtherType: other})
 }
 
-// typeOfSchema is the type of values in words; empty if the schema does not say.
+// typeOfSchema names the type of values in a message. It returns "" if the schema has no type.
 func typeOfSchema(schema map[string]any) string {
 	kind, _ := schema["type"].(string)
 	isOpen := schema["x-kubernetes-preserve-unknown-fields"] == true

@@ -14,7 +14,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// checkWhole reports what is wrong with a field once all of its markers are known, and those of its type. at is where the rule has it.
+// checkWhole checks a field after all of its markers and those of its type are known. at is its position in the rule.
 func (r *Reader) checkWhole(f *made, at diagnostic.Position) {
 	r.checkImmutables(f, at)
 	if f.base == raw {
@@ -35,7 +35,7 @@ func (r *Reader) checkWhole(f *made, at diagnostic.Position) {
 	}
 }
 
-// checkBounds reports bounds between which no value is.
+// checkBounds reports bounds that exclude every value.
 func (r *Reader) checkBounds(f *made, least, most string) {
 	low, high := f.schema[least], f.schema[most]
 	if low == nil || high == nil {
@@ -57,7 +57,7 @@ func (r *Reader) checkBounds(f *made, least, most string) {
 	r.reportOnce(at, "%s is %v, and %s is %v: no value is within both", least, low, most, high).WithHint(hint, least, high)
 }
 
-// checkValues reports values of markers that the API server would refuse in an object.
+// checkValues reports values of enum, default and example that the API server would refuse in an object.
 func (r *Reader) checkValues(f *made) {
 	for _, marker := range []string{"enum", "default", "example"} {
 		value := f.schema[marker]
@@ -79,7 +79,8 @@ func (r *Reader) checkValues(f *made) {
 	}
 }
 
-// refused is why the API server would refuse a value of the field; empty: it would not, or says so of the schema.
+// refused returns why the API server would refuse a value of the field. It returns "" if it would not, or if the schema
+// itself is invalid.
 func (f *made) refused(value any) string {
 	text, err := json.Marshal(f.schema)
 	if err != nil {
@@ -100,7 +101,7 @@ func (f *made) refused(value any) string {
 	return ""
 }
 
-// reasonOf is what is wrong with a value, and with which field of it.
+// reasonOf says what is wrong with a value, or with which of its fields.
 func reasonOf(wrong *fielderrors.Error) string {
 	reason := strings.TrimSpace(wrong.Detail)
 	if _, detail, ok := strings.Cut(reason, "in body "); ok {
@@ -115,7 +116,7 @@ func reasonOf(wrong *fielderrors.Error) string {
 	return fmt.Sprintf("%s: %s", wrong.Field, reason)
 }
 
-// asFloat is a number of a schema.
+// asFloat returns a number of a schema, which is an int64 or a float64.
 func asFloat(n any) float64 {
 	if whole, ok := n.(int64); ok {
 		return float64(whole)

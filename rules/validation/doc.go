@@ -1,5 +1,5 @@
-// Package validation finds what the API server would refuse in a template whatever its expressions give: rules between fields that
-// no schema of Kubernetes tells.
+// Package validation finds mistakes in a template that the API server refuses, whatever the values of expressions are:
+// constraints between fields that no schema of Kubernetes has.
 //
 //	validation.Check(validation.Input{
 //		Template: spec.Template, Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"},
@@ -7,10 +7,10 @@
 //	})
 //	// KN0424: spec.selector.matchLabels.app is web, and spec.template.metadata.labels has no app
 //
-// Only what is certain counts: literals, and expressions with the very same text. Where part of a mapping or a list comes from an
-// expression, nothing is said of what it may lack. What is found here is refused by a real API server, which a test asks; what it
-// accepts is not found.
+// It only reports what is certain: it compares literals, and expressions with the same text. If part of a mapping or a list
+// comes from an expression, it reports no missing fields or items. A test in kinds/openapi/builtin asks a real API server: it
+// must refuse the test templates with findings, and accept the others.
 //
-// selector.go has selectors and the labels of Pods, pods.go what is in Pods, objects.go Services, CronJobs, ConfigMaps and Secrets, and
-// written.go what can be seen of a node.
+// selector.go checks selectors and the labels of Pods, pods.go the spec of Pods, objects.go Services, CronJobs, ConfigMaps
+// and Secrets. written.go has helpers that say what is certain about a node.
 package validation

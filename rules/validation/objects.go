@@ -13,24 +13,24 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Input is a template to be checked. It may have any mistakes.
+// Input is a template to check. It may have any mistakes.
 type Input struct {
 	Template *yamltree.Node
 	Kind     schema.GroupKind
 	// Report reports a mistake at a node of the template.
 	Report func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
-	// At is the position of a node.
+	// At returns the position of a node.
 	At func(n *yamltree.Node) diagnostic.Position
 }
 
 type checker struct{ Input }
 
-// report reports a mistake with a message that begins with a field.
+// report reports a mistake. The message begins with the path of a field, which report prefixes with the kind.
 func (c *checker) report(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	return c.Report(n, code, "%s.%s", c.Kind.Kind, fmt.Sprintf(format, args...))
 }
 
-// Check reports what the API server refuses in the template whatever its expressions give.
+// Check reports what the API server refuses in the template, whatever the values of its expressions are.
 func Check(in Input) {
 	c := checker{in}
 	spec := in.Template.Get("spec")
@@ -60,14 +60,14 @@ func Check(in Input) {
 	}
 }
 
-// name reports a name that is written out and that Kubernetes does not accept.
+// name reports a literal name that Kubernetes does not accept.
 func (c *checker) name(path string, n *yamltree.Node, wrong func(string) []string) {
 	if text, ok := literal(n); ok && text != "" && len(wrong(text)) > 0 {
 		c.report(n, diagnostic.CodeObjectName, "%s: %q is not a name that Kubernetes accepts", path, text).WithHint("%s", wrong(text)[0])
 	}
 }
 
-// servicePorts reports ports that need a name, and names that two have.
+// servicePorts reports ports that need a name, and duplicate names.
 func (c *checker) servicePorts(spec *yamltree.Node) {
 	ports, _ := items(spec.Get("ports"))
 	names := map[string]int{}
@@ -100,14 +100,12 @@ func (c *checker) schedule(spec *yamltree.Node) {
 		}
 	}
 	n = spec.Get("timeZone")
-	if text, ok := literal(n); ok {
-		if !isZone(text) {
-			c.report(n, diagnostic.CodeFieldFormat, "spec.timeZone: %q is no time zone", text).WithHint("write one such as Europe/Berlin, or Etc/UTC")
-		}
+	if text, ok := literal(n); ok && !isZone(text) {
+		c.report(n, diagnostic.CodeFieldFormat, "spec.timeZone: %q is no time zone", text).WithHint("write one such as Europe/Berlin, or Etc/UTC")
 	}
 }
 
-// isZone tells whether a time zone exists. A machine without a database of zones knows none of them.
+// isZone reports whether a time zone exists. On a machine without a database of time zones, every name counts as one.
 func isZone(name string) bool {
 	if name == "" || strings.EqualFold(name, "Local") {
 		return false
@@ -117,7 +115,7 @@ func isZone(name string) bool {
 	return err == nil || none != nil
 }
 
-// keys reports keys that no ConfigMap and no Secret can have.
+// keys reports keys that a ConfigMap or a Secret cannot have.
 func (c *checker) keys(path string, data *yamltree.Node) {
 	for _, f := range data.Entries() {
 		c.name(path+"."+f.Name, f.Key, validation.IsConfigMapKey)

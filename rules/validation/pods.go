@@ -11,8 +11,8 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// pod reports mistakes in the spec of Pods. claims are the volumes that a StatefulSet gives them besides; allClaims is true if there
-// are no others.
+// pod reports mistakes in the spec of Pods. claims are the volumeClaimTemplates of a StatefulSet; allClaims is true if it
+// certainly has no others.
 func (c *checker) pod(path string, spec *yamltree.Node, claims []*yamltree.Node, allClaims bool) {
 	if spec == nil || spec.Kind != yamltree.Mapping {
 		return
@@ -35,7 +35,8 @@ func (c *checker) pod(path string, spec *yamltree.Node, claims []*yamltree.Node,
 	c.uniqueContainers(path, spec)
 }
 
-// uniqueContainers reports containers with the name of an init container. Two of one list are reported by the keys of the list.
+// uniqueContainers reports containers with the name of an init container. Duplicates in one list are reported by the keys
+// of the list.
 func (c *checker) uniqueContainers(path string, spec *yamltree.Node) {
 	initial, _ := items(spec.Get("initContainers"))
 	containers, _ := items(spec.Get("containers"))
@@ -77,13 +78,12 @@ func (c *checker) container(path string, container *yamltree.Node) {
 	}
 }
 
-// quantity is a quantity that is written out.
+// quantity returns a literal quantity.
 func quantity(n *yamltree.Node) (q resource.Quantity, ok bool) {
 	if n == nil || n.Kind != yamltree.Scalar || n.Value == nil {
 		return q, false
 	}
-	text := fmt.Sprint(n.Value)
-	q, err := resource.ParseQuantity(text)
+	q, err := resource.ParseQuantity(fmt.Sprint(n.Value))
 	return q, err == nil
 }
 
@@ -100,7 +100,7 @@ func (c *checker) mounts(path string, container *yamltree.Node, volumes []*yamlt
 		mayHave := slices.ContainsFunc(volumes, func(volume *yamltree.Node) bool {
 			of := volume.Get("name")
 			if of == nil {
-				of = at(volume, "metadata", "name") // of a claim
+				of = at(volume, "metadata", "name") // a claim
 			}
 			have, isString := of.Text()
 			_, haveLiteral := literal(of)
@@ -113,7 +113,7 @@ func (c *checker) mounts(path string, container *yamltree.Node, volumes []*yamlt
 	}
 }
 
-// restarts reports a restartPolicy that a kind does not allow its Pods.
+// restarts reports a restartPolicy that a kind does not allow for its Pods.
 func (c *checker) restarts(path string, spec *yamltree.Node) {
 	if spec == nil || spec.Kind != yamltree.Mapping {
 		return

@@ -9,7 +9,7 @@ import (
 func (c *checker) selector(spec *yamltree.Node) {
 	selector := spec.Get("selector")
 	if selector == nil || selector.Kind != yamltree.Mapping || isOpen(selector) || hasOther(selector, "matchLabels", "matchExpressions") {
-		return // what a schema requires is reported by that, and fields that it does not have
+		return // package conform reports a missing selector and unknown fields
 	}
 	match, hasExpressions := selector.Get("matchLabels"), !lacks(selector, "matchExpressions")
 	labels, all := c.podLabels(spec.Get("template"))
@@ -31,7 +31,7 @@ func (c *checker) selector(spec *yamltree.Node) {
 	}
 }
 
-// podLabels are the labels of a template of Pods. all is true if it has no others.
+// podLabels returns the labels of a Pod template. all is true if it certainly has no others.
 func (c *checker) podLabels(template *yamltree.Node) (labels map[string]*yamltree.Node, all bool) {
 	if template == nil || isOpen(template) {
 		return nil, false
@@ -50,7 +50,7 @@ func (c *checker) podLabels(template *yamltree.Node) (labels map[string]*yamltre
 	return labels, !isOpen(written)
 }
 
-// selects reports a label that is selected by, and that the Pods do not have.
+// selects reports a label in the selector that the Pods do not have.
 func (c *checker) selects(wanted yamltree.Field, labels map[string]*yamltree.Node, all bool) {
 	have, ok := labels[wanted.Name]
 	want, isLiteral := literal(wanted.Value)

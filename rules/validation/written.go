@@ -8,13 +8,13 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// isOpen tells whether a node may have fields that cannot be seen: it comes from an expression, or its keys do.
+// isOpen reports whether a node may have unknown fields, because the node or one of its keys is an expression.
 func isOpen(n *yamltree.Node) bool {
 	return n.Kind != yamltree.Mapping || len(n.Lost) > 0 ||
 		slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool { return scanner.HasExpression(f.Name) })
 }
 
-// lacks tells whether it is certain that a mapping does not have a field. null is for none.
+// lacks reports whether a mapping certainly does not have a field. A field that is null does not exist.
 func lacks(n *yamltree.Node, field string) bool {
 	if n == nil {
 		return true
@@ -28,7 +28,7 @@ func lacks(n *yamltree.Node, field string) bool {
 
 func isNull(n *yamltree.Node) bool { return n.Kind == yamltree.Scalar && n.Value == nil }
 
-// at is the node below fields, or nil.
+// at returns the node at a path of fields, or nil.
 func at(n *yamltree.Node, path ...string) *yamltree.Node {
 	for _, field := range path {
 		n = n.Get(field)
@@ -36,13 +36,13 @@ func at(n *yamltree.Node, path ...string) *yamltree.Node {
 	return n
 }
 
-// literal is the text of a node without an expression.
+// literal returns the text of a node without expressions.
 func literal(n *yamltree.Node) (string, bool) {
 	text, ok := n.Text()
 	return text, ok && !scanner.HasExpression(text)
 }
 
-// items are the items of a list that are mappings. all is true if the list has no others, also none from an expression.
+// items returns the items of a list that are mappings. all is true if the list certainly has no others.
 func items(n *yamltree.Node) (found []*yamltree.Node, all bool) {
 	if n == nil || isNull(n) {
 		return nil, true
@@ -61,10 +61,10 @@ func items(n *yamltree.Node) (found []*yamltree.Node, all bool) {
 	return found, all
 }
 
-// alwaysText are expressions that always give text. Others may give null, which leaves a field out.
+// alwaysText matches expressions whose value is always text. Others can be null, which leaves a field out.
 var alwaysText = regexp.MustCompile(`^\$\{\s*parent\.metadata\.(name|namespace|uid)\s*\}$`)
 
-// isText tells whether a node is certainly rendered as text.
+// isText reports whether the value of a node is certainly text.
 func isText(n *yamltree.Node) bool {
 	text, ok := n.Text()
 	if !ok || !scanner.HasExpression(text) || alwaysText.MatchString(text) {
@@ -78,7 +78,7 @@ func isText(n *yamltree.Node) bool {
 	return !whole // text around an expression
 }
 
-// hasOther tells whether a mapping has other fields than these.
+// hasOther reports whether a mapping has other fields than these.
 func hasOther(n *yamltree.Node, fields ...string) bool {
 	return slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool { return !slices.Contains(fields, f.Name) })
 }

@@ -11,8 +11,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Build makes a node of one that parse returned. It is nil if nothing of it can be used; the
-// reason is then in findings.
+// Build makes a Node of a node that Parse returned. It returns nil if no part of it is usable; the reason is in findings.
 func (s *Source) Build(n *yaml.Node, findings *diagnostic.List) *Node {
 	b := &builder{src: s, findings: findings, anchors: map[*yaml.Node]*Node{}}
 	return b.build(n, 0)
@@ -22,9 +21,9 @@ func (s *Source) Build(n *yaml.Node, findings *diagnostic.List) *Node {
 type builder struct {
 	src      *Source
 	findings *diagnostic.List
-	// anchors has the node of each anchor, and nil while that is being built.
+	// anchors has the node of each anchor; nil while the node is being built.
 	anchors map[*yaml.Node]*Node
-	// merged is how many fields << copied from mappings.
+	// merged counts the fields that << copied from other mappings.
 	merged int
 }
 
@@ -32,7 +31,7 @@ func (b *builder) report(n *yaml.Node, code diagnostic.Code, format string, args
 	return b.findings.Report(b.src.at(n), code, format, args...).About(n.Kind == yaml.ScalarNode)
 }
 
-// build returns nil after it reported the reason.
+// build returns nil after a finding.
 func (b *builder) build(n *yaml.Node, depth int) *Node {
 	if depth > maxDepth {
 		b.report(n, diagnostic.CodeTooDeep, "nested deeper than %d levels", maxDepth)
@@ -51,7 +50,7 @@ func (b *builder) build(n *yaml.Node, depth int) *Node {
 	}
 	if out != nil && (out.Size > maxNodes || b.merged > maxNodes) {
 		b.report(n, diagnostic.CodeTooManyValues, "more than %s values once its aliases are followed", diagnostic.Number(maxNodes))
-		delete(b.anchors, n) // or the aliases of it would be larger still
+		delete(b.anchors, n) // otherwise its aliases would grow further
 		return nil
 	}
 	return out
@@ -61,7 +60,7 @@ func (b *builder) alias(n *yaml.Node) *Node {
 	target, ok := b.anchors[n.Alias]
 	switch {
 	case !ok:
-		return nil // the anchor is in a part with mistakes
+		return nil // the anchored node had a mistake, which was reported
 	case target == nil:
 		b.report(n, diagnostic.CodeEndlessAlias, "*%s refers to a value that it is part of", n.Value)
 	}
@@ -134,9 +133,8 @@ func (b *builder) mapping(n *yaml.Node, depth int) *Node {
 	})
 }
 
-// addMerged adds the fields of merged mappings. A field of the mapping itself takes
-// precedence, and then that of the first merged mapping that has it. seen has the keys of
-// the fields so far.
+// addMerged adds the fields of merged mappings. The mapping's own fields take precedence, then those of earlier merged
+// mappings. seen has the keys of the fields so far.
 func (b *builder) addMerged(out *Node, merged []*Node, seen map[string]*yaml.Node) {
 	for _, m := range merged {
 		out.Partial = out.Partial || m.Partial
@@ -154,8 +152,8 @@ func (b *builder) addMerged(out *Node, merged []*Node, seen map[string]*yaml.Nod
 	}
 }
 
-// key is the key of a field, which must be a scalar. Keys that YAML reads as numbers or
-// booleans are text, as in JSON.
+// key returns the key of a field, which must be a scalar. Keys that YAML reads as numbers or booleans are text, as in
+// JSON.
 func (b *builder) key(n *yaml.Node) (string, *Node) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -167,7 +165,7 @@ func (b *builder) key(n *yaml.Node) (string, *Node) {
 	return n.Value, &Node{Kind: Scalar, yaml: n, Value: n.Value, Size: 1, Expressions: strings.Count(n.Value, expressionStart)}
 }
 
-// merge gives the mappings whose fields << copies.
+// merge returns the mappings whose fields << copies.
 func (b *builder) merge(n *yaml.Node, depth int) []*Node {
 	from := b.build(n, depth+1)
 	switch {
@@ -195,7 +193,7 @@ func (b *builder) scalar(n *yaml.Node) *Node {
 	return out
 }
 
-// scalarValue is the value of a scalar, or an error with a hint.
+// scalarValue returns the value of a scalar, or an error with a hint.
 func scalarValue(n *yaml.Node) (value any, hint string, err error) {
 	const asText = "put quotes around it if it is meant as text"
 	switch tag := n.ShortTag(); tag {

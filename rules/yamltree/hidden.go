@@ -8,13 +8,13 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// hiddenMark stands for each character that is hidden, so that columns stay as they are.
+// hiddenMark replaces each hidden character, so that columns stay the same.
 const hiddenMark = '*'
 
-// columns are the characters of a line from one column on to before another. Columns count from 1.
+// columns is a range of characters in a line, without to. Columns count from 1.
 type columns struct{ from, to int }
 
-// outermost is the source of the file that holds the text.
+// outermost returns the source of the whole file.
 func (s *Source) outermost() *Source {
 	for s.outer != nil {
 		s = s.outer
@@ -22,7 +22,7 @@ func (s *Source) outermost() *Source {
 	return s
 }
 
-// ShownAt is LineAt for people, without what was hidden.
+// ShownAt is LineAt for people, without the hidden parts.
 func (s *Source) ShownAt(p diagnostic.Position) string {
 	s = s.outermost()
 	line := s.LineAt(p)
@@ -39,11 +39,11 @@ func (s *Source) ShownAt(p diagnostic.Position) string {
 	return string(text)
 }
 
-// Hide has the bytes of a scalar's value from one offset on to before another hidden from people, such as a password. Where value and
-// text do not match, it hides all of the scalar. It is called before anybody asks for lines.
+// Hide hides the bytes from…to of a scalar's value, such as a password, from people. If their positions in the text
+// cannot be found, it hides the whole scalar. Call it before the first call of ShownAt.
 func (s *Source) Hide(n *Node, from, to int) {
 	part := n.Raw()[from:to]
-	to -= len(part) - len(strings.TrimRightFunc(part, unicode.IsSpace)) // in a block string, a line after the value's may follow
+	to -= len(part) - len(strings.TrimRightFunc(part, unicode.IsSpace)) // a block string may go on with another line
 	if from += len(part) - len(strings.TrimLeftFunc(part, unicode.IsSpace)); from >= to {
 		return
 	}
@@ -55,7 +55,7 @@ func (s *Source) Hide(n *Node, from, to int) {
 	s.hide(begin, end)
 }
 
-// hideAll hides a scalar: to the end of its line, and the lines below that are further in than that.
+// hideAll hides a whole scalar. Unless its length is known, that is the rest of its line and the more indented lines below.
 func (s *Source) hideAll(n *Node) {
 	at := s.At(n)
 	if span := s.spanOf(n.yaml); span > 0 {
@@ -64,7 +64,7 @@ func (s *Source) hideAll(n *Node) {
 	}
 	lines := s.outermost().lines
 	if at.Line < 1 || at.Line > len(lines) {
-		return // that of an object, which has no lines
+		return // an object has no lines
 	}
 	last := at.Line
 	for last < len(lines) && (strings.TrimSpace(lines[last]) == "" || indentOf(lines[last]) > indentOf(lines[at.Line-1])) {
@@ -73,10 +73,10 @@ func (s *Source) hideAll(n *Node) {
 	s.hide(at, diagnostic.Position{Line: last, Column: len(lines[last-1]) + 1})
 }
 
-// indentOf is how many blanks a line begins with.
+// indentOf counts the spaces at the beginning of a line.
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// hide hides what is from one position on to before another.
+// hide hides the text from begin to before end.
 func (s *Source) hide(begin, end diagnostic.Position) {
 	outer := s.outermost()
 	if outer.hidden == nil {
@@ -94,8 +94,8 @@ func (s *Source) hide(begin, end diagnostic.Position) {
 	}
 }
 
-// HideUnread hides parts of the line of a position that is in no tree, because the text is no YAML. hidden gives them in bytes, of the lines
-// of the file and the index of the line in these.
+// HideUnread hides parts of a line that is in no tree, because the text is not YAML. hidden gets the lines of the file and
+// the index of the line, and returns ranges of bytes in that line.
 func (s *Source) HideUnread(p diagnostic.Position, hidden func(lines []string, at int) [][2]int) {
 	outer := s.outermost()
 	if p.Line < 1 || p.Line > len(outer.lines) {

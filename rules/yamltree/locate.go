@@ -37,7 +37,7 @@ func (s *Source) within(n *yaml.Node, offset int) diagnostic.Position {
 		c.col++
 		ok = c.intoFlow(n.Value, offset, c.singleQuoted)
 	default:
-		ok = c.intoFlow(n.Value, offset, c.plain)
+		ok = c.intoFlow(n.Value, offset, c.rune)
 	}
 	if !ok {
 		return s.at(n)
@@ -45,7 +45,7 @@ func (s *Source) within(n *yaml.Node, offset int) diagnostic.Position {
 	return s.outside(diagnostic.Position{File: s.name, Line: c.line + 1, Column: utf8.RuneCountInString(c.text()[:c.col]) + 1})
 }
 
-// byteColumn turns a column in characters, from 1, into an offset in bytes.
+// byteColumn converts a column in characters, which counts from 1, to an offset in bytes.
 func byteColumn(line string, column int) int {
 	n := 1
 	for i := range line {
@@ -78,9 +78,8 @@ func (c *cursor) skipProperties() {
 	}
 }
 
-// intoFlow moves forward in a plain or quoted scalar by offset bytes of its value. step
-// moves forward by one character of the source and returns how many bytes of the value
-// that is.
+// intoFlow moves forward in a plain or quoted scalar by offset bytes of its value. step moves forward by one character of
+// the source and returns the number of bytes that it has in the value.
 func (c *cursor) intoFlow(value string, offset int, step func() int) bool {
 	for done := 0; ; {
 		if strings.TrimRight(c.rest(), " \t") == "" && done < len(value) {
@@ -101,8 +100,8 @@ func (c *cursor) intoFlow(value string, offset int, step func() int) bool {
 	}
 }
 
-// fold moves to the next line with text. A line end is a blank in the value, or a newline
-// for each empty line that follows it.
+// fold moves to the next line with text and returns the number of bytes in the value: one space for a line end, or a
+// newline for each empty line after it.
 func (c *cursor) fold() (int, bool) {
 	empty := 0
 	for c.line+1 < len(c.lines) {
@@ -123,8 +122,6 @@ func (c *cursor) rune() int {
 	return size
 }
 
-func (c *cursor) plain() int { return c.rune() }
-
 func (c *cursor) singleQuoted() int {
 	if strings.HasPrefix(c.rest(), "''") {
 		c.col++
@@ -137,7 +134,7 @@ func (c *cursor) doubleQuoted() int {
 	if !strings.HasPrefix(rest, `\`) {
 		return c.rune()
 	}
-	if len(rest) == 1 { // an escaped line end is nothing in the value
+	if len(rest) == 1 { // an escaped line end has no bytes in the value
 		c.col++
 		if n, ok := c.fold(); ok {
 			return n - 1
@@ -149,11 +146,11 @@ func (c *cursor) doubleQuoted() int {
 	if digits == 0 {
 		return cmp.Or(map[byte]int{'N': 2, '_': 2, 'L': 3, 'P': 3}[rest[1]], 1)
 	}
-	r, _ := strconv.ParseUint(rest[2:min(2+digits, len(rest))], 16, 31) // the parser has read it
+	r, _ := strconv.ParseUint(rest[2:min(2+digits, len(rest))], 16, 31) // the parser has accepted it
 	return max(utf8.RuneLen(rune(r)), 1)
 }
 
-// intoBlock moves forward in a block string. It matches the value with the lines.
+// intoBlock moves forward in a block string by offset bytes of its value. It matches the value against the lines.
 func (c *cursor) intoBlock(value string, offset int) bool {
 	indent, ok := c.blockIndent(value)
 	if !ok {
@@ -170,7 +167,7 @@ func (c *cursor) intoBlock(value string, offset int) bool {
 			return false
 		}
 		content := line[indent:]
-		// Between two lines the value has a blank or newlines.
+		// Between two lines the value has a space or newlines.
 		for at < len(value) && !strings.HasPrefix(value[at:], content) {
 			if value[at] != ' ' && value[at] != '\n' {
 				return false
@@ -186,8 +183,8 @@ func (c *cursor) intoBlock(value string, offset int) bool {
 	return false
 }
 
-// blockIndent is the indentation of a block string: the difference between its first line
-// with text in the source and in the value.
+// blockIndent returns the indentation of a block string: that of its first line with text in the source, without the
+// indentation that the line has in the value.
 func (c *cursor) blockIndent(value string) (int, bool) {
 	first := strings.TrimLeft(value, "\n")
 	inValue := len(first) - len(strings.TrimLeft(first, " "))

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Kind is what a node is.
+// Kind is the kind of a node.
 type Kind uint8
 
 // The kinds of nodes.
@@ -23,27 +23,26 @@ const (
 	Sequence
 )
 
-// Node is a YAML node. Its aliases and merge keys are resolved. All who refer to an anchor
-// share the nodes below it, so a node is never changed.
+// Node is a YAML node with its aliases and merge keys resolved. Aliases share the node of their anchor, so a node must
+// not be changed.
 type Node struct {
 	Kind Kind
 	// yaml has the position and the style of the node.
 	yaml *yaml.Node
 	// Value is the value of a scalar: nil, bool, int64, float64 or string.
 	Value any
-	// Fields are those of a mapping, in the order of the document.
+	// Fields are the fields of a mapping, in the order of the document.
 	Fields []Field
-	// Items are those of a sequence.
+	// Items are the items of a sequence.
 	Items []*Node
-	// Lost lists the fields of a mapping that are missing from fields, because they have
-	// mistakes that were reported. For a sequence it has an empty name for each item that
-	// is missing.
+	// Lost has the names of fields of a mapping that are not in Fields, because they have mistakes that were reported. For
+	// a sequence it has an empty name for each missing item.
 	Lost []string
-	// Partial is true if something is lost here or below.
+	// Partial is true if this node or one below has Lost entries.
 	Partial bool
-	// Size is the number of nodes, this one and all below.
+	// Size is the number of nodes: this one and all below.
 	Size int
-	// Expressions is how often an expression begins, here and below.
+	// Expressions is the number of expressions in this node and below.
 	Expressions int
 }
 
@@ -54,20 +53,28 @@ type Field struct {
 	Value *Node
 }
 
-// Get returns the value of a mapping's field, or nil.
-func (n *Node) Get(name string) *Node {
+// field returns a field of a mapping, or nil.
+func (n *Node) field(name string) *Field {
 	if n == nil {
 		return nil
 	}
-	for _, f := range n.Fields {
-		if f.Name == name {
-			return f.Value
+	for i := range n.Fields {
+		if n.Fields[i].Name == name {
+			return &n.Fields[i]
 		}
 	}
 	return nil
 }
 
-// Entries are the fields of a mapping; none of every other node, and of nil.
+// Get returns the value of a mapping's field, or nil.
+func (n *Node) Get(name string) *Node {
+	if f := n.field(name); f != nil {
+		return f.Value
+	}
+	return nil
+}
+
+// Entries returns the fields of a mapping. It returns nil for every other node, and for nil.
 func (n *Node) Entries() []Field {
 	if n == nil {
 		return nil
@@ -75,25 +82,20 @@ func (n *Node) Entries() []Field {
 	return n.Fields
 }
 
-// Has reports whether a mapping has the field, with a value that could be read or not.
+// Has reports whether a mapping has the field, even if its value could not be read.
 func (n *Node) Has(name string) bool {
 	return n.Get(name) != nil || n != nil && slices.Contains(n.Lost, name)
 }
 
-// KeyOf is the key of a mapping's field; nil if the mapping does not have it, or if its value could not be read.
+// KeyOf returns the key of a mapping's field; nil if the mapping does not have it, or if its value could not be read.
 func (n *Node) KeyOf(name string) *Node {
-	if n == nil {
-		return nil
-	}
-	for _, f := range n.Fields {
-		if f.Name == name {
-			return f.Key
-		}
+	if f := n.field(name); f != nil {
+		return f.Key
 	}
 	return nil
 }
 
-// Text is the value of a string.
+// Text returns the value of a string, and false for any other node.
 func (n *Node) Text() (string, bool) {
 	if n == nil || n.Kind != Scalar {
 		return "", false
@@ -102,7 +104,7 @@ func (n *Node) Text() (string, bool) {
 	return s, ok
 }
 
-// What is the type of the node, for a message.
+// What names the type of the node in a message.
 func (n *Node) What() string {
 	switch n.Kind {
 	case Mapping:
@@ -121,7 +123,7 @@ func (n *Node) What() string {
 	return "a string"
 }
 
-// WhatOrEmpty is what, or "empty" for the empty string.
+// WhatOrEmpty is What, but "empty" for the empty string.
 func (n *Node) WhatOrEmpty() string {
 	if text, ok := n.Text(); ok && text == "" {
 		return "empty"
@@ -129,7 +131,7 @@ func (n *Node) WhatOrEmpty() string {
 	return n.What()
 }
 
-// Plain is the node as decoded JSON.
+// Plain returns the node as decoded JSON.
 func (n *Node) Plain() any {
 	switch n.Kind {
 	case Mapping:
@@ -148,8 +150,7 @@ func (n *Node) Plain() any {
 	return n.Value
 }
 
-// Hash is 16 hex digits that change when the content changes. The order of keys,
-// comments and style do not count.
+// Hash returns 16 hex digits that change when the content changes. The order of keys, comments and style do not count.
 func (n *Node) Hash() string {
 	sum := sha256.New()
 	n.hashInto(sum)
@@ -183,13 +184,11 @@ func (n *Node) hashInto(h hash.Hash) {
 	}
 }
 
-// Step is the value of a field or of an item, and the node that names it: the key of the
-// field, or the item itself. Both are nil if the node has neither.
+// Step returns the value of a field, or of an item by its index, and the node that names it: the key of the field, or the
+// item itself. Both are nil if there is no such field or item.
 func (n *Node) Step(name string) (key, value *Node) {
-	for _, f := range n.Fields {
-		if f.Name == name {
-			return f.Key, f.Value
-		}
+	if f := n.field(name); f != nil {
+		return f.Key, f.Value
 	}
 	if i, err := strconv.Atoi(name); err == nil && n.Kind == Sequence && i >= 0 && i < len(n.Items) {
 		return n.Items[i], n.Items[i]
@@ -197,14 +196,14 @@ func (n *Node) Step(name string) (key, value *Node) {
 	return nil, nil
 }
 
-// Without is a copy of a mapping without one of its fields.
+// Without returns a copy of a mapping without one of its fields.
 func (n *Node) Without(name string) *Node {
 	left := *n
 	left.Fields = slices.DeleteFunc(slices.Clone(n.Fields), func(f Field) bool { return f.Name == name })
 	return &left
 }
 
-// With is a copy of a mapping in which a field has another value.
+// With returns a copy of a mapping in which an existing field has another value.
 func (n *Node) With(name string, value *Node) *Node {
 	out := *n
 	out.Fields = slices.Clone(n.Fields)
@@ -216,7 +215,7 @@ func (n *Node) With(name string, value *Node) *Node {
 	return &out
 }
 
-// Shown is a scalar as the document has it, and the type of any other node.
+// Shown returns the text of a scalar, or the type of any other node.
 func (n *Node) Shown() string {
 	if n.Kind == Scalar {
 		return n.yaml.Value
@@ -224,7 +223,7 @@ func (n *Node) Shown() string {
 	return n.What()
 }
 
-// Raw is the text of a scalar, whatever its type. It is empty for other nodes.
+// Raw returns the text of a scalar of any type. It is empty for other nodes.
 func (n *Node) Raw() string { return n.yaml.Value }
 
 // IsPlain reports whether the document writes a scalar without quotes and not as a block.
@@ -232,8 +231,8 @@ func (n *Node) IsPlain() bool {
 	return n.yaml.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 }
 
-// Literal is a scalar as the document writes it on one line. It is the text alone if that stands in a block, and what it gives if
-// it has escapes, which no document has at its place.
+// Literal returns a scalar with the quotes that the document has around it, if any. Escapes are resolved, so the result
+// can differ from the text of the document.
 func (n *Node) Literal() string {
 	switch {
 	case n.yaml.Style&yaml.DoubleQuotedStyle != 0:
@@ -244,7 +243,7 @@ func (n *Node) Literal() string {
 	return n.yaml.Value
 }
 
-// Comment is what the comment above an entry of a mapping says, and the one behind it; empty without one.
+// Comment returns the text of the comments above a field and behind it, or "".
 func (f *Field) Comment() string {
 	var text []string
 	for _, comment := range []string{f.Key.yaml.HeadComment, f.Key.yaml.LineComment, f.Value.yaml.LineComment} {

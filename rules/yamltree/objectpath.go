@@ -11,8 +11,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// enter records the path of a node of an object, and of all nodes below. The key of a
-// field has the path of its value.
+// enter records the path of a node of an object, and of all nodes below. The key of a field has the path of its value.
 func (s *Source) enter(n *yaml.Node, path []string) {
 	s.paths[n] = strings.Join(path, "")
 	below := func(c *yaml.Node, step string) {
@@ -33,7 +32,7 @@ func (s *Source) enter(n *yaml.Node, path []string) {
 	}
 }
 
-// fieldStep is a field as a step of a path: .name or ["other name"].
+// fieldStep returns a field as a step of a path: .name or ["other name"].
 func fieldStep(name string, first bool) string {
 	switch {
 	case !IsPathName(name):
@@ -45,8 +44,7 @@ func fieldStep(name string, first bool) string {
 	}
 }
 
-// inObject is the position of a node of an object. Where that is text of several lines, the
-// line of the byte at offset follows.
+// inObject returns the position of a node of an object. For text of several lines it adds the line of the byte at offset.
 func (s *Source) inObject(n *yaml.Node, offset int) diagnostic.Position {
 	p := diagnostic.Position{File: s.name, Path: s.paths[n]}
 	text := strings.TrimRight(n.Value, "\n")
@@ -56,7 +54,7 @@ func (s *Source) inObject(n *yaml.Node, offset int) diagnostic.Position {
 	return p
 }
 
-// IsPathName reports whether a name stands in a path as it is: it is made of letters, digits, _, - and $.
+// IsPathName reports whether a name needs no quotes in a path: it consists of letters, digits, _, - and $.
 func IsPathName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -13,14 +13,13 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// document is a range of lines, from 0, without last.
+// document is a range of lines, without last. Lines count from 0.
 type document struct {
 	first, last int
 }
 
-// Documents splits the source at the lines that start with ---. In YAML, such a line ends
-// a document even within a block string. So a document that does not parse does not affect
-// the others.
+// Documents splits the source at the lines that start with ---. In YAML, such a line ends a document even within a block
+// string. So a document that does not parse does not affect the others.
 func (s *Source) Documents() []document {
 	var docs []document
 	start := 0
@@ -33,12 +32,12 @@ func (s *Source) Documents() []document {
 	return append(docs, document{first: start, last: len(s.lines)})
 }
 
-// Start is the position of the first line of a document.
+// Start returns the position of the first line of a document.
 func (s *Source) Start(d document) diagnostic.Position {
 	return s.outside(diagnostic.Position{File: s.name, Line: d.first + 1, Column: 1})
 }
 
-// TextOf is the text of a document, with the ends of its lines as they are.
+// TextOf returns the text of a document with its original line ends.
 func (s *Source) TextOf(d document) string {
 	var b strings.Builder
 	for i := d.first; i < d.last; i++ {
@@ -48,11 +47,11 @@ func (s *Source) TextOf(d document) string {
 	return b.String()
 }
 
-// LinesOf gives the lines of a document, without their ends.
+// LinesOf returns the lines of a document, without their ends.
 func (s *Source) LinesOf(d document) []string { return s.lines[d.first:d.last] }
 
-// Parse parses a document, for build. An empty document gives no nodes. A document in
-// which ... ends one and another follows gives several.
+// Parse parses a document into nodes for Build. An empty document gives no nodes. A document with ... in it, which ends
+// a YAML document, can give several.
 func (s *Source) Parse(d document) ([]*yaml.Node, *diagnostic.Finding) {
 	nodes, err := parseYAML(s.text(d.first, d.last))
 	if err != nil {
@@ -93,12 +92,11 @@ func shift(n *yaml.Node, lines int) {
 	}
 }
 
-// errProbed is the result of parsing again when the bounds of that are reached.
+// errProbed is the error of a probe after maxProbed bytes.
 var errProbed = errors.New("too much was parsed again already")
 
-// syntaxError reports where a document stops being YAML. The parser names only a line,
-// often that of the construct around the mistake. So the position is searched for: it is
-// the end of the longest beginning of the document that parses.
+// syntaxError reports where a document stops being YAML. The parser names only a line, often that of the construct around
+// the mistake. So syntaxError searches for the position: the end of the longest prefix of the document that parses.
 func (s *Source) syntaxError(d document, err error) *diagnostic.Finding {
 	message, line := parserMessage(err)
 	pos := diagnostic.Position{File: s.name, Line: d.first + max(line, 1), Column: 1}
@@ -110,7 +108,7 @@ func (s *Source) syntaxError(d document, err error) *diagnostic.Finding {
 		text = s.lines[i]
 	}
 	if strings.HasPrefix(message, "did not find expected ',' or") {
-		// The parser took the braces of an expression for those of YAML.
+		// The parser took the braces of an expression for a flow mapping.
 		if i := bareExpression(text); i >= 0 {
 			pos.Column = max(pos.Column, utf8.RuneCountInString(text[:i])+1)
 		}
@@ -123,7 +121,7 @@ func (s *Source) syntaxError(d document, err error) *diagnostic.Finding {
 	return f
 }
 
-// bareExpression is the offset of the first expression outside of quotes, or -1.
+// bareExpression returns the offset of the first expression outside of quotes, or -1.
 func bareExpression(line string) int {
 	for from := 0; ; {
 		i := strings.Index(line[from:], expressionStart)
@@ -137,8 +135,7 @@ func bareExpression(line string) int {
 	}
 }
 
-// probe searches for the end of the longest beginning that parses. It gives up after
-// maxProbed bytes.
+// probe searches for the end of the longest prefix that parses. It gives up after maxProbed bytes.
 func (s *Source) probe(d document, failure error) (diagnostic.Position, bool) {
 	lines := s.LinesOf(d)
 	parses := func(n int, rest string) error {
@@ -150,7 +147,7 @@ func (s *Source) probe(d document, failure error) (diagnostic.Position, bool) {
 		_, err := parseYAML(text)
 		return err
 	}
-	// The first line with which the parser fails in the same way.
+	// Find the first line with which the parser fails in the same way.
 	low, high := 1, len(lines)
 	for low < high {
 		mid := (low + high) / 2
@@ -190,18 +187,16 @@ func (s *Source) probe(d document, failure error) (diagnostic.Position, bool) {
 // parserMessage splits the message of the YAML parser into its text and its line.
 func parserMessage(err error) (message string, line int) {
 	message = strings.TrimPrefix(err.Error(), "yaml: ")
-	var rest string
 	if n, scanErr := fmt.Sscanf(message, "line %d:", &line); scanErr == nil && n == 1 {
-		_, rest, _ = strings.Cut(message, ": ")
-		message = rest
+		_, message, _ = strings.Cut(message, ": ")
 	}
 	return message, line
 }
 
-// QuoteColon is the hint for a value that is a mapping because of a colon inside of it.
+// QuoteColon is the hint for a value that YAML reads as a mapping because of a colon in it.
 const QuoteColon = `put quotes around the whole value: YAML takes what is before ": " for a key`
 
-// itemOf is what a line has after the dashes of lists.
+// itemOf returns a line without indentation and the dashes of list items.
 func itemOf(line string) string {
 	item := strings.TrimLeft(line, " ")
 	for rest, ok := item, true; ok; rest, ok = strings.CutPrefix(item, "- ") {
@@ -210,8 +205,8 @@ func itemOf(line string) string {
 	return item
 }
 
-// hasInnerColon reports whether a line has a value with a colon in quotes or brackets, and the value has no quotes around it:
-// a == {"b": 1}.
+// hasInnerColon reports whether a line has a value without quotes around it that contains a colon in quotes or brackets,
+// such as a == {"b": 1}.
 func hasInnerColon(line string) bool {
 	const opening = `{["'`
 	key, value, found := strings.Cut(itemOf(line), ": ")
@@ -224,8 +219,8 @@ func hasInnerColon(line string) bool {
 	return value != "" && !strings.ContainsAny(value[:1], opening) && strings.ContainsAny(value, opening) && strings.Contains(value, ": ")
 }
 
-// goesOn reports whether a value that YAML takes to be complete before the rest of its line, because what it begins with is closed
-// there, goes on as an expression does: "a" == b, {"a": 1} == b, [1].all(…).
+// goesOn reports whether a value goes on as an expression after YAML ended it. YAML ends a value at the quote or bracket
+// that closes the first one, as in "a" == b, {"a": 1} == b or [1].all(…). rest is the text after that.
 func goesOn(line, rest string) bool {
 	value := itemOf(line)
 	if key, after, ok := strings.Cut(value, ": "); ok && !strings.ContainsAny(key, `{["'`) {
@@ -236,7 +231,7 @@ func goesOn(line, rest string) bool {
 		(strings.ContainsRune("=!<>+-*/%?.&|", rune(rest[0])) || strings.HasPrefix(rest, "in "))
 }
 
-// quoteHint is the hint for a line that does not parse, and holds an expression or the type of a list.
+// quoteHint returns the hint for a line that does not parse and contains an expression, a colon or the type of a list.
 func quoteHint(line string) string {
 	if _, value, _ := strings.Cut(line, ": "); isListType(strings.TrimSpace(value)) {
 		return "put quotes around a type that begins with []: YAML has a list there"
@@ -253,14 +248,13 @@ func quoteHint(line string) string {
 	return "put quotes around the value that contains ${…}, or write it on the lines below >-"
 }
 
-// isListType reports whether a value begins as the type of a list does in the short schema of a kind, such as []string.
+// isListType reports whether a value begins like a list type in the short schema of a kind, such as []string.
 func isListType(value string) bool {
 	typ, ok := strings.CutPrefix(value, "[]")
 	return ok && typ != "" && (unicode.IsLetter(rune(typ[0])) || typ[0] == '[')
 }
 
-// quotedExpression reports whether a value has inside of it the quotes that it stands in,
-// as in x: '${f('a')}'.
+// quotedExpression reports whether an expression contains the quotes that are around it, as in x: '${f('a')}'.
 func quotedExpression(line string) bool {
 	start := strings.Index(line, expressionStart)
 	if start == 0 {

@@ -13,35 +13,32 @@ import (
 // Source is the text of one file, of one key of a ConfigMap, or of one object.
 type Source struct {
 	name string
-	// lines are the lines as YAML counts them, without their ends, which are in ends. The
-	// last line may have no end.
+	// lines are the lines as YAML counts them, without their ends, which are in ends. The last line may have no end.
 	lines, ends []string
-	// outer and holder are set for a text that is itself a value in a file: a key of a
-	// ConfigMap. Positions are then those in the file.
-	outer *Source
-	// inners are the sources of texts that this one has.
-	inners []*Source
+	// outer and holder are set for a text that is itself a value in a file: a key of a ConfigMap. Positions are then
+	// positions in that file. holder is the scalar with the text.
+	outer  *Source
 	holder *yaml.Node
-	// paths is set for the text of an object, which nobody can see. It has the path of
-	// each node in the object.
+	// inners are the sources of the texts in this one.
+	inners []*Source
+	// paths is set for the text of an object, whose lines nobody sees. It has the path of each node in the object.
 	paths map[*yaml.Node]string
-	// whole is the scalar that the text is, if it is one and no YAML.
+	// whole is set for a text that is one string instead of YAML.
 	whole *yaml.Node
-	// offsets is the result of starts. The first call makes it, and findings of several
-	// rules may make that call at the same time.
+	// offsets is the result of starts. The first call computes it; findings of several rules may call it concurrently.
 	once    sync.Once
 	offsets []int
-	// roots are the trees that were parsed, for spans, which the first call of SpanAt makes.
+	// roots are the parsed trees, of which the first call of SpanAt makes spans.
 	roots    []*yaml.Node
 	spanning sync.Once
 	spans    map[diagnostic.Position]int
-	// hidden are the columns of lines, which count from 1, that nobody is shown. The outermost source has them.
+	// hidden has the hidden columns by line, which counts from 1. Only the outermost source has it.
 	hidden map[int][]columns
 	// probed is the number of bytes that were parsed again to find mistakes in YAML.
 	probed int
 }
 
-// New makes a source of the text of a file. Findings call it name.
+// New returns the source of the text of a file. name is its name in findings.
 func New(name string, data []byte) *Source {
 	s := &Source{name: name}
 	rest := strings.TrimPrefix(string(data), diagnostic.ByteOrderMark)
@@ -55,24 +52,24 @@ func New(name string, data []byte) *Source {
 	}
 }
 
-// NewObject makes a source of an object as JSON or YAML. Its positions are paths.
+// NewObject returns the source of an object as JSON or YAML. Its positions are paths.
 func NewObject(name string, data []byte) *Source {
 	s := New(name, data)
 	s.paths = map[*yaml.Node]string{}
 	return s
 }
 
-// NewText makes a source of a text that is one string, and the string.
+// NewText returns the source of a text that is one string, and the node of the string.
 func NewText(name, text string) (*Source, *Node) {
 	s := New(name, []byte(text))
 	s.whole = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: 1, Column: 1}
 	return s, &Node{Kind: Scalar, yaml: s.whole, Value: text, Size: 1}
 }
 
-// IsFile reports whether the text is that of a file, and not one that an object holds.
+// IsFile reports whether the text is that of a file, and not part of an object.
 func (s *Source) IsFile() bool { return s.outer == nil && s.paths == nil && s.whole == nil }
 
-// Inner is the source of the text that a scalar holds. Its positions are those in s.
+// Inner returns the source of the text in a scalar. Its positions are positions in s.
 func (s *Source) Inner(holder *Node) *Source {
 	text, _ := holder.Text()
 	in := New(s.name, []byte(text))
@@ -81,7 +78,7 @@ func (s *Source) Inner(holder *Node) *Source {
 	return in
 }
 
-// text joins lines, each with its end.
+// text joins lines, each with its end. The last one gets a newline if it has no end.
 func (s *Source) text(first, last int) string {
 	text := s.TextOf(document{first, last})
 	if last > first && s.ends[last-1] == "" {
@@ -90,12 +87,11 @@ func (s *Source) text(first, last int) string {
 	return text
 }
 
-// At is the position of a node.
+// At returns the position of a node.
 func (s *Source) At(n *Node) diagnostic.Position { return s.at(n.yaml) }
 
-// Within is the position of the byte at offset of a scalar's value. It is exact for plain
-// and quoted scalars and for block strings. Where text and value do not match, it is the
-// position of the scalar.
+// Within returns the position of the byte at offset of a scalar's value. It is exact for plain and quoted scalars and for
+// block strings. If it cannot match the text with the value, it returns the position of the scalar.
 func (s *Source) Within(n *Node, offset int) diagnostic.Position { return s.within(n.yaml, offset) }
 
 func (s *Source) at(n *yaml.Node) diagnostic.Position {
@@ -105,7 +101,7 @@ func (s *Source) at(n *yaml.Node) diagnostic.Position {
 	return s.outside(diagnostic.Position{File: s.name, Line: n.Line, Column: n.Column})
 }
 
-// outside turns a position in the text into one in the file that holds the text.
+// outside converts a position in the text to one in the file that contains the text.
 func (s *Source) outside(p diagnostic.Position) diagnostic.Position {
 	if s.outer == nil || p.Line < 1 || p.Line > len(s.lines) {
 		return p
@@ -113,7 +109,7 @@ func (s *Source) outside(p diagnostic.Position) diagnostic.Position {
 	return s.outer.within(s.holder, s.starts()[p.Line-1]+byteColumn(s.lines[p.Line-1], max(p.Column, 1)))
 }
 
-// starts gives the offsets of the lines in the value that holds the text.
+// starts returns the offsets of the lines in the value of holder.
 func (s *Source) starts() []int {
 	s.once.Do(func() {
 		at := 0
@@ -129,7 +125,7 @@ func (s *Source) starts() []int {
 	return s.offsets
 }
 
-// LineAt is the text of the line of a position, which At or Within gave.
+// LineAt returns the line of a position that At or Within returned.
 func (s *Source) LineAt(p diagnostic.Position) string {
 	s = s.outermost()
 	if p.Line < 1 || p.Line > len(s.lines) {
@@ -138,7 +134,7 @@ func (s *Source) LineAt(p diagnostic.Position) string {
 	return s.lines[p.Line-1]
 }
 
-// Mentions reports whether a line of the source has a text.
+// Mentions reports whether some line of the source contains the text.
 func (s *Source) Mentions(text string) bool {
 	return slices.ContainsFunc(s.lines, func(line string) bool { return strings.Contains(line, text) })
 }

@@ -6,8 +6,8 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// SpanAt is how many characters a scalar takes that begins at a position, which At gave, with its quotes. It is 0 for what takes more
-// than a line, and for every other position.
+// SpanAt returns the number of characters of the scalar, with its quotes, that begins at a position which At returned. It
+// returns 0 for a scalar of several lines, and for every other position.
 func (s *Source) SpanAt(p diagnostic.Position) int {
 	s.spanning.Do(func() {
 		s.spans = make(map[diagnostic.Position]int)
@@ -22,7 +22,7 @@ func (s *Source) SpanAt(p diagnostic.Position) int {
 	return span
 }
 
-// noteSpans notes the spans of the scalars of a tree.
+// noteSpans records the spans of the scalars of a tree.
 func (s *Source) noteSpans(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		if span := s.spanOf(n); span > 0 {
@@ -34,7 +34,7 @@ func (s *Source) noteSpans(n *yaml.Node) {
 	}
 }
 
-// spanOf is how many characters a scalar takes, if it has one line.
+// spanOf returns the number of characters of a scalar, with its quotes; 0 if it has several lines.
 func (s *Source) spanOf(n *yaml.Node) int {
 	if s.paths != nil {
 		return 0
@@ -49,8 +49,8 @@ func (s *Source) spanOf(n *yaml.Node) int {
 	return to.Column - from.Column
 }
 
-// Span is how many characters of the source the bytes of a scalar's value take that begin at offset. It is 0 if they take more than a
-// line.
+// Span returns the number of characters in the source of length bytes of a scalar's value, from offset on. It returns 0 if
+// they are on several lines.
 func (s *Source) Span(n *Node, offset, length int) int {
 	from, to := s.Within(n, offset), s.Within(n, offset+length)
 	if text, ok := n.Text(); !ok || s.paths != nil || from.Line != to.Line || offset+length > len(text) {

@@ -7,15 +7,14 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// mixedOperators lists the operators that take an int beside a double.
+// mixedOperators returns the operators that take an int and a double.
 func mixedOperators() []string {
 	return []string{operators.Add, operators.Subtract, operators.Multiply, operators.Divide}
 }
 
-// mixedArithmetic declares for the checker that an int and a double can be
-// added, subtracted, multiplied and divided, which gives a double. The
-// implementation is Table.Dispatcher's: the standard operators have one for all
-// types, to which none can be added by a declaration.
+// mixedArithmetic declares for the checker that an int and a double can be added, subtracted, multiplied and divided,
+// with a double as the result. Table.Dispatcher has the implementation: a standard operator has one implementation for
+// all types, and a declaration cannot add another.
 func mixedArithmetic() cel.EnvOption {
 	return func(env *cel.Env) (*cel.Env, error) {
 		for _, op := range mixedOperators() {

@@ -11,20 +11,18 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// bound is how many bytes a value takes at the most. What it shares with the
-// arguments of the call is not counted.
+// bound is the maximum size of a call's result, in bytes. It does not count what the result shares with the arguments.
 type bound struct {
 	// fixed is the part that does not depend on the arguments.
 	fixed int64
-	// of is the other part. nil: there is none.
+	// of is the part that does; nil if there is none.
 	of func(args []ref.Val) int64
 }
 
-// maxCall is how many bytes one call may make at the most. What text functions make
-// for an object has a stricter bound, maxText.
+// maxCall is the maximum size of a call's result, in bytes. Text for an object has a stricter bound, maxText.
 const maxCall = 16 << 20
 
-// most is the bound for these arguments.
+// most returns the bound for these arguments.
 func (b bound) most(args []ref.Val) int64 {
 	if b.of == nil {
 		return b.fixed
@@ -32,17 +30,16 @@ func (b bound) most(args []ref.Val) int64 {
 	return b.fixed + b.of(args)
 }
 
-// little of values.
+// little is the bound of a small value, such as a number.
 func little() bound { return bound{fixed: 2 * value.ValueBytes} }
 
-// partOf is the bound of what is one of the arguments, or a part of one.
+// partOf is the bound of a result that is one of the arguments, or a part of one.
 func partOf() bound { return little() }
 
-// atMost is the bound of what has a length of its own.
+// atMost is the bound of a result with a maximum length.
 func atMost(bytes int64) bound { return bound{fixed: value.ValueBytes + bytes} }
 
-// texts is the bound of what is so many times as long as all texts among the
-// arguments together.
+// texts is the bound of a result that is at most times as long as all texts among the arguments together.
 func texts(times int64) bound {
 	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 { return times * sumOf(args, value.TextLength) }}
 }
@@ -56,18 +53,17 @@ func sumOf(args []ref.Val, measure func(ref.Val) int64) int64 {
 	return total
 }
 
-// lists is the bound of a list that has as many items as all lists among the
-// arguments together; the items are those of the arguments.
+// lists is the bound of a list with the items of all lists among the arguments.
 func lists() bound {
 	return bound{fixed: value.ValueBytes, of: func(args []ref.Val) int64 {
 		return (value.ItemBytes + value.ValueBytes) * sumOf(args, value.ListLength)
 	}}
 }
 
-// maxNumber is the longest text that is read as a number, a time or an address.
+// maxNumber is the longest text that is parsed as a number, a time or an address.
 const maxNumber = 1 << 10
 
-// sums is the bound of what has all texts, bytes and lists among the arguments together, such as a + b: they are copied.
+// sums is the bound of a result into which all texts, bytes and lists among the arguments are copied, such as a + b.
 func sums() bound {
 	return bound{fixed: 2 * value.ValueBytes, of: func(args []ref.Val) int64 {
 		return sumOf(args, value.TextLength) + (value.ItemBytes+value.ValueBytes)*sumOf(args, value.ListLength)
@@ -95,7 +91,7 @@ func inserted() bound {
 	return bound{fixed: 2 * value.EntryBytes, of: func(args []ref.Val) int64 { return value.EntryBytes * insertedEntries(args) }}
 }
 
-// replacedLength is how long replace(text, old, new) can be at the most.
+// replacedLength returns the maximum length of replace(text, old, new).
 func replacedLength(args []ref.Val) int64 {
 	if len(args) < 3 {
 		return 0
@@ -108,7 +104,7 @@ func replacedLength(args []ref.Val) int64 {
 	return text + times*(repl-old)
 }
 
-// splitCount is how many items split(text, separator) gives.
+// splitCount returns the number of items of split(text, separator).
 func splitCount(args []ref.Val) int64 {
 	if len(args) < 2 {
 		return 0
@@ -124,8 +120,8 @@ func splitCount(args []ref.Val) int64 {
 	return n
 }
 
-// formattedLength is how long text.format(args) can be at the most: the text, what is
-// in the arguments, written with escapes, and what clauses add to that.
+// formattedLength returns the maximum length of text.format(args): the text, the arguments with escapes, and the digits
+// that the clauses add.
 func formattedLength(args []ref.Val) int64 {
 	if len(args) < 2 {
 		return 0
@@ -136,8 +132,8 @@ func formattedLength(args []ref.Val) int64 {
 	return value.TextLength(args[0]) + formatDigits(args[0]) + 2*(most-max(left, 0))
 }
 
-// formatDigits is how long the numbers can be that the clauses of a format write: as
-// long as a double is without an exponent, with the digits that a precision asks for.
+// formatDigits returns the maximum length of the numbers that the clauses of a format write: a double without an exponent,
+// and the digits of its precision.
 func formatDigits(format ref.Val) int64 {
 	const number = 330
 	text, _ := format.(types.String)
@@ -160,8 +156,7 @@ func formatDigits(format ref.Val) int64 {
 	return total
 }
 
-// insertedEntries is how many entries are added to the map that a loop gathers, which
-// grows in place.
+// insertedEntries returns the number of entries that a call adds to the map of a loop, which grows in place.
 func insertedEntries(args []ref.Val) int64 {
 	if m, ok := args[len(args)-1].(traits.Mapper); ok && len(args) == 2 {
 		size, _ := m.Size().(types.Int)
@@ -170,10 +165,10 @@ func insertedEntries(args []ref.Val) int64 {
 	return 1
 }
 
-// merged is the bound of a merged map: as many entries as the arguments have.
+// merged is the bound of a merged map.
 func merged() bound { return atMost(2 * value.EntryBytes * maxMerged) }
 
-// decoded is the bound of a value that is read from text.
+// decoded is the bound of a value that is parsed from JSON.
 func decoded() bound {
 	return bound{fixed: value.ValueBytes, of: func(args []ref.Val) int64 {
 		text, _ := args[0].(types.String)

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// cronUnits is about what it costs to read a schedule and its zone, nextUnits
-	// to find its next time, previousUnits to find the one before.
+	// cronUnits is about the cost of parsing a schedule and its zone, nextUnits of finding its next time, previousUnits
+	// of finding the previous one.
 	cronUnits, nextUnits, previousUnits = 100, 20, 200
-	// maxTimes is the longest list that between gives.
+	// maxTimes is the longest list that between returns.
 	maxTimes = 1000
 )
 
-//nolint:gochecknoglobals // A type of the language, never changed.
+//nolint:gochecknoglobals // a type of the language, never changed
 var cronType = types.NewOpaqueType("kanon.Cron")
 
 func cronFunctions() []*Function {
@@ -81,7 +81,7 @@ type schedule struct {
 	times      *cron.SpecSchedule
 }
 
-// parseCron reads a schedule. There must be a time that it names.
+// parseCron parses a schedule. It refuses one that never comes.
 func parseCron(expr, zone string) (*schedule, error) {
 	if strings.Contains(expr, "=") {
 		return nil, errors.New("the zone is the second argument")
@@ -106,8 +106,8 @@ func parseCron(expr, zone string) (*schedule, error) {
 	return &schedule{expr: expr, zone: zone, times: times}, nil
 }
 
-// next is the first time after t. The zero time means that there is none in
-// five years, which is as far as the library searches.
+// next returns the first time after t, or the zero time if there is none in five years, which is as far as the library
+// searches.
 func (s *schedule) next(t time.Time) time.Time {
 	n := s.times.Next(t)
 	if n.IsZero() {
@@ -119,9 +119,8 @@ func (s *schedule) next(t time.Time) time.Time {
 // maxLookBack is how far back previous searches: as far as next searches forward.
 const maxLookBack = 5 * 366 * 24 * time.Hour
 
-// previous is the last time that is not after t, and zero where there is none
-// in five years. The library only searches forward, so the time is searched for:
-// first a span before t that has one, then the last one in it, by halves.
+// previous returns the last time that is not after t, or the zero time if there is none in five years. The library only
+// searches forward, so previous first finds a span before t that has a time, and then the last time in it by bisection.
 func (s *schedule) previous(t time.Time) time.Time {
 	span := time.Minute
 	for s.isAfter(t.Add(-span), t) {
@@ -139,14 +138,14 @@ func (s *schedule) previous(t time.Time) time.Time {
 		}
 		last = s.next(middle)
 	}
-	// What is left is a second, at whose end there may be a time.
+	// The remaining interval is a second, and its end may be a time of the schedule.
 	if n := s.next(last); !n.IsZero() && !n.After(t) {
 		return n
 	}
 	return last
 }
 
-// isAfter reports whether no time lies in (from, t].
+// isAfter reports whether the schedule has no time in (from, t].
 func (s *schedule) isAfter(from, t time.Time) bool {
 	n := s.next(from)
 	return n.IsZero() || n.After(t)
@@ -168,8 +167,8 @@ func newCron(args []ref.Val) ref.Val {
 	return s
 }
 
-// ConstantCron makes a schedule that is written out once, when the expression
-// is compiled, so that a mistake in it is found then; nil for other calls.
+// ConstantCron evaluates a call of cron with constant arguments when the expression is compiled, so that mistakes are
+// found then. It returns nil for other calls.
 func ConstantCron(call interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {
 	if call.Function() != "cron" || len(call.Args()) != 2 {
 		return nil, nil
@@ -189,7 +188,7 @@ func ConstantCron(call interpreter.InterpretableCall) (interpreter.Interpretable
 	return interpreter.NewConstValue(call.ID(), val), nil
 }
 
-// cronArgs are the schedule and the times after it.
+// cronArgs returns the schedule and the timestamps among the arguments, or an error value.
 func cronArgs(name string, args []ref.Val, times int) (*schedule, []time.Time, ref.Val) {
 	s, ok := args[0].(*schedule)
 	if !ok {
@@ -213,7 +212,7 @@ func cronNext(args []ref.Val) ref.Val {
 	}
 	n := s.next(at[0])
 	if n.IsZero() {
-		return types.NewErr("next: %q does not come in five years", s.expr) // a message that does not change with the time
+		return types.NewErr("next: %q does not come in five years", s.expr) // without the time, so that the message stays the same
 	}
 	return types.Timestamp{Time: n}
 }
@@ -249,8 +248,8 @@ func cronBetween(args []ref.Val) ref.Val {
 	return types.NewRefValList(value.Adapter{}, times)
 }
 
-// cronChange is when the first of the times that go with the clock comes to a
-// time of the schedule, which is when what is asked of the schedule changes.
+// cronChange returns after how long the value of a call changes: when the first of the arguments that move with the clock
+// reaches a time of the schedule.
 func cronChange(args []ref.Val, moving []int) (Wait, bool) {
 	s, ok := args[0].(*schedule)
 	if !ok {

@@ -9,59 +9,56 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// BytesPerUnit is the factor by which CEL weighs text, turned round.
+// BytesPerUnit is how many bytes of text cost one unit: the inverse of CEL's cost factor for text.
 const BytesPerUnit = 10
 
-// CostClass is how what a call takes grows with its arguments.
+// CostClass says how the time of a call grows with its arguments.
 type CostClass uint8
 
 const (
-	// costConstant: it does not grow.
+	// costConstant: the time does not grow.
 	costConstant CostClass = iota + 1
-	// costScan: text is read once, at the speed of memory. It costs nothing.
+	// costScan: the call reads text once, at the speed of memory. That is free.
 	costScan
-	// costReads: each byte or item is worked on. It costs what the arguments are long.
+	// costReads: the call processes each byte or item. It costs the length of the arguments.
 	costReads
-	// costChecked: it grows faster than the arguments do, so limits refuses what would
-	// take long. It costs what the arguments are long.
+	// costChecked: the time grows faster than the arguments, so limits refuses calls that would take long. It costs the
+	// length of the arguments.
 	costChecked
-	// costPairs: as costChecked, and values are compared with one another, for which
-	// each list costs as much as all its values with one another.
+	// costPairs: as costChecked, but the call compares values with one another. Each list costs as much as comparing all
+	// of its values with one another.
 	costPairs
-	// costZone: it does not grow, and a zone, which is the second argument, is read from
-	// a file for each call.
+	// costZone: the time does not grow, but each call reads a time zone, its second argument, from a file.
 	costZone
 )
 
-// zoneUnits is about what it costs to read a zone.
+// zoneUnits is about the cost of reading a time zone.
 const zoneUnits = 100
 
-// Declaration says of a function what a call takes, in whatever way it is called. One
-// call cannot be interrupted, so that is known before it is made. A function that is
-// not declared, or can be called in a new way, cannot be in the environment: a test
-// compares it with the declarations.
+// Declaration bounds the calls of a function, for all of its overloads. A call cannot be interrupted, so its bounds must be
+// known before it. A test compares the declarations with the environment, so that no function and no overload lacks one.
 type Declaration struct {
 	cost CostClass
-	// bytes is the most that the value takes that a call gives.
+	// bytes is the maximum size of the result.
 	bytes bound
-	// longest is the longest text that an argument can be. 0: any.
+	// longest is the maximum length of a text argument; 0 means any.
 	longest int
-	// limits refuses arguments that the bounds do not allow. nil: none.
+	// limits returns an error for arguments that are not allowed; nil if there is no such check.
 	limits func(args ...ref.Val) ref.Val
-	// charges is true for a function that computes itself what a call costs.
+	// charges is true for a function that computes the cost of a call itself.
 	charges bool
 }
 
-// MakesLong reports whether the values are as long as the arguments let them be.
+// MakesLong reports whether the size of the result grows with the arguments.
 func (d Declaration) MakesLong() bool { return d.bytes.of != nil }
 
-// MakesMuch reports whether a value can take more than a little.
+// MakesMuch reports whether the result can be larger than a small value.
 func (d Declaration) MakesMuch() bool { return d.MakesLong() || d.bytes.fixed > little().fixed }
 
 // Cheap reports whether the function may be called in an expression whose cost is not metered.
 func (d Declaration) Cheap() bool { return d.cost == costConstant || d.cost == costScan }
 
-// ExtraUnits is what a call costs with so many arguments, whatever they are, beside the one unit of every call.
+// ExtraUnits returns the fixed cost of a call with so many arguments, in addition to the one unit of every call.
 func (d Declaration) ExtraUnits(args int) uint64 {
 	if d.cost == costZone && args > 1 {
 		return zoneUnits
@@ -69,10 +66,11 @@ func (d Declaration) ExtraUnits(args int) uint64 {
 	return 0
 }
 
-// ChargedFor is the class by which a call costs what its arguments are long; false where it does not, or computes its cost itself.
+// ChargedFor returns the cost class, and whether a call costs the length of its arguments. It does not if the function is
+// cheap, or computes the cost itself.
 func (d Declaration) ChargedFor() (CostClass, bool) { return d.cost, !d.Cheap() && !d.charges }
 
-// declarations are those of all functions of the environment, by name.
+// declarations returns the declarations of all functions of the environment, by name.
 func declarations() map[string]Declaration {
 	all := map[string]Declaration{}
 	for _, table := range [][]row{coreFunctions(), conversions(), textFunctions(), listFunctions(), optionalFunctions(), numberFunctions(), kubernetesFunctions()} {
@@ -88,7 +86,7 @@ func declarations() map[string]Declaration {
 	return all
 }
 
-// row is a line of a table of declarations: of functions that take the same.
+// row is a line of a table of declarations, for functions with the same bounds.
 type row struct {
 	functions names
 	cost      CostClass
@@ -99,8 +97,7 @@ type row struct {
 
 type names []string
 
-// within makes a call of a function refuse, before it does anything, what its
-// declaration does not allow.
+// within wraps an overload so that a call first checks its arguments against the declaration.
 func (d Declaration) within(name string, b *functions.Overload) *functions.Overload {
 	if d.limits == nil && d.longest == 0 && !d.MakesLong() {
 		return b
@@ -139,7 +136,7 @@ func (d Declaration) within(name string, b *functions.Overload) *functions.Overl
 	return &bounded
 }
 
-// refuse is the error of arguments that are not allowed; nil for all others.
+// refuse returns an error for arguments that are not allowed; else nil.
 func (d Declaration) refuse(name string, args ...ref.Val) ref.Val {
 	for _, arg := range args {
 		if err := d.tooLong(name, arg); err != nil {
@@ -164,14 +161,14 @@ func (d Declaration) tooLong(name string, arg ref.Val) ref.Val {
 	return nil
 }
 
-// Units is what it costs to work on an argument.
+// Units returns the cost of processing an argument.
 func (c CostClass) Units(val ref.Val) uint64 {
 	switch v := val.(type) {
 	case types.String:
 		return uint64(len(v)) / BytesPerUnit
 	case types.Bytes:
 		return uint64(len(v)) / BytesPerUnit
-	case traits.MutableLister, traits.MutableMapper: // what a loop gathers
+	case traits.MutableLister, traits.MutableMapper: // the accumulator of a loop
 	case traits.Lister:
 		units := uint64(value.ListLength(v)) //nolint:gosec // It is not negative.
 		if c == costPairs {
@@ -185,8 +182,8 @@ func (c CostClass) Units(val ref.Val) uint64 {
 	return 0
 }
 
-// pairUnits is what it costs to compare all values of a list with one another. Texts
-// and ints are not compared, but found by hash.
+// pairUnits returns the cost of comparing all values of a list with one another. Lists of only texts or only ints cost
+// nothing, because their items are found by hash.
 func pairUnits(list traits.Lister) uint64 {
 	if _, items := scalarsOf(list); len(items) > 0 {
 		return 0

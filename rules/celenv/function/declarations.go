@@ -7,7 +7,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// coreFunctions are the operators, and what macros make of loops.
+// coreFunctions are the operators, and functions that the macros of loops expand to.
 func coreFunctions() []row {
 	return []row{
 		{names{operators.Add}, costScan, sums(), 0, limitSum},
@@ -23,7 +23,7 @@ func coreFunctions() []row {
 	}
 }
 
-// conversions are the functions that are called as types are.
+// conversions are the functions that are named like types.
 func conversions() []row {
 	return []row{
 		{names{"bool", "double", "duration", "int", "timestamp", "uint"}, costScan, little(), maxNumber, nil},

@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// Dispatcher collects the implementations of all functions of an environment, each within its bounds.
+// Dispatcher returns the implementations of all functions of an environment, each within its bounds.
 func (t *Table) Dispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
 	dispatcher := interpreter.NewDispatcher()
 	mixed := map[string]bool{}
@@ -40,8 +40,8 @@ func (t *Table) Dispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
 	return dispatcher, nil
 }
 
-// withDoubles makes an operator turn an int beside a double into a double, and
-// say which types do not go together where two do not.
+// withDoubles makes an operator convert an int to a double if the other operand is a double. If two types do not go
+// together, the error names them.
 func withDoubles(b *functions.Overload) *functions.Overload {
 	plain := *b
 	op, adds := plain.Binary, b.Operator == operators.Add
@@ -53,7 +53,7 @@ func withDoubles(b *functions.Overload) *functions.Overload {
 		}
 		switch l := lhs.(type) {
 		case types.Bytes:
-			if adds { // cel-go appends in place, to bytes that others read too
+			if adds { // cel-go would append in place to bytes that others share
 				lhs = slices.Clip(l)
 			}
 		case types.Int:
@@ -83,7 +83,7 @@ func typeName(val ref.Val) string {
 	return name
 }
 
-// HowToConvert is what to write around operands of types that do not go together.
+// HowToConvert says how to convert operands of types that do not go together.
 func HowToConvert(operands ...string) string {
 	if slices.Contains(operands, "string") && (slices.Contains(operands, "timestamp") || slices.Contains(operands, "duration")) {
 		return "write timestamp(…) around a text that is a time, and duration(…) around one such as 1h"
@@ -91,10 +91,9 @@ func HowToConvert(operands ...string) string {
 	return "convert one with string(…), int(…) or double(…)"
 }
 
-// adapted replaces what cel-go's own functions do in some cases: the value of
-// optional.none() is a *ReadError like every other read of what does not exist
-// (its node is the call's); json.encode is toJson by another name; and findAll ends
-// with the longest list that there may be.
+// adapted replaces the behaviour of some functions of cel-go. The value() of optional.none() is a *ReadError, like every
+// other read of a missing value; its node is the call. json.encode is toJson by another name. findAll returns an error
+// instead of a list that is too long.
 func adapted(b *functions.Overload) *functions.Overload {
 	bounded := *b
 	switch b.Operator {

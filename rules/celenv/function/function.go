@@ -13,41 +13,34 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// Wait is a time from now: more than none.
+// Wait is a duration from now on, greater than 0.
 type Wait time.Duration
 
-// Function is one of Kanon's own functions. It reads nothing but its
-// arguments, apart from random.
+// Function is one of Kanon's own functions. Its value depends only on its arguments, except where within is set.
 type Function struct {
 	name       string
 	signatures []signature
-	// call computes the value. The arguments are neither errors nor unknown;
-	// where the checker did not know their types, they are of any.
+	// call computes the value. The arguments are neither errors nor unknown. They can have any type where the checker did
+	// not know their types.
 	call func(args []ref.Val) ref.Val
-	// within computes the value in place of call where it depends on what the
-	// activation gives; nil: it does not.
+	// within computes the value instead of call if it depends on the activation; else it is nil.
 	within func(frame *interpreter.ExecutionFrame, args []ref.Val) ref.Val
-	// class is how the time of a call grows with its arguments, and bytes is the most
-	// that the value takes which it gives. longest is the longest text that an argument
-	// can be; 0: any.
+	// class, bytes, longest and limits are those of Declaration.
 	class   CostClass
 	bytes   bound
 	longest int
-	// limits refuses arguments that the bounds do not allow; nil: none.
-	limits func(args ...ref.Val) ref.Val
-	// cost is what a call costs beside the one unit of every call, of its
-	// arguments and what came of them; nil: nothing.
+	limits  func(args ...ref.Val) ref.Val
+	// cost returns the cost of a call in addition to the one unit of every call; nil means none.
 	cost func(args []ref.Val, result ref.Val) uint64
-	// change is, for a function of a time, how long after the time that it was
-	// given the value changes; false where it never does. moving says which of
-	// the arguments go with the clock, and times which of them may.
+	// change returns after how long the value changes if arguments move with the clock; false if it never does. moving
+	// has the speed of each argument. times has the indices of the arguments that may move.
 	times  []int
 	change func(args []ref.Val, moving []int) (Wait, bool)
 
 	declared Declaration
 }
 
-// Call calls the function within its bounds; frame resolves what the activation gives.
+// Call calls the function within its bounds. frame resolves names of the activation.
 func (f *Function) Call(frame *interpreter.ExecutionFrame, args []ref.Val) ref.Val {
 	if err := f.declared.refuse(f.name, args...); err != nil {
 		return err
@@ -58,7 +51,7 @@ func (f *Function) Call(frame *interpreter.ExecutionFrame, args []ref.Val) ref.V
 	return f.call(args)
 }
 
-// Cost is what a call costs beside the one unit of every call.
+// Cost returns the cost of a call in addition to the one unit of every call.
 func (f *Function) Cost(args []ref.Val, result ref.Val) uint64 {
 	if f.cost == nil {
 		return 0
@@ -66,8 +59,8 @@ func (f *Function) Cost(args []ref.Val, result ref.Val) uint64 {
 	return f.cost(args, result)
 }
 
-// ChangesIn is after how long the value of a call changes whose arguments grow by so many seconds in a second each;
-// false where it never does.
+// ChangesIn returns after how long the value of a call changes; false if it never does. speeds says for each argument by
+// how many seconds it grows in a second.
 func (f *Function) ChangesIn(args []ref.Val, speeds []int) (Wait, bool) {
 	if f.change == nil {
 		return 0, false
@@ -75,7 +68,7 @@ func (f *Function) ChangesIn(args []ref.Val, speeds []int) (Wait, bool) {
 	return f.change(args, speeds)
 }
 
-// ChangesAt is Env.ChangesAt for one function; nil: for one that is not Kanon's own.
+// ChangesAt is Env.ChangesAt for one function. f is nil for a function that is not Kanon's own.
 func (f *Function) ChangesAt(speeds []int) bool {
 	if f == nil || f.change == nil {
 		return false
@@ -88,7 +81,7 @@ func (f *Function) ChangesAt(speeds []int) bool {
 	return true
 }
 
-// signature is one way to call a function.
+// signature is one overload of a function.
 type signature struct {
 	id     string
 	member bool
@@ -112,12 +105,11 @@ func (s signature) declare(fn *Function) cel.FunctionOpt {
 	return cel.Overload(s.id, s.args, s.result, binding)
 }
 
-// maxArguments is how many arguments a function takes that takes any number:
-// CEL has no such thing, so each number is a signature of its own.
+// maxArguments bounds the arguments of a function that takes any number. CEL has no variadic functions, so each number of
+// arguments is a signature of its own.
 const maxArguments = 8
 
-// anyNumber are the signatures of a function of least to maxArguments
-// arguments of one type.
+// anyNumber returns the signatures of a function that takes least to maxArguments arguments of one type.
 func anyNumber(name string, least int, arg, result *cel.Type) []signature {
 	var all []signature
 	args := make([]*cel.Type, 0, maxArguments)
@@ -130,7 +122,7 @@ func anyNumber(name string, least int, arg, result *cel.Type) []signature {
 	return all
 }
 
-// typeError is the error of an argument that the checker could not see.
+// typeError returns the error of an argument whose type the checker did not know.
 func typeError(function string, position int, wants string, got ref.Val) ref.Val {
 	return types.NewErr("argument %d of %s must be %s, and is %s", position, function, wants, value.TypeText(got))
 }

@@ -42,8 +42,7 @@ func toJSONText(args []ref.Val) ref.Val {
 	return types.String(text)
 }
 
-// encodeJSON writes a value as JSON of so many bytes at the most, keys sorted,
-// without blanks.
+// encodeJSON writes a value as JSON of at most so many bytes, with sorted keys and without blanks.
 func encodeJSON(val ref.Val, most int) (string, error) {
 	plain, err := value.Plain(val, most)
 	if err != nil {
@@ -76,7 +75,7 @@ func fromJSONText(args []ref.Val) ref.Val {
 	return value.FromJSON(val)
 }
 
-// depth is how deep a value nests.
+// depth returns how deeply a value is nested.
 func depth(val any, above int) int {
 	deepest := above
 	switch v := val.(type) {
@@ -92,7 +91,7 @@ func depth(val any, above int) int {
 	return deepest
 }
 
-// textUnits is what it costs to read texts once.
+// textUnits returns the cost of reading texts once.
 func textUnits(args ...ref.Val) uint64 {
 	units := uint64(0)
 	for _, arg := range args {

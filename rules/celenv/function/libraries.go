@@ -7,14 +7,13 @@ import (
 )
 
 const (
-	// maxPrecision is how many digits format writes behind the point: a double has 17
-	// that mean something.
+	// maxPrecision is how many digits format writes after the decimal point: a double has 17 significant ones.
 	maxPrecision = 100
 	// maxRange is the longest list that lists.range makes.
 	maxRange = 100_000
 )
 
-// Libraries declares the functions and macros: those of cel-go and of Kubernetes, in fixed versions, and Kanon's own.
+// Libraries returns the functions and macros: those of cel-go and of Kubernetes, in fixed versions, and Kanon's own.
 func Libraries() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.OptionalTypes(cel.OptionalTypesVersion(2)),

@@ -12,32 +12,31 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// maxText is the longest string, in bytes, that one call of a function may
-// make: as much as etcd takes for a whole object.
+// maxText is the longest string, in bytes, that a call may return: as much as etcd takes for a whole object.
 const maxText = 1536 << 10
 
-// One call of a library function cannot be interrupted, so each is refused that
-// would take more than some tens of milliseconds.
+// A call of a library function cannot be interrupted, so a call that would take more than some tens of milliseconds is
+// refused.
 const (
 	// maxPairs is how many values one call may compare with one another.
 	maxPairs = 1_000_000
-	// maxScalars is how many texts or ints a list may have that is taken as a set.
+	// maxScalars is how many texts or ints a list may have to be handled as a hash set.
 	maxScalars = 20_000
 	// maxSorted is how many items one call may sort.
 	maxSorted = 50_000
-	// maxMade is how many items a list may have that + or a function makes.
+	// maxMade is how many items a list may have that + or a function returns.
 	maxMade = 100_000
-	// maxSearch is how many characters times characters a search may compare.
+	// maxSearch bounds a search for one text in another: the product of their lengths in bytes.
 	maxSearch = 20_000_000
-	// maxMatch is how many bytes of text times instructions of a regular expression
-	// a match may take, and maxPattern how long an expression may be.
+	// maxMatch bounds a match of a regular expression: the product of its instructions and the bytes of the text.
+	// maxPattern is how long an expression may be.
 	maxMatch   = 4_000_000
 	maxPattern = 10_000
 	// maxNamed is how long a text may be that a named format validates.
 	maxNamed = 64 << 10
 )
 
-// binaryBound is a check of the first two arguments, where there are two.
+// binaryBound returns a check of the first two arguments, if there are two.
 func binaryBound(check func(a, b ref.Val) ref.Val) func(args ...ref.Val) ref.Val {
 	return func(args ...ref.Val) ref.Val {
 		if len(args) < 2 {
@@ -47,8 +46,7 @@ func binaryBound(check func(a, b ref.Val) ref.Val) func(args ...ref.Val) ref.Val
 	}
 }
 
-// limitPairs is an error where the comparison of all items of a list with all of
-// another reads too many values.
+// limitPairs returns an error if comparing all items of one list with all items of another reads too many values.
 func limitPairs(name string, a, b ref.Val) ref.Val {
 	n := max(value.ListLength(a), 1)
 	left := int(maxPairs / n)
@@ -72,8 +70,7 @@ func limitFlatten(args ...ref.Val) ref.Val {
 	return nil
 }
 
-// limitJoin is an error where join(list, separator) would make a text that is too
-// long.
+// limitJoin returns an error if join(list, separator) would be too long.
 func limitJoin(args ...ref.Val) ref.Val {
 	if joinedLength(args) > maxText {
 		return types.NewErr("join would give more than %d bytes", maxText)
@@ -81,8 +78,7 @@ func limitJoin(args ...ref.Val) ref.Val {
 	return nil
 }
 
-// joinedLength is how long join(list, separator) is; more than maxText where it is
-// longer than that.
+// joinedLength returns the length of join(list, separator), or some length above maxText if it is longer than that.
 func joinedLength(args []ref.Val) int64 {
 	list, ok := args[0].(traits.Lister)
 	if !ok {
@@ -99,8 +95,8 @@ func joinedLength(args []ref.Val) int64 {
 	return max(total, 0)
 }
 
-// limitSearch is an error where cel-go's search for one text in another, which
-// compares it at every place, takes too long.
+// limitSearch returns an error if cel-go's search for one text in another, which compares it at every position, would take
+// too long.
 func limitSearch(args ...ref.Val) ref.Val {
 	if len(args) < 2 {
 		return nil
@@ -113,10 +109,10 @@ func limitSearch(args ...ref.Val) ref.Val {
 	return nil
 }
 
-// mapBytes is about what a map takes that is read from text, without its entries.
+// mapBytes is about the size of a map that is parsed from text, without its entries.
 const mapBytes = 300
 
-// jsonBytes is the most that the values of a JSON text take.
+// jsonBytes returns the maximum size of the values in a JSON text.
 func jsonBytes(text string) int64 {
 	total, quoted := int64(len(text)), false
 	for i := 0; i < len(text); i++ {
@@ -135,8 +131,7 @@ func jsonBytes(text string) int64 {
 	return total
 }
 
-// limitYAML is an error where a YAML text has so many values that its nodes alone take
-// too much: each has a place of its own.
+// limitYAML returns an error if a YAML text has so many values that its nodes alone would take too much memory.
 func limitYAML(args ...ref.Val) ref.Val {
 	text, _ := args[0].(types.String)
 	const node = 256
@@ -153,8 +148,7 @@ func limitYAML(args ...ref.Val) ref.Val {
 	return nil
 }
 
-// limitExponent is an error where a quantity has an exponent with which its digits are
-// more than any number has: Kubernetes' parser would write them all.
+// limitExponent returns an error if a quantity has a huge exponent: Kubernetes' parser would write out all of its digits.
 func limitExponent(args ...ref.Val) ref.Val {
 	const most = 3
 	text, _ := args[0].(types.String)
@@ -181,8 +175,7 @@ func IsQuantity(text string) bool {
 	return err == nil
 }
 
-// limitSum is an error where a + b would give a text, bytes or a list that is too
-// long. What a loop gathers is gathered in place.
+// limitSum returns an error if a + b would be too long. The list of a loop grows in place and is not checked here.
 func limitSum(args ...ref.Val) ref.Val {
 	a, b := args[0], args[1]
 	if n := value.TextLength(a) + value.TextLength(b); n > maxText {
@@ -197,9 +190,8 @@ func limitSum(args ...ref.Val) ref.Val {
 	return nil
 }
 
-// joined is a + b of two lists, which is not left to CEL: its own lists are views of
-// views, of which the reading takes ever longer, and can have more items than any
-// memory. nil of anything else.
+// joined returns a + b for two lists, and nil for anything else. It replaces CEL's own sum, which is a view of both lists:
+// views of views take ever longer to read, and can have more items than memory has room for.
 func joined(a, b ref.Val) ref.Val {
 	if _, gathers := a.(traits.MutableLister); gathers {
 		return nil
@@ -221,7 +213,7 @@ func joined(a, b ref.Val) ref.Val {
 	return types.NewRefValList(value.Adapter{}, items)
 }
 
-// limitReplace is an error where replace could make a text that is too long.
+// limitReplace returns an error if the result of replace could be too long.
 func limitReplace(args ...ref.Val) ref.Val {
 	if n := replacedLength(args); n > maxText && n > value.TextLength(args[0]) {
 		return types.NewErr("replace could give more than %d bytes", maxText)
@@ -229,7 +221,7 @@ func limitReplace(args ...ref.Val) ref.Val {
 	return nil
 }
 
-// limitSplit is an error where split would give too many items.
+// limitSplit returns an error if split would return too many items.
 func limitSplit(args ...ref.Val) ref.Val {
 	if splitCount(args) > maxMade {
 		return types.NewErr("split would give a list of more than %d items", maxMade)
@@ -237,8 +229,7 @@ func limitSplit(args ...ref.Val) ref.Val {
 	return nil
 }
 
-// limitFormat is an error where format could make a text that is too long, or goes
-// through too many values.
+// limitFormat returns an error if the result of format could be too long, or format would visit too many values.
 func limitFormat(args ...ref.Val) ref.Val {
 	if len(args) < 2 {
 		return nil

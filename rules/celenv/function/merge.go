@@ -11,8 +11,8 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// maxMerged is how many entries one call of merge or deepMerge may read: far
-// more than objects have, and about a tenth of a second.
+// maxMerged is how many entries one call of merge or deepMerge may read: far more than objects have, and about a tenth of
+// a second.
 const maxMerged = 50_000
 
 var errTooManyEntries = fmt.Errorf("more than %d entries", maxMerged)
@@ -55,7 +55,7 @@ func mergeAll(name string, deep bool, args []ref.Val) ref.Val {
 	return value.MadeFrom(out, m.entries)
 }
 
-// into puts the entries of a map into out, which nobody else holds.
+// into adds the entries of a map to out, which must not be shared.
 func (m *merger) into(out map[string]any, from traits.Mapper) error {
 	return value.EachField(from, func(name string, val any) error {
 		if m.entries++; m.entries > maxMerged {

@@ -53,18 +53,15 @@ func sha256Hex(args []ref.Val) ref.Val {
 const (
 	// maxLabel is the length of a DNS label (RFC 1123).
 	maxLabel = 63
-	// nameHash is how many characters of a hash a name gets: 100 bits, of which
-	// two that are equal are not to be found by trying.
+	// nameHash is how many characters of a hash a name gets: 100 bits, too many to find a collision by trial.
 	nameHash = 20
-	// nameJoint stands between the arguments, and nameMark before the hash. No
-	// name that is made without a hash has nameMark in it.
+	// nameJoint separates the arguments, and nameMark precedes the hash. A name without a hash never contains nameMark.
 	nameJoint, nameMark = "--", "---"
 )
 
-// dnsName makes a DNS-1123 label of texts, and never the same one of two lists
-// of texts. A list of labels that have no "--" in them is joined with "--",
-// from which the list can be read again. Every other list, and one that is too long,
-// becomes its letters and digits, "---" and a hash; the two forms cannot meet.
+// dnsName makes a DNS-1123 label of texts. Two different lists of texts never have the same label. Labels without "--" in
+// them are joined with "--", so that the list can be recovered from the name. Every other list, and one that is too long,
+// becomes its letters and digits, "---" and a hash. No name has both forms.
 func dnsName(args []ref.Val) ref.Val {
 	parts := make([]string, len(args))
 	plain := true
@@ -88,9 +85,8 @@ func isLabel(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }
 
 func isLabelByte(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
-// readableName is what a label can show of texts in so many characters: their
-// letters, small, and digits, with one dash for all that is between. It is "x"
-// where there are none.
+// readableName returns the letters, in lower case, and digits of texts, with one dash for everything between them, in at
+// most so many characters. It returns "x" if there are none.
 func readableName(parts []string, most int) string {
 	var b strings.Builder
 	for _, part := range parts {
@@ -121,7 +117,7 @@ func readableName(parts []string, most int) string {
 	return name
 }
 
-// hashOf hashes texts so that where one ends and the next begins counts.
+// hashOf hashes a list of texts. The length of each text is hashed too, so that ["ab", "c"] and ["a", "bc"] differ.
 func hashOf(parts []string) string {
 	h := sha256.New()
 	for _, part := range parts {

@@ -14,16 +14,14 @@ import (
 	"kanon.dev/kanon/rules/readiness"
 )
 
-// StatusKindsName is the name under which an activation gives the StatusKinds to
-// kstatus and ready. It cannot be written in an expression.
+// StatusKindsName is the name by which kstatus and ready resolve the StatusKinds from the activation. No expression can
+// contain it.
 const StatusKindsName = "@kanon_status_kinds"
 
-// StatusKinds has the kinds of which an object without a status is in progress: their
-// controllers write one.
+// StatusKinds has the kinds whose controllers write a status. An object of such a kind without a status is in progress.
 type StatusKinds map[schema.GroupVersionKind]bool
 
-// statusUnits is about what it costs to read the conditions of an
-// object.
+// statusUnits is about the cost of reading the conditions of an object.
 const statusUnits = 50
 
 func statusFunctions() []*Function {
@@ -57,8 +55,8 @@ func statusFunctions() []*Function {
 	}
 }
 
-// objectStatus is how far an object has come, as dependsOn takes it: NotFound of null. problem is
-// the error of one that is not understood.
+// objectStatus returns the kstatus of an object, as dependsOn uses it: NotFound for null. problem is an error value for an
+// object that cannot be read.
 func objectStatus(name string, val ref.Val, kinds StatusKinds) (s status.Status, problem ref.Val) {
 	if val == types.NullValue {
 		return status.NotFoundStatus, nil

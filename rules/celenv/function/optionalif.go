@@ -6,9 +6,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// optionalIfMacro is optionalIf(cond, value): optional.of(value) where cond
-// holds, else optional.none(). It is a macro, so that value is not evaluated
-// where cond is false.
+// optionalIfMacro declares optionalIf(cond, value): optional.of(value) if cond is true, else optional.none(). It is a
+// macro, so that value is not evaluated if cond is false.
 func optionalIfMacro() cel.Macro {
 	return cel.GlobalVarArgMacro("optionalIf",
 		func(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {

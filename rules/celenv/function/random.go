@@ -12,20 +12,19 @@ import (
 )
 
 const (
-	// RandomName is the function that gives text made at random.
+	// RandomName is the name of the function that returns random text.
 	RandomName = "random"
-	// RandomSource is the name under which an activation gives the *Random to calls
-	// of it. It cannot be written in an expression.
+	// RandomSource is the name by which random resolves the *Random from the activation. No expression can contain it.
 	RandomSource = "@kanon_random"
-	// maxRandom is the longest text that random makes.
+	// maxRandom is the longest text that random returns.
 	maxRandom = 1024
-	// randomLetters are what it is made of: 62 of them, so a letter is worth 5.95 bits.
+	// randomLetters are the letters of the text: 62, so that a letter has 5.95 bits.
 	randomLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 )
 
-// Random is where one evaluation has its random text from.
+// Random is the source of random text for one evaluation.
 type Random struct {
-	// Source gives random bytes. nil: text is a placeholder of asterisks.
+	// Source has the random bytes. If it is nil, the text is a placeholder of asterisks.
 	Source io.Reader
 }
 
@@ -44,7 +43,7 @@ func randomFunctions() []*Function {
 	}}
 }
 
-// random is random(n).
+// random implements random(n).
 func random(frame *interpreter.ExecutionFrame, args []ref.Val) ref.Val {
 	n, ok := args[0].(types.Int)
 	if !ok {
@@ -65,12 +64,12 @@ func random(frame *interpreter.ExecutionFrame, args []ref.Val) ref.Val {
 	return types.String(text)
 }
 
-// text is n letters, each as likely as any other.
+// text returns n letters, each with the same probability.
 func (r *Random) text(n int) (string, error) {
 	if r.Source == nil {
 		return strings.Repeat("*", n), nil
 	}
-	// Bytes past the last whole multiple would make some letters likelier.
+	// Bytes above the last whole multiple would make some letters more probable.
 	const usable = 256 - 256%len(randomLetters)
 	out := make([]byte, 0, n)
 	buffer := make([]byte, n)

@@ -12,14 +12,14 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// limitMatch is an error where a regular expression could take too long on a text.
+// limitMatch returns an error if a regular expression could take too long on a text.
 func limitMatch(text, pattern ref.Val) ref.Val {
 	p, _ := pattern.(types.String)
 	t, _ := text.(types.String)
 	if len(p) > maxPattern {
 		return types.NewErr("a regular expression can have at most %d bytes", maxPattern)
 	}
-	const most = 1000 // instructions that a few characters, such as x{1000}, can make
+	const most = 1000 // a few characters, such as x{1000}, can become so many instructions
 	if len(t) == 0 || len(p) <= maxMatch/most/len(t) {
 		return nil
 	}
@@ -33,8 +33,8 @@ func tooLongToMatch(length int) ref.Val {
 	return types.NewErr("a text of %d bytes is too long for this regular expression", length)
 }
 
-// instructions is how large the program of a regular expression is: the time that
-// a match takes is at most in proportion to it and to the text. 0 where it is none.
+// instructions returns the size of the program of a regular expression; 0 if the pattern is invalid. The time of a match
+// is at most proportional to this size and to the length of the text.
 func instructions(pattern string) int {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -47,8 +47,7 @@ func instructions(pattern string) int {
 	return len(prog.Inst)
 }
 
-// ConstantPatterns compiles the regular expressions that are written out and holds
-// the texts that they match to a length that goes with them.
+// ConstantPatterns compiles constant regular expressions, and bounds the length of the texts that they are matched with.
 func ConstantPatterns() interpreter.PlannerOption {
 	bounded := func(o *interpreter.RegexOptimization) *interpreter.RegexOptimization {
 		out := *o
@@ -74,8 +73,8 @@ func ConstantPatterns() interpreter.PlannerOption {
 		bounded(library.FindRegexOptimization), bounded(library.FindAllRegexOptimization))
 }
 
-// findAll is text.findAll(pattern) and text.findAll(pattern, most): the library's own
-// has no bound on what it finds. re is nil where the pattern has to be compiled.
+// findAll implements text.findAll(pattern) and text.findAll(pattern, most), because the library does not bound the number
+// of results. re is nil if the pattern is not compiled yet.
 func findAll(re *regexp.Regexp, args ...ref.Val) ref.Val {
 	if len(args) < 2 || len(args) > 3 {
 		return types.NoSuchOverloadErr()
@@ -108,7 +107,7 @@ func findAll(re *regexp.Regexp, args ...ref.Val) ref.Val {
 	return types.NewStringList(value.Adapter{}, found)
 }
 
-// limitedText is a text of a bounded length.
+// limitedText bounds the length of a text.
 type limitedText struct {
 	interpreter.InterpretableV2
 	most int

@@ -10,8 +10,8 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// withFastSets gives distinct and the set functions a fast way for lists of only texts or only ints. cel-go compares
-// every item with every other, so it would have to refuse lists of more than a thousand items.
+// withFastSets gives distinct and the set functions a fast path for lists of only texts or only ints. cel-go compares
+// every item with every other, so lists of more than a thousand items would have to be refused.
 func withFastSets(b *functions.Overload) *functions.Overload {
 	fast := *b
 	switch b.Operator {
@@ -34,7 +34,8 @@ func withFastSets(b *functions.Overload) *functions.Overload {
 	return &fast
 }
 
-// scalarsOf are the items of a list of only texts or only ints, each once, in their order; none of every other list.
+// scalarsOf returns the items of a list of only texts or only ints, each once, as a set and in order. It returns nil for
+// every other list, and for one that is too long.
 func scalarsOf(val ref.Val) (set sets.Set[ref.Val], order []ref.Val) {
 	list, ok := val.(traits.Lister)
 	if !ok || value.ListLength(list) > maxScalars {
@@ -59,7 +60,7 @@ func scalarsOf(val ref.Val) (set sets.Set[ref.Val], order []ref.Val) {
 	return set, order
 }
 
-// setRelation compares two lists of scalars of one type, and leaves all others to cel-go.
+// setRelation compares two lists of scalars of the same type by holds. It leaves all other lists to op, which is cel-go's.
 func setRelation(op functions.BinaryOp, holds func(a, b sets.Set[ref.Val]) bool) functions.BinaryOp {
 	if op == nil {
 		return nil

@@ -6,13 +6,13 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// Table has the functions of the environment: Kanon's own, and of each what a call takes. It is immutable.
+// Table has Kanon's own functions, and the declarations of all functions of the environment. It is immutable.
 type Table struct {
 	own      map[string]*Function
 	declared map[string]Declaration
 }
 
-// NewTable makes the table, which is the same each time.
+// NewTable returns the table. All tables are equal.
 func NewTable() *Table {
 	t := &Table{own: map[string]*Function{}, declared: declarations()}
 	for _, fn := range ownFunctions() {
@@ -22,14 +22,13 @@ func NewTable() *Table {
 	return t
 }
 
-// Own is one of Kanon's own functions; nil for every other name.
+// Own returns one of Kanon's own functions; nil for every other name.
 func (t *Table) Own(name string) *Function { return t.own[name] }
 
-// Declared is what a call of a function takes; the zero declaration for an unknown name.
+// Declared returns the declaration of a function; the zero value for an unknown name.
 func (t *Table) Declared(name string) Declaration { return t.declared[name] }
 
-// ownFunctions are all of Kanon's own functions. optionalIf is a macro and is
-// not among them.
+// ownFunctions returns all of Kanon's own functions. optionalIf is a macro and not among them.
 func ownFunctions() []*Function {
 	var all []*Function
 	for _, family := range [][]*Function{
@@ -41,7 +40,7 @@ func ownFunctions() []*Function {
 	return all
 }
 
-// ownLibrary declares Kanon's own functions and macros.
+// ownLibrary returns Kanon's own functions and macros.
 func ownLibrary() cel.EnvOption {
 	return func(env *cel.Env) (*cel.Env, error) {
 		env, err := cel.Macros(optionalIfMacro())(env)

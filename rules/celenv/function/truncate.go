@@ -29,8 +29,8 @@ func timeFunctions() []*Function {
 	}}
 }
 
-// truncate rounds a time down to a multiple of a duration, counted in UTC from
-// 0001-01-01T00:00:00Z, which was a Monday. time.Time.Truncate does that.
+// truncate rounds a time down to a multiple of a duration since 0001-01-01T00:00:00Z, which was a Monday, as
+// time.Time.Truncate does.
 func truncate(args []ref.Val) ref.Val {
 	t, ok := args[0].(types.Timestamp)
 	if !ok {

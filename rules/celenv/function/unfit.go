@@ -8,7 +8,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// unfit is what text is of which a conversion makes nothing.
+// unfit says, for each conversion, what a text is that it cannot convert.
 func unfit() map[string]string {
 	return map[string]string{
 		"int":       "no integer",
@@ -25,7 +25,7 @@ func unfit() map[string]string {
 	}
 }
 
-// namingUnfitText has the errors of a conversion of text name the text.
+// namingUnfitText makes the errors of a conversion name the text that it cannot convert.
 func namingUnfitText(name string, b *functions.Overload) *functions.Overload {
 	found, converts := unfit()[name]
 	if !converts {

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// maxYAML is the longest YAML, in bytes, that is read or written: both take
-	// about a microsecond for each byte, and cannot be interrupted.
+	// maxYAML is the longest YAML, in bytes, that is read or written. Both take about a microsecond per byte, and cannot
+	// be interrupted.
 	maxYAML = 256 << 10
-	// yamlFactor is how much longer YAML takes than JSON.
+	// yamlFactor is how much slower YAML is than JSON.
 	yamlFactor = 10
 )
 
@@ -74,7 +74,7 @@ func fromYAMLText(args []ref.Val) ref.Val {
 	return value.FromJSON(val)
 }
 
-// decodeYAML reads one document the way rules themselves are read.
+// decodeYAML decodes one document in the same way as rules are read.
 func decodeYAML(text string) (any, error) {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(strings.NewReader(text))
@@ -91,8 +91,8 @@ func decodeYAML(text string) (any, error) {
 	return r.value(doc.Content[0], 0)
 }
 
-// yamlReader makes plain JSON of nodes. Aliases are followed, so there is a
-// bound on what comes of it; one that leads to itself ends at MaxDepth.
+// yamlReader converts nodes to decoded JSON. It resolves aliases, so left bounds the size of the result. An alias that
+// contains itself ends at MaxDepth.
 type yamlReader struct {
 	left int
 }
@@ -159,8 +159,7 @@ func (r *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
 	return out, nil
 }
 
-// merge adds the fields that << takes from a mapping, or from a list of them;
-// an existing field stays.
+// merge adds the fields that << takes from a mapping, or from a list of mappings. Existing fields stay.
 func (r *yamlReader) merge(out map[string]any, from *yaml.Node, depth int) error {
 	val, err := r.value(from, depth+1)
 	if err != nil {

@@ -11,53 +11,48 @@ import (
 )
 
 var (
-	// ErrCostLimit is what an evaluation ends with that costs more than the limit
-	// of one expression.
+	// ErrCostLimit is the error of an evaluation that costs more than the limit of one expression.
 	ErrCostLimit = errors.New("the expression costs more than the limit")
-	// ErrBudget is what an evaluation ends with that costs more than a Budget has
-	// left.
+	// ErrBudget is the error of an evaluation that costs more than its Budget has left.
 	ErrBudget = errors.New("the expressions cost more than the limit together")
-	// ErrDeadline is what an evaluation ends with that goes on after the time that
-	// a Budget gives.
+	// ErrDeadline is the error of an evaluation that exceeds the Time of its Budget.
 	ErrDeadline = errors.New("the expressions take longer than the limit")
-	// ErrInterrupted is what an evaluation ends with whose context has ended.
+	// ErrInterrupted is the error of an evaluation whose context is done.
 	ErrInterrupted = errors.New("the evaluation was interrupted")
 )
 
-// Budget is what several evaluations may cost together and how long they may
-// take. It is not safe for concurrent use.
+// Budget limits the cost, time and memory of several evaluations together. It is not safe for concurrent use.
 type Budget struct {
-	// Cost is what is left, in CEL's units.
+	// Cost is the remaining cost, in units of the meter.
 	Cost uint64
-	// Memory counts the bytes that values hold.
+	// Memory counts the bytes of values.
 	Memory Memory
-	// Time is how long all evaluations since Restart may take, from the first on
-	// that could take long; 0: for ever.
+	// Time is how long all evaluations after Restart may take together. It starts with the first evaluation that could
+	// take long. 0 means no limit.
 	Time time.Duration
 
 	deadline time.Time
-	// decoded are the bytes of the base64 that was read.
+	// decoded caches decoded base64.
 	decoded map[string]types.Bytes
 }
 
-// Restart gives the evaluations that follow their whole time again.
+// Restart resets the time for the evaluations that follow.
 func (b *Budget) Restart() { b.deadline = time.Time{} }
 
-// start begins the time, if it has not begun.
+// start starts the time, if it has not started.
 func (b *Budget) start() {
 	if b.Time > 0 && b.deadline.IsZero() {
 		b.deadline = time.Now().Add(b.Time)
 	}
 }
 
-// Overdue reports whether the time is over. It begins with the first question, as with the
-// first evaluation.
+// Overdue reports whether the time is over. The first call starts the time if no evaluation has.
 func (b *Budget) Overdue() bool {
 	b.start()
 	return !b.deadline.IsZero() && time.Now().After(b.deadline)
 }
 
-// spend takes units out of the budget for an expression that is not metered.
+// spend subtracts units from the budget for an expression that is not metered.
 func (b *Budget) spend(units uint64) {
 	if b.Cost < units {
 		panic(stopError{ErrBudget})
@@ -68,13 +63,13 @@ func (b *Budget) spend(units uint64) {
 	}
 }
 
-// stopError ends an evaluation.
+// stopError is the panic that ends an evaluation.
 type stopError struct{ error }
 
 func (e stopError) Unwrap() error { return e.error }
 
-// Decode gives the bytes of base64. The same text is decoded once and the bytes are shared, so
-// that a loop cannot hold the same value many times over.
+// Decode decodes base64. It decodes the same text once and shares the bytes, so that a loop cannot fill the memory with
+// copies.
 func (b *Budget) Decode(text string) ref.Val {
 	if data, ok := b.decoded[text]; ok {
 		return data

@@ -8,9 +8,8 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 )
 
-// ownCalls runs the calls of Kanon's own functions: it charges what they cost
-// and notes when calls that depend on the time change. moving has for each of
-// these the arguments that go with the clock.
+// ownCalls runs the calls of Kanon's own functions. It charges their cost, and records when the values of calls that
+// depend on the clock change. moving has the speeds of the arguments of these calls.
 func ownCalls(table *function.Table, moving map[int64][]int) interpreter.PlannerOption {
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := i.(interpreter.InterpretableCall)

@@ -9,8 +9,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 )
 
-// chargedReads makes calls that work on all of their arguments cost what these are
-// long, before they are made.
+// chargedReads charges calls that process all of their arguments for the length of these, before the call.
 func chargedReads(root ast.Expr, table *function.Table) interpreter.PlannerOption {
 	read := chargedArguments(root, table)
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
@@ -32,11 +31,11 @@ func chargedReads(root ast.Expr, table *function.Table) interpreter.PlannerOptio
 	})
 }
 
-// chargedArguments are the arguments, by node, of calls that cost what they read.
+// chargedArguments returns, by node, the arguments of calls that cost the length of their arguments.
 func chargedArguments(root ast.Expr, table *function.Table) map[int64]function.CostClass {
 	read := map[int64]function.CostClass{}
 	note := func(e ast.Expr, class function.CostClass) {
-		if e.Kind() != ast.LiteralKind { // it is what it is, and patterns are compiled
+		if e.Kind() != ast.LiteralKind { // the length of a literal is fixed, and constant patterns are compiled once
 			read[e.ID()] = class
 		}
 	}

@@ -12,30 +12,30 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 )
 
-// ClockName is the name under which an activation gives the *Clock to the
-// expressions that depend on the time. It cannot be written in one.
+// ClockName is the name by which expressions that depend on the time resolve the *Clock from the activation. No expression
+// can contain it.
 const ClockName = "@kanon_clock"
 
-// Clock is the time of one evaluation, and when something that was computed
-// from it changes. It is not safe for concurrent use.
+// Clock has the time of one evaluation, and records when a value that was computed from it changes. It is not safe for
+// concurrent use.
 type Clock struct {
 	time time.Time
 	next time.Time
 }
 
-// NewClock makes a clock that stands at a time, in whole seconds UTC.
+// NewClock returns a clock that is stopped at a time, in whole seconds UTC.
 func NewClock(now time.Time) Clock {
 	return Clock{time: now.UTC().Truncate(time.Second)}
 }
 
-// Now is the time as a value.
+// Now returns the time as a value.
 func (c *Clock) Now() ref.Val { return types.Timestamp{Time: c.time} }
 
-// NextChange is the first time, in whole seconds, at which something that was
-// computed from the clock so far would be different; zero where there is none.
+// NextChange returns the first time, in whole seconds, at which a value that was computed from the clock so far would be
+// different; zero if there is none.
 func (c *Clock) NextChange() time.Time { return c.next }
 
-// noteChange notes that something changes in that time, rounded up to seconds.
+// noteChange records that a value changes after that time, rounded up to seconds.
 func noteChange(frame *interpreter.ExecutionFrame, in function.Wait) {
 	val, ok := frame.ResolveName(ClockName)
 	if !ok {
@@ -55,9 +55,8 @@ func noteChange(frame *interpreter.ExecutionFrame, in function.Wait) {
 	}
 }
 
-// watchComparisons makes the comparisons that are listed note when they change.
-// moving has for each how fast its two sides go: 1 for one that goes with the
-// clock, as now and now - t do, -1 for one that goes against it, as t - now does.
+// watchComparisons makes the comparisons in moving record when their result changes. moving has the speeds of both sides:
+// 1 for a side that grows with the clock, such as now or now - t, and -1 for one that shrinks, such as t - now.
 func watchComparisons(moving map[int64][]int) interpreter.PlannerOption {
 	return decorateCalls(func(call interpreter.InterpretableCall) exec {
 		speeds := moving[call.ID()]
@@ -77,7 +76,7 @@ func IsComparison(operator string) bool {
 	return false
 }
 
-// watchedComparison compares two times, or two durations, of which the difference changes by speed in a second.
+// watchedComparison compares two times, or two durations, whose difference changes by speed seconds in a second.
 func watchedComparison(call interpreter.InterpretableCall, speed int) exec {
 	return func(frame *interpreter.ExecutionFrame) ref.Val {
 		lhs, rhs, failed := operandsOf(call, frame)
@@ -95,7 +94,8 @@ func watchedComparison(call interpreter.InterpretableCall, speed int) exec {
 	}
 }
 
-// differenceOf is what lies between two times, or two durations, and its sign, also where it is too long to be told.
+// differenceOf returns the difference of two times, or of two durations, and its sign. The sign is right even if the
+// difference overflows.
 func differenceOf(lhs, rhs ref.Val) (sign int, difference time.Duration, ok bool) {
 	switch l := lhs.(type) {
 	case types.Timestamp:
@@ -110,8 +110,7 @@ func differenceOf(lhs, rhs ref.Val) (sign int, difference time.Duration, ok bool
 	return 0, 0, false
 }
 
-// holds reports whether a comparison holds between two values of which the
-// difference has that sign.
+// holds reports whether a comparison is true for two values whose difference has that sign.
 func holds(operator string, sign int) bool {
 	switch operator {
 	case operators.Less:
@@ -128,9 +127,8 @@ func holds(operator string, sign int) bool {
 	return sign != 0
 }
 
-// untilChange is the first number of whole seconds after which a comparison
-// comes out otherwise, when the difference of its sides changes by speed in each
-// second; false where that never happens.
+// untilChange returns the whole seconds after which the result of a comparison first changes, if the difference of its
+// sides changes by speed seconds in a second. It returns false if the result never changes.
 func untilChange(operator string, difference time.Duration, speed int) (function.Wait, bool) {
 	if speed == 0 {
 		return 0, false
@@ -138,7 +136,7 @@ func untilChange(operator string, difference time.Duration, speed int) (function
 	if speed < 0 {
 		difference, speed, operator = -difference, -speed, flipped(operator)
 	}
-	// The difference grows. It only comes to nothing where it is below.
+	// The difference grows now, so it reaches 0 only if it is not above.
 	if difference > 0 || difference < -maxWait {
 		return 0, false
 	}
@@ -154,11 +152,10 @@ func untilChange(operator string, difference time.Duration, speed int) (function
 	return 0, false
 }
 
-// maxWait is the longest time that is waited for: beyond it the difference of
-// two times does not fit time.Duration.
+// maxWait bounds the time until a change. Well above it, the difference of two times does not fit time.Duration.
 const maxWait = 200 * 365 * 24 * time.Hour
 
-// flipped is the operator with its two sides exchanged.
+// flipped returns the operator for exchanged sides.
 func flipped(operator string) string {
 	switch operator {
 	case operators.Less:

@@ -7,8 +7,8 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 )
 
-// Constant is the value of a part of the expression that reads nothing and does little; false for
-// every other part.
+// Constant returns the value of a part of the expression that reads no names and is cheap; false for every other part, and
+// for one without a value.
 func Constant(x *celenv.Expression, e ast.Expr) (ref.Val, bool) {
 	for n := range celenv.All(e) {
 		if n.Kind() == ast.IdentKind {
@@ -22,12 +22,12 @@ func Constant(x *celenv.Expression, e ast.Expr) (ref.Val, bool) {
 	return val, err == nil && val != nil
 }
 
-// Value evaluates a part of the expression that reads nothing, within small limits. The error is
-// the error of the evaluation; a part that is not constant after all has neither.
+// Value evaluates a part of the expression that reads no names. It returns the error of the evaluation. If the part cannot
+// be planned alone, it returns nil and no error.
 func Value(x *celenv.Expression, e ast.Expr) (ref.Val, error) {
 	prog, issues := New(x.Part(e), Options{})
 	if len(issues) > 0 {
-		return nil, nil //nolint:nilnil // It is not a constant after all.
+		return nil, nil //nolint:nilnil // It is not a constant.
 	}
 	return prog.constant()
 }

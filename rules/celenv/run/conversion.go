@@ -15,7 +15,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// bytesRead is a read of a value in which base64 stands for bytes where the schema says so.
+// bytesRead converts the value of a read in which base64 encodes bytes where the schema says so.
 type bytesRead struct{ schema *openapi.Schema }
 
 func (r bytesRead) convert(vars interpreter.Activation, id int64, val any) (any, error) {
@@ -33,8 +33,7 @@ func (r bytesRead) convert(vars interpreter.Activation, id int64, val any) (any,
 	return read, nil
 }
 
-// Conversion is what a value of JSON becomes in an expression, by the schema of the
-// field that it is read from.
+// Conversion is how a JSON value is converted for an expression, by the schema of the field that it is read from.
 type Conversion uint8
 
 const (
@@ -42,15 +41,13 @@ const (
 	ToTimestamp Conversion = iota + 1
 	// ToDuration is for text in the format duration.
 	ToDuration
-	// ToDouble is for a number that has no fraction in one object and has in
-	// the next.
+	// ToDouble is for a number, which JSON decodes as an int if it has no fraction.
 	ToDouble
-	// ListOf is added for a list of what means the rest.
+	// ListOf is added for a list whose items need the conversion.
 	ListOf Conversion = 1 << 7
 )
 
-// ConversionTo is what values of JSON must be made for a type; false for types of
-// which they are.
+// ConversionTo returns the conversion of JSON values for a type; false for types that need none.
 func ConversionTo(t *types.Type) (Conversion, bool) {
 	switch t.Kind() {
 	case types.TimestampKind:
@@ -67,14 +64,13 @@ func ConversionTo(t *types.Type) (Conversion, bool) {
 	}
 }
 
-// converter makes of a value of JSON what it is in an expression. vars are those of the
-// evaluation.
+// converter converts the JSON value of a read for an expression. id is the node, vars the activation of the evaluation.
 type converter interface {
 	convert(vars interpreter.Activation, id int64, val any) (any, error)
 }
 
-// convert is what a value means. One that is of another type than the schema says
-// stays as it is, as what CEL computed does.
+// convert implements converter. A value of another type than in the schema stays unchanged, and so does one that CEL
+// computed.
 func (m Conversion) convert(_ interpreter.Activation, id int64, val any) (any, error) {
 	if m&ListOf != 0 {
 		return (m &^ ListOf).items(id, val)
@@ -98,7 +94,7 @@ func (m Conversion) convert(_ interpreter.Activation, id int64, val any) (any, e
 	return val, nil
 }
 
-// items is a list of which each item is what it means.
+// items converts each item of a list.
 func (m Conversion) items(id int64, val any) (any, error) {
 	list, ok := value.Adapter{}.NativeToValue(val).(traits.Lister)
 	if !ok {
@@ -133,7 +129,7 @@ func (m Conversion) ofText(id int64, text string) (any, error) {
 	return text, nil
 }
 
-// conversions are the reads whose values are not what JSON has of them.
+// conversions returns the conversions of reads, by node.
 func (o *Options) conversions() map[int64]converter {
 	out := make(map[int64]converter, len(o.Conversions)+len(o.Encoded))
 	for id, m := range o.Conversions {
@@ -145,8 +141,7 @@ func (o *Options) conversions() map[int64]converter {
 	return out
 }
 
-// convertingFactory makes the attributes of an expression in which values of JSON
-// mean something else at some of the nodes.
+// convertingFactory makes the attributes of an expression in which some reads are converted.
 type convertingFactory struct {
 	*factory
 	conversions map[int64]converter
@@ -161,15 +156,12 @@ func (f *convertingFactory) NewQualifier(objType *types.Type, id int64, val any,
 	return q, err
 }
 
-// RelativeAttribute makes a path that starts at the value of an expression, or
-// an index that is one.
+// RelativeAttribute makes a path that starts at the value of an expression, or an index that is an expression.
 func (f *convertingFactory) RelativeAttribute(id int64, operand interpreter.Interpretable) interpreter.Attribute {
-	r := &relative{Attribute: f.AttributeFactory.RelativeAttribute(id, operand)}
-	r.converter = f.conversions[id]
-	return r
+	return &relative{Attribute: f.AttributeFactory.RelativeAttribute(id, operand), converter: f.conversions[id]}
 }
 
-// convertedStep is a step of a path whose value means something else.
+// convertedStep is a step of a path whose value is converted.
 type convertedStep struct {
 	interpreter.Qualifier
 	conversion converter
@@ -192,7 +184,7 @@ func (s *convertedStep) QualifyIfPresent(vars interpreter.Activation, obj any, p
 	return val, err == nil, err
 }
 
-// convertedNames gives what names mean that stand alone, such as those of a loop.
+// convertedNames converts the values of names that are not part of a path, such as those of a loop.
 func convertedNames(root ast.Expr, conversions map[int64]converter) interpreter.PlannerOption {
 	names := map[int64]bool{}
 	for e := range celenv.All(root) {

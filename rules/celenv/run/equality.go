@@ -13,11 +13,10 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// maxCompared is how many values == may have on its two sides.
+// maxCompared is how many values both sides of == may contain together.
 const maxCompared = 200_000
 
-// boundEquality keeps ==, != and in from comparing values that hold others so
-// many times over that the comparison would not end.
+// boundEquality bounds ==, != and in: a value can contain others so many times that a comparison would not end.
 func boundEquality(x *celenv.Expression) interpreter.PlannerOption {
 	deep := map[int64]bool{}
 	for e := range celenv.All(x.Root()) {
@@ -40,7 +39,7 @@ func boundEquality(x *celenv.Expression) interpreter.PlannerOption {
 	})
 }
 
-// mayBeDeep reports whether values of a type can have others in them.
+// mayBeDeep reports whether values of a type can contain other values.
 func mayBeDeep(t *types.Type) bool {
 	switch t.Kind() {
 	case types.ListKind, types.MapKind, types.OpaqueKind, types.DynKind, types.AnyKind, types.TypeParamKind, types.StructKind:
@@ -50,7 +49,7 @@ func mayBeDeep(t *types.Type) bool {
 	}
 }
 
-// deepComparison is ==, != or in of values that can have others in them.
+// deepComparison implements ==, != and in for values that can contain other values.
 func deepComparison(call interpreter.InterpretableCall) exec {
 	return func(frame *interpreter.ExecutionFrame) ref.Val {
 		lhs, rhs, failed := operandsOf(call, frame)

@@ -10,13 +10,11 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 )
 
-// LeastCost is what one evaluation of the expression costs at the least, in the
-// units of the meter, if it comes to a value: what loops cost of which the turns are
-// known. cel-go's estimate is in other units, and knows no range of numbers.
+// LeastCost returns a lower bound of the cost of one evaluation that has a value, in units of the meter. It counts loops
+// whose number of iterations is known. cel-go's estimate is in other units, and does not know lists.range.
 func LeastCost(x *celenv.Expression) uint64 { return leastCost(x.Root()) }
 
-// estimate is the least cost of an expression, and the least length of the list that
-// it gives.
+// estimate is the least cost of an expression, and the least length of its value if that is a list.
 type estimate struct{ cost, length uint64 }
 
 func leastCost(e ast.Expr) uint64 { return estimateOf(e).cost }
@@ -48,7 +46,7 @@ func estimateCall(call ast.CallExpr) estimate {
 	args := call.Args()
 	switch call.FunctionName() {
 	case operators.LogicalAnd, operators.LogicalOr:
-		// Either side may do, and both are tried where one has no value.
+		// Either side alone can decide.
 		return estimate{cost: min(leastCost(args[0]), leastCost(args[1]))}
 	case operators.Conditional:
 		yes, no := estimateOf(args[1]), estimateOf(args[2])
@@ -72,7 +70,7 @@ func estimateCall(call ast.CallExpr) estimate {
 	return out
 }
 
-// estimateLoop counts the turns of a loop that does not end before its range does.
+// estimateLoop counts the iterations of a loop that always visits its whole range.
 func estimateLoop(loop ast.ComprehensionExpr) estimate {
 	over := estimateOf(loop.IterRange())
 	turns := over.length
@@ -80,7 +78,7 @@ func estimateLoop(loop ast.ComprehensionExpr) estimate {
 		turns = 0
 	}
 	step := loop.LoopStep()
-	out := estimate{cost: plus(over.cost, times(turns, plus(1, leastCost(step)))), length: 0}
+	out := estimate{cost: plus(over.cost, times(turns, plus(1, leastCost(step))))}
 	if isAppend(step, loop.AccuVar()) {
 		out.length = turns
 	}
@@ -90,7 +88,7 @@ func estimateLoop(loop ast.ComprehensionExpr) estimate {
 	return out
 }
 
-// isAppend reports whether each turn of a loop adds an item to what it gathers.
+// isAppend reports whether each iteration of a loop appends to its accumulator.
 func isAppend(step ast.Expr, gathered string) bool {
 	if step.Kind() != ast.CallKind || step.AsCall().FunctionName() != operators.Add {
 		return false

@@ -12,57 +12,53 @@ import (
 )
 
 var (
-	// ErrMemory is what an evaluation ends with whose values need more bytes than the
-	// limit of its Memory.
+	// ErrMemory is the error of an evaluation whose values need more bytes than the limit of its Memory.
 	ErrMemory = errors.New("the values need more memory than the limit")
-	// ErrSharedMemory is what an evaluation ends with when all evaluations together
-	// need more bytes than their Account has. It is no fault of the expression.
+	// ErrSharedMemory is the error of an evaluation if all evaluations together need more bytes than their Account has.
+	// The expression is not at fault.
 	ErrSharedMemory = errors.New("the evaluations of all rules together need more memory than there is")
 )
 
-// Account is the memory that all evaluations share, in bytes.
-// *semaphore.Weighted of golang.org/x/sync implements it.
+// Account is the memory that all evaluations share, in bytes. *semaphore.Weighted of golang.org/x/sync implements it.
 type Account interface {
-	// TryAcquire takes n bytes, or tells at once that there are not as many.
+	// TryAcquire takes n bytes, or returns false at once.
 	TryAcquire(n int64) bool
-	// Acquire waits for n bytes until ctx ends. Those who wait go before every
-	// TryAcquire.
+	// Acquire waits for n bytes until ctx is done. It takes precedence over every TryAcquire.
 	Acquire(ctx context.Context, n int64) error
 	// Release returns n bytes.
 	Release(n int64)
 }
 
 const (
-	// freeMemory is how many bytes an evaluation may hold without asking the Account:
-	// most never do.
+	// freeMemory is how many bytes an evaluation may use without asking the Account. Most evaluations need no more.
 	freeMemory = 256 << 10
-	// memoryChunk is how many bytes it asks for at a time.
+	// memoryChunk is how many bytes an evaluation takes from the Account at a time.
 	memoryChunk = 1 << 20
 )
 
-// Memory counts the bytes of the values that one evaluation of a rule makes and
-// holds. The zero value has no limit. It is not safe for concurrent use.
+// Memory counts the bytes of the values that one evaluation of a rule makes and keeps. The zero value has no limit. It is
+// not safe for concurrent use.
 //
-// The count is an upper bound of what is held, not of what is allocated: what an
-// expression made on its way is not counted any more once it has its value.
+// The count is an upper bound of the memory in use, not of all allocations: when an expression has its value, its
+// intermediate values are no longer counted.
 type Memory struct {
-	// Limit is the most bytes. 0: any number.
+	// Limit is the maximum; 0 means no limit.
 	Limit int64
-	// Shared is what evaluations hold together. nil: any number.
+	// Shared is the memory of all evaluations; nil means no limit.
 	Shared Account
 
 	used int64
-	// own is the part of used that the expression that runs has made so far, and last
-	// what the value of the one that ran last holds.
+	// own is the part of used that the running expression has made so far. held is what the value of the last expression
+	// occupies of that.
 	own, held int64
-	// made is all that expressions have made, with what is not held any more.
+	// made is the sum of all bytes that expressions made, including those no longer in use.
 	made int64
-	// granted is what Shared gave, in bytes.
+	// granted is how many bytes were taken from Shared.
 	granted int64
 }
 
-// Take counts n bytes that a value needs. The error, ErrMemory or ErrSharedMemory,
-// means that there are not as many; nothing is counted then.
+// Take counts n bytes that a value needs. If they exceed a limit, it counts nothing and returns ErrMemory or
+// ErrSharedMemory.
 func (m *Memory) Take(n int64) error {
 	used := m.used + n
 	if m.Limit > 0 && used > m.Limit {
@@ -87,9 +83,8 @@ func (m *Memory) grow(used int64) error {
 	return nil
 }
 
-// Reserve waits for as many bytes as the evaluation may need at the most, so that it
-// does not end with ErrSharedMemory. It must be called before anything is evaluated:
-// one who holds bytes and waits for more could wait for ever.
+// Reserve waits for as many bytes as the evaluation may use, so that it cannot end with ErrSharedMemory. Call it before
+// anything is evaluated: evaluations that wait for more while they have some could deadlock.
 func (m *Memory) Reserve(ctx context.Context) error {
 	if m.Shared == nil || m.Limit == 0 || m.granted > 0 {
 		return nil
@@ -101,7 +96,7 @@ func (m *Memory) Reserve(ctx context.Context) error {
 	return nil
 }
 
-// TryReserve is Reserve that does not wait: it reports whether there are as many bytes.
+// TryReserve is Reserve without waiting. It reports whether there were enough bytes.
 func (m *Memory) TryReserve() bool {
 	if m.Shared == nil || m.Limit == 0 || m.granted > 0 {
 		return true
@@ -121,11 +116,10 @@ func (m *Memory) Close() {
 	m.granted, m.used = 0, 0
 }
 
-// Used is how many bytes are counted.
+// Used returns how many bytes are counted.
 func (m *Memory) Used() int64 { return m.used }
 
-// add counts bytes that the expression that runs has made, and ends it where there
-// are not as many.
+// add counts bytes that the running expression made. It ends the evaluation if they exceed a limit.
 func (m *Memory) add(n int64) {
 	if err := m.Take(n); err != nil {
 		panic(stopError{err})
@@ -134,13 +128,13 @@ func (m *Memory) add(n int64) {
 	m.made += n
 }
 
-// begin is called before an expression runs; what it gives goes to end afterwards.
+// begin is called before an expression runs. Its result must be passed to end afterwards.
 func (m *Memory) begin() (outer int64) {
 	outer, m.own = m.own, 0
 	return outer
 }
 
-// end counts of what the expression made only what its value holds. nil: it has none.
+// end reduces the count of the expression to the bytes that its value occupies. val is nil if it has no value.
 func (m *Memory) end(val ref.Val, outer int64) {
 	m.held = 0
 	if m.own > 0 {
@@ -150,14 +144,13 @@ func (m *Memory) end(val ref.Val, outer int64) {
 	m.own = outer
 }
 
-// Held is how many bytes the value of the expression that ran last holds of those that
-// it has made.
+// Held returns how many of the bytes that the last expression made its value occupies.
 func (m *Memory) Held() int64 { return m.held }
 
-// Return takes back what was counted by Take, or what a value has kept.
+// Return uncounts bytes that Take counted, or that a value occupied.
 func (m *Memory) Return(n int64) { m.used = max(m.used-n, 0) }
 
-// Parts is for how many values of JSON there are bytes.
+// Parts returns for how many JSON values there are bytes left.
 func (m *Memory) Parts() int {
 	if m.Limit == 0 {
 		return math.MaxInt
@@ -165,5 +158,5 @@ func (m *Memory) Parts() int {
 	return int(max(m.Limit-m.used, 0) / PartBytes)
 }
 
-// PartBytes is about what a value of JSON takes in an object, with its key.
+// PartBytes is the approximate size of a JSON value in an object, with its key.
 const PartBytes = 64

@@ -17,29 +17,25 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// meter counts what one evaluation costs. cel-go's own tracker keeps a stack
-// of values that grows with every turn of a loop and is searched at every turn,
-// so that it costs more than the loop does. The units are near to CEL's: one
-// for a call, a literal list or map and a turn of a loop, and one for every ten
-// bytes of text, or every item of a list, that a call makes. Text that is only
-// scanned costs nothing, since time is bounded too; Kanon's own functions, which
-// do more with it, charge for what they read (functions.go).
+// meter counts the cost of one evaluation. cel-go's own tracker has a stack of values that grows with every iteration of a
+// loop and is searched at every iteration, so it costs more than the loop itself. The units are close to CEL's: one for a
+// call, a literal list or map and an iteration of a loop, and one for every ten bytes of text, or every item of a list,
+// that a call returns. Scanning text is free, since time is bounded too; Kanon's own functions, which do more with it,
+// charge for what they read (Function.Cost).
 type meter struct {
-	ctx         context.Context //nolint:containedctx // Of the call of Eval that the meter is for; nil: it does not end.
+	ctx         context.Context //nolint:containedctx // the context of the call of Eval that the meter is for; may be nil
 	budget      *Budget
 	cost, limit uint64
-	// nextCheck is the cost at which to check the clock and the context again.
+	// nextCheck is the cost at which the clock and the context are checked again.
 	nextCheck uint64
 }
 
-// checkEvery is how many units go by between two checks of the clock, which takes
-// less time than one: for as many, calls that scan a long text without a charge
-// take some tens of milliseconds.
+// checkEvery is how many units pass between two checks of the clock. A check takes less time than one unit. In so many
+// units, calls that scan a long text for free take some tens of milliseconds.
 const checkEvery = 50
 
-// charge ends the evaluation when it has become too costly, or when its time is
-// over. The panic is caught where the evaluation starts; there is no other way out
-// of a loop that absorbs errors.
+// charge adds to the cost. It panics, to end the evaluation, if it costs too much or its time is over; recovered catches
+// the panic. There is no other way out of a loop that absorbs errors.
 func (m *meter) charge(units uint64) {
 	m.cost += units
 	switch {
@@ -52,7 +48,7 @@ func (m *meter) charge(units uint64) {
 	}
 }
 
-// checkTime ends the evaluation when its time is over.
+// checkTime ends the evaluation if its time is over or its context is done.
 func (m *meter) checkTime() {
 	m.nextCheck = m.cost + checkEvery
 	if b := m.budget; b != nil && !b.deadline.IsZero() && time.Now().After(b.deadline) {
@@ -63,21 +59,20 @@ func (m *meter) checkTime() {
 	}
 }
 
-// settle takes what was spent out of the budget.
+// settle subtracts the cost from the budget.
 func (m *meter) settle() {
 	if m.budget != nil {
 		m.budget.Cost -= min(m.cost, m.budget.Cost)
 	}
 }
 
-// DefaultCostLimit is how much one evaluation of one expression may cost:
-// enough to go some hundred thousand times round a loop.
+// DefaultCostLimit is the maximum cost of one evaluation of one expression: some hundred thousand iterations of a loop.
 const DefaultCostLimit = 1_000_000
 
-// meterName cannot be written in an expression.
+// meterName is the name by which nodes resolve the meter. No expression can contain it.
 const meterName = "@kanon_meter"
 
-// meteredVars are the variables of an evaluation together with its meter.
+// meteredVars has the variables of an evaluation and its meter.
 type meteredVars struct {
 	interpreter.Activation
 	meter meter
@@ -91,8 +86,7 @@ func (v *meteredVars) ResolveName(name string) (any, bool) {
 	return v.Activation.ResolveName(name)
 }
 
-// meterCosts makes calls, literals and the turns of loops tell the meter what they
-// cost.
+// meterCosts makes calls, literals and iterations of loops charge the meter.
 func meterCosts(root ast.Expr, table *function.Table) interpreter.PlannerOption {
 	steps := map[int64]bool{}
 	for e := range celenv.All(root) {
@@ -118,19 +112,19 @@ func meterCosts(root ast.Expr, table *function.Table) interpreter.PlannerOption 
 	})
 }
 
-// metering is how a call, a literal or the step of a loop is metered.
+// metering says how a call, a literal or the step of a loop is metered.
 type metering struct {
-	// units is what it costs whatever comes of it.
+	// units is the cost without that of the result.
 	units uint64
 	// slow is true for a call that can take long by itself.
 	slow bool
-	// makes is true for what makes values of its own that can be long.
+	// makes is true if the node makes new values that can be long.
 	makes bool
 	// own is true for a call of one of Kanon's own functions.
 	own bool
 }
 
-// metered tells the meter what came of a node, and gives it.
+// metered charges the meter for a node with its result, which it returns.
 func (n metering) metered(frame *interpreter.ExecutionFrame, val ref.Val) ref.Val {
 	m := meterOf(frame)
 	if m == nil {
@@ -145,7 +139,7 @@ func (n metering) metered(frame *interpreter.ExecutionFrame, val ref.Val) ref.Va
 		units += uint64(len(v)) / function.BytesPerUnit
 	case types.Bytes:
 		units += uint64(len(v)) / function.BytesPerUnit
-	case traits.MutableLister: // what a loop has gathered so far
+	case traits.MutableLister: // the accumulator of a loop
 	case traits.Lister:
 		if size, ok := v.Size().(types.Int); ok {
 			units += uint64(max(size, 0))
@@ -162,15 +156,15 @@ func (n metering) metered(frame *interpreter.ExecutionFrame, val ref.Val) ref.Va
 	return val
 }
 
-// meterOf is the meter of an evaluation; nil where it has none.
+// meterOf returns the meter of an evaluation, or nil.
 func meterOf(frame *interpreter.ExecutionFrame) *meter {
 	val, _ := frame.ResolveName(meterName)
 	m, _ := val.(*meter)
 	return m
 }
 
-// charge tells the meter of an evaluation what a part of it costs. Where the
-// expression is not metered, the budget pays for what costs more than a little.
+// charge adds to the cost of an evaluation. If the expression is not metered, it subtracts from the budget, unless the
+// cost is small.
 func charge(frame *interpreter.ExecutionFrame, units uint64) {
 	if m := meterOf(frame); m != nil {
 		m.charge(units)
@@ -184,24 +178,23 @@ func charge(frame *interpreter.ExecutionFrame, units uint64) {
 	}
 }
 
-// budgetOf is the budget of an evaluation; nil where the activation gives none.
+// budgetOf returns the budget of an evaluation; nil if the activation has none.
 func budgetOf(frame *interpreter.ExecutionFrame) *Budget {
 	val, _ := frame.ResolveName(BudgetName)
 	b, _ := val.(*Budget)
 	return b
 }
 
-// BudgetName is the name under which an activation gives the *Budget of the
-// evaluation to expressions whose cost is not metered. It cannot be written in an
-// expression.
+// BudgetName is the name by which expressions whose cost is not metered resolve the *Budget of the evaluation from the
+// activation. No expression can contain it.
 const BudgetName = "@kanon_budget"
 
-// noticed is how long a text must be for an expression that is not metered to count
-// it: it has few nodes.
+// leastCounted is how many bytes a value must have to be counted in an expression that is not metered. Such an expression
+// has few nodes, so smaller values do not matter.
 const leastCounted = 1 << 10
 
-// countMade makes the calls that can make long values tell the evaluation's Memory, in
-// an expression whose cost is not metered.
+// countMade counts the results of calls that can be long in the evaluation's Memory, in an expression whose cost is not
+// metered.
 func countMade(table *function.Table) interpreter.PlannerOption {
 	return decorate(func(i interpreter.InterpretableV2) exec {
 		call, ok := i.(interpreter.InterpretableCall)
@@ -210,7 +203,7 @@ func countMade(table *function.Table) interpreter.PlannerOption {
 		}
 		return func(frame *interpreter.ExecutionFrame) ref.Val {
 			val := call.Exec(frame)
-			switch v := val.(type) { // what a sum of numbers is stays fast
+			switch v := val.(type) { // a fast path for sums of numbers
 			case types.Int, types.Double, *types.Err:
 				return val
 			case types.String:

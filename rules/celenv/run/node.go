@@ -9,7 +9,7 @@ import (
 // exec runs a node of a planned expression.
 type exec func(frame *interpreter.ExecutionFrame) ref.Val
 
-// node is a node that is run by another function than its own.
+// node is a planned node that runs another function than its own.
 type node struct {
 	interpreter.InterpretableV2
 
@@ -19,7 +19,7 @@ type node struct {
 func (n *node) Exec(frame *interpreter.ExecutionFrame) ref.Val { return n.exec(frame) }
 func (n *node) Eval(vars interpreter.Activation) ref.Val       { return n.exec(interpreter.AsFrame(vars)) }
 
-// callNode is a node that is a call still for the options that follow.
+// callNode is a node that later planner options still see as a call.
 type callNode struct {
 	interpreter.InterpretableCall
 
@@ -31,7 +31,7 @@ func (n *callNode) Eval(vars interpreter.Activation) ref.Val {
 	return n.exec(interpreter.AsFrame(vars))
 }
 
-// pathNode is a node that is a path still for the planner.
+// pathNode is a node that the planner still sees as a path.
 type pathNode struct {
 	interpreter.InterpretableAttribute
 
@@ -43,7 +43,7 @@ func (n *pathNode) Eval(vars interpreter.Activation) ref.Val {
 	return n.exec(interpreter.AsFrame(vars))
 }
 
-// decorate has nodes run by what is given for them; nil: by themselves.
+// decorate replaces the nodes for which by returns a function.
 func decorate(by func(i interpreter.InterpretableV2) exec) interpreter.PlannerOption {
 	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		if run := by(i); run != nil {
@@ -65,7 +65,7 @@ func decorateCalls(by func(call interpreter.InterpretableCall) exec) interpreter
 	})
 }
 
-// operandsOf evaluates both operands of a call; an operand without a value is the last of them.
+// operandsOf evaluates both operands of a call. failed is the first operand that is an error or unknown.
 func operandsOf(call interpreter.InterpretableCall, frame *interpreter.ExecutionFrame) (lhs, rhs, failed ref.Val) {
 	if lhs = call.Args()[0].Exec(frame); types.IsUnknownOrError(lhs) {
 		return nil, nil, lhs

@@ -11,8 +11,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// orderRanges makes comprehensions walk over the maps that CEL itself makes in
-// the order of their keys. (Maps of JSON are by themselves.)
+// orderRanges makes loops iterate over maps that CEL made in the order of their keys. Maps of JSON do so themselves.
 func orderRanges(root ast.Expr) interpreter.PlannerOption {
 	ranges := map[int64]bool{}
 	for e := range celenv.All(root) {

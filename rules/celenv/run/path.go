@@ -12,32 +12,28 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// ErrAbsent marks an error of a Members value that stands for a member that is
-// absent: has() is false then, and ?. gives optional.none().
+// ErrAbsent marks the error of a Members value for an absent member: has() is then false, and ?. gives optional.none().
 var ErrAbsent = errors.New("absent")
 
-// Members is a value whose members the caller computes when they are asked
-// for, such as the variables of a rule. It can only be selected from.
+// Members is a value whose members are computed when they are read, such as the variables of a rule. Its members can be
+// read; the value itself cannot be used.
 type Members interface {
-	// Member gives the member's value; false where there is none by that name
-	// at this time. An error is passed on as it is.
+	// Member returns the value of a member, and false if there is none now. Errors are passed on unchanged.
 	Member(name string) (any, bool, error)
 }
 
-// Null is what a Members value gives for a member that is null when it is
-// read, but absent for has() and ?..
+// Null is the value of a member of a Members value that is null for a read, but absent for has() and ?..
 type Null struct{}
 
-// factory makes the attributes of expressions: names with the fields and
-// indices read from them. It differs from cel-go's in what it says when
-// something does not exist.
+// factory makes the attributes of expressions: names with the fields and indices that are read from them. Unlike
+// cel-go's, its errors for missing keys are ReadErrors.
 type factory struct {
 	interpreter.AttributeFactory
-	// branch is that of Options.
+	// branch is Options.Branch.
 	branch func(id int64, holds bool)
 }
 
-// ConditionalAttribute makes what ?: gives.
+// ConditionalAttribute makes the value of ?: as a path.
 func (f *factory) ConditionalAttribute(id int64, condition interpreter.Interpretable, yes, no interpreter.Attribute) interpreter.Attribute {
 	if planned, ok := condition.(interpreter.InterpretableV2); ok && f.branch != nil {
 		condition = &node{planned, func(frame *interpreter.ExecutionFrame) ref.Val {
@@ -66,16 +62,15 @@ func (f *factory) NewQualifier(objType *types.Type, id int64, val any, opt bool)
 	return f.AttributeFactory.NewQualifier(objType, id, val, opt)
 }
 
-// RelativeAttribute makes a path that starts at the value of an expression.
-// The same type serves as the index in a[f(x)].
+// RelativeAttribute makes a path that starts at the value of an expression. It is also the index in a[f(x)].
 func (f *factory) RelativeAttribute(id int64, operand interpreter.Interpretable) interpreter.Attribute {
 	return &relative{Attribute: f.AttributeFactory.RelativeAttribute(id, operand)}
 }
 
-// relative is cel-go's relative attribute with our own way of being an index.
+// relative is cel-go's relative attribute, which as an index reads as factory's other steps do.
 type relative struct {
 	interpreter.Attribute
-	// conversion is that of the value at the index. nil: none.
+	// converter converts the value at the index; nil if it needs none.
 	converter converter
 }
 
@@ -149,7 +144,7 @@ func resolveKey(id int64, attr interpreter.Attribute, vars interpreter.Activatio
 	return newKey(id, val), nil
 }
 
-// constKey is a step whose key is known when the expression is compiled.
+// constKey is a step whose key is a literal.
 type constKey struct {
 	key
 	optional bool
@@ -171,7 +166,7 @@ func (c *constKey) QualifyIfPresent(_ interpreter.Activation, obj any, _ bool) (
 type key struct {
 	id     int64
 	val    ref.Val
-	text   string // of a key that is text
+	text   string // set if the key is text
 	isText bool
 }
 
@@ -180,7 +175,7 @@ func newKey(id int64, val ref.Val) key {
 	return key{id: id, val: val, text: string(text), isText: isText}
 }
 
-// read reads the key from obj, or says why it cannot.
+// read reads the key from obj.
 func (k *key) read(obj any) (any, error) {
 	if fields, ok := obj.(map[string]any); ok && k.isText {
 		if val, ok := fields[k.text]; ok {
@@ -201,8 +196,7 @@ func (k *key) read(obj any) (any, error) {
 	return val, nil
 }
 
-// readIfPresent reads the key from obj. What does not exist, or cannot have
-// keys, is not an error, as in CEL.
+// readIfPresent reads the key from obj. As in CEL, it is no error if the key does not exist, or obj cannot have keys.
 func (k *key) readIfPresent(obj any) (any, bool, error) {
 	val, present, err := k.lookup(obj)
 	var missed *value.ReadError
@@ -215,7 +209,7 @@ func (k *key) readIfPresent(obj any) (any, bool, error) {
 	return val, present, err
 }
 
-// member asks a Members value.
+// member reads the key from a Members value.
 func (k *key) member(m Members) (any, bool, error) {
 	if !k.isText {
 		return nil, false, k.fail(value.ReasonType, m)
@@ -245,7 +239,7 @@ func (k *key) lookup(obj any) (any, bool, error) {
 	return k.lookupValue(value.Adapter{}.NativeToValue(obj))
 }
 
-// lookupValue reads the key from a value that CEL made.
+// lookupValue reads the key from a value of CEL.
 func (k *key) lookupValue(val ref.Val) (any, bool, error) {
 	switch v := val.(type) {
 	case *types.Err:
@@ -277,7 +271,7 @@ func (k *key) lookupValue(val ref.Val) (any, bool, error) {
 	return nil, false, k.fail(value.ReasonType, val)
 }
 
-// index is the key as an index into a list of that length.
+// index returns the key as an index into a list of that length.
 func (k *key) index(length int, list any) (int, error) {
 	i, err := types.IndexOrError(k.val)
 	if err != nil {
@@ -293,7 +287,7 @@ func (k *key) fail(reason value.Reason, obj any) error {
 	return &value.ReadError{NodeID: k.id, Reason: reason, Key: keyText(k.val), Found: typeName(obj)}
 }
 
-// keyText is a key the way a message shows it.
+// keyText formats a key for a message.
 func keyText(val ref.Val) string {
 	if s, ok := val.(types.String); ok {
 		return fmt.Sprintf("%q", string(s))

@@ -19,30 +19,26 @@ import (
 
 // Options say how an expression is run. The zero value is usable.
 type Options struct {
-	// CostLimit is the most that one evaluation may cost. 0: DefaultCostLimit.
+	// CostLimit is the maximum cost of one evaluation; 0 means DefaultCostLimit.
 	CostLimit uint64
-	// Absent lists for nodes that are has(…) the nodes below them that may be
-	// missing without an error: has() is false then.
+	// Absent has, for nodes that are has(…), the nodes below them that may be missing: has() is then false instead of an
+	// error.
 	Absent map[int64][]int64
-	// Moving lists the comparisons, and the calls of functions of a time, that
-	// depend on the clock, with how each operand goes with it: by how many seconds
-	// it grows in a second. The Clock under ClockName records when they change.
+	// Moving has the comparisons, and the calls of functions of a time, that depend on the clock, with the speed of each
+	// operand: by how many seconds it grows in a second. The Clock under ClockName records when their results change.
 	Moving map[int64][]int
-	// Conversions lists the reads whose values are not what JSON has of them.
+	// Conversions has the reads whose values are converted from JSON.
 	Conversions map[int64]Conversion
-	// Branch is called with the node of each ?: whose condition was evaluated, and whether it holds. nil: nobody asks.
+	// Branch, if set, is called with the node of each ?: whose condition was evaluated, and whether it was true.
 	Branch func(id int64, holds bool)
-	// Encoded lists the reads of values in which base64 stands for bytes, with their
-	// schemas, which say where.
+	// Encoded has the reads of values in which base64 encodes bytes, with the schemas that say where.
 	Encoded map[int64]*openapi.Schema
 }
 
-// Program is an expression that can be run. It is immutable and safe for
-// concurrent use.
+// Program is an expression that can be run. It is immutable and safe for concurrent use.
 type Program struct {
 	run interpreter.InterpretableV2
-	// bounded is true where the expression cannot run long: its cost is not
-	// tracked and its context not watched.
+	// bounded is true if the expression cannot run long: its cost is not metered and its context not checked.
 	bounded bool
 	limit   uint64
 }
@@ -85,19 +81,16 @@ func New(x *celenv.Expression, o Options) (*Program, []celenv.Issue) {
 	return p, nil
 }
 
-// Eval runs the program. vars resolves the names in the expression's scope;
-// their values are only read.
+// Eval runs the program. vars resolves the names in the expression's scope; their values are only read.
 //
-// The error is what the expression came to, when it came to none: a *ReadError
-// for what does not exist, an error of a Members value as it was, ErrCostLimit,
-// ErrInterrupted, or CEL's own.
+// The error is a *ReadError for a missing key, the unchanged error of a Members value, ErrCostLimit, ErrInterrupted, or
+// an error of CEL.
 func (p *Program) Eval(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
 	return p.EvalWithin(ctx, vars, nil)
 }
 
-// EvalWithin is Eval within a budget that several evaluations share, with ErrBudget,
-// ErrDeadline, ErrMemory and ErrSharedMemory among its errors. An expression that cannot run long takes one
-// unit of it, whatever is left.
+// EvalWithin is Eval within a budget that several evaluations share, with ErrBudget, ErrDeadline, ErrMemory and
+// ErrSharedMemory among its errors. An expression that cannot run long costs one unit, and runs even if none is left.
 func (p *Program) EvalWithin(ctx context.Context, vars interpreter.Activation, budget *Budget) (val ref.Val, err error) {
 	if budget != nil {
 		outer := budget.Memory.begin()
@@ -135,7 +128,7 @@ func (p *Program) EvalWithin(ctx context.Context, vars interpreter.Activation, b
 	return nil, celErr
 }
 
-// recovered makes an error of a panic: that of a meter, or a mistake in CEL.
+// recovered converts a panic to an error: that of a limit, or a bug in CEL.
 func recovered(val *ref.Val, err *error) {
 	r := recover()
 	if r == nil {
@@ -149,7 +142,7 @@ func recovered(val *ref.Val, err *error) {
 	*err = fmt.Errorf("internal error in CEL: %v", r)
 }
 
-// constant runs a program that is bounded and has no names in it.
+// constant runs a program that reads no names.
 func (p *Program) constant() (val ref.Val, err error) {
 	defer recovered(&val, &err)
 	frame, err := interpreter.NewExecutionFrame(interpreter.EmptyActivation())
@@ -164,13 +157,12 @@ func (p *Program) constant() (val ref.Val, err error) {
 	return out, nil
 }
 
-// unmeteredNodes is how many nodes an expression may have that is not metered: as many
-// calls that each scan a long text take about a millisecond.
+// unmeteredNodes is how many nodes an expression may have that is not metered: so many calls that scan a long text take
+// about a millisecond.
 const unmeteredNodes = 100
 
-// isBounded reports whether an expression does so little that its cost cannot
-// come near any limit: no loops, and only a few functions that take constant time
-// or scan a text once.
+// isBounded reports whether an expression does so little that its cost cannot come near any limit: it has no loops, few
+// nodes, and only functions that take constant time or scan a text once.
 func isBounded(root ast.Expr, table *function.Table) bool {
 	nodes := 0
 	for e := range celenv.All(root) {
@@ -183,8 +175,7 @@ func isBounded(root ast.Expr, table *function.Table) bool {
 	return true
 }
 
-// allowAbsent makes the has() nodes that are listed false where one of their
-// nodes is missing, anywhere on the path.
+// allowAbsent makes the has() nodes in absent false if one of their listed nodes is missing.
 func allowAbsent(absent map[int64][]int64) interpreter.PlannerOption {
 	return decorate(func(i interpreter.InterpretableV2) exec {
 		nodes, ok := absent[i.ID()]

@@ -12,32 +12,30 @@ import (
 	"kanon.dev/kanon/kinds/openapi"
 )
 
-// JSON has no bytes: a field with format: byte holds base64. In an expression it is bytes, as in
-// Kubernetes' own CEL, and bytes that an expression gives are written as base64. Maps and lists
-// of such fields remember where in them the bytes are, so that they stay bytes in merge, in a
-// loop or in a variable, and are decoded only when one is read.
+// JSON has no bytes: a field with format: byte has base64. In an expression it is bytes, as in Kubernetes' own CEL, and
+// bytes that an expression returns are written as base64. Maps and lists of such fields know where the bytes in them are,
+// so that they stay bytes in merge, in a loop or in a variable. They are decoded only when they are read.
 
-// ErrTextForBytes is the error of text that goes into a field with format: byte,
-// ErrBytesForText that of bytes that go into a field for text, and ErrBytesInText that of
-// bytes between other text.
+// ErrTextForBytes is the error for text in a field with format: byte, ErrBytesForText for bytes in a text field, and
+// ErrBytesInText for bytes between other text.
 var (
 	ErrTextForBytes = errors.New("it must be bytes, and this gives text; write bytes(…), or base64.decode(…) where the text is base64")
 	ErrBytesForText = errors.New("it must be text, and this gives bytes; write string(…)")
 	ErrBytesInText  = errors.New("bytes cannot be part of text; write string(…)")
 )
 
-// isText reports whether values of a schema are text, or may be, and never bytes.
+// isText reports whether values of a schema can be text, and never bytes.
 func isText(s *openapi.Schema) bool {
 	return s != nil && (s.Type == openapi.String && s.Format != openapi.FormatByte || s.Type == openapi.IntOrString)
 }
 
-// at is the schema of a field of an object, or of a value of a map; nil where it is not known.
+// at returns the schema of an object's field, or of a map's value; nil if it is not known.
 func at(s *openapi.Schema, name string) *openapi.Schema {
 	below, _ := s.At(name)
 	return below
 }
 
-// itemOf is the schema of a list's items; nil where it is not known.
+// itemOf returns the schema of a list's items; nil if it is not known.
 func itemOf(s *openapi.Schema) *openapi.Schema {
 	if s == nil || s.Type != openapi.List {
 		return nil
@@ -45,13 +43,13 @@ func itemOf(s *openapi.Schema) *openapi.Schema {
 	return s.Items
 }
 
-// Decoder gives the bytes of base64.
+// Decoder decodes base64.
 type Decoder interface {
-	// Decode decodes a text; an error is a value.
+	// Decode returns the bytes, or an error value.
 	Decode(text string) ref.Val
 }
 
-// Decode gives the bytes of base64; an error is a value.
+// Decode decodes base64. It returns the bytes, or an error value.
 func Decode(text string) ref.Val {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -60,12 +58,12 @@ func Decode(text string) ref.Val {
 	return types.Bytes(data)
 }
 
-// encoded says of a value of JSON where base64 in it stands for bytes.
+// encoded knows where in a JSON value base64 encodes bytes.
 type encoded struct {
 	schema *openapi.Schema
-	// decoder decodes it. nil: nobody counts what is decoded.
+	// decoder decodes the base64. If it is nil, Decode does, and the memory of the bytes is not counted.
 	decoder Decoder
-	// typed is true if the scalars that the schema says to be times, durations and doubles are such, too.
+	// typed is true if times, durations and doubles are converted by the schema, too.
 	typed bool
 }
 
@@ -77,7 +75,7 @@ func (e *encoded) field(name string) *encoded { return e.of(at(e.schema, name)) 
 
 func (e *encoded) item() *encoded { return e.of(itemOf(e.schema)) }
 
-// value is the value in an expression. What CEL made stays as it is.
+// value converts a JSON value for an expression. Other values of CEL stay unchanged.
 func (e *encoded) value(val any) ref.Val {
 	if e.schema == nil {
 		return Adapter{}.NativeToValue(val)
@@ -117,17 +115,18 @@ func (e *encoded) value(val any) ref.Val {
 	return Adapter{}.NativeToValue(val)
 }
 
-// Encoded is a value of JSON in which base64 stands for bytes where a schema says so; an error is a value.
+// Encoded converts a JSON value in which base64 encodes bytes where the schema says so. It may return an error value.
 func Encoded(val any, schema *openapi.Schema, decoder Decoder) ref.Val {
 	return (&encoded{schema: schema, decoder: decoder}).value(val)
 }
 
-// Typed is Encoded, and text in the format of a time or of a duration is one, and a number a double, as where rules read these fields.
+// Typed is Encoded, but it also converts text to times and durations, and numbers to doubles, by the schema. Rules read
+// such fields in the same way.
 func Typed(val any, schema *openapi.Schema) ref.Val {
 	return (&encoded{schema: schema, typed: true}).value(val)
 }
 
-// formatted is text in a format of a schema; an error is a value.
+// formatted converts text in a format of a schema. It may return an error value.
 func formatted(text, format string) ref.Val {
 	switch format {
 	case openapi.FormatTime, openapi.FormatDate:
@@ -146,7 +145,7 @@ func formatted(text, format string) ref.Val {
 	return types.String(text)
 }
 
-// ParseTime reads text in the format date-time or date.
+// ParseTime parses text in the format date-time or date.
 func ParseTime(text string) (time.Time, error) {
 	if t, err := time.Parse(strfmt.RFC3339FullDate, text); err == nil {
 		return t, nil

@@ -6,17 +6,16 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// keyTypeError is a key of a map that is not text.
+// keyTypeError is the error for a key of a map that is not text.
 type keyTypeError struct{ key ref.Val }
 
-// AsMap is a value, JSON or CEL's own, as a map.
+// AsMap returns a value, of JSON or of CEL, as a map.
 func AsMap(val any) (traits.Mapper, bool) {
 	m, ok := Adapter{}.NativeToValue(val).(traits.Mapper)
 	return m, ok
 }
 
-// EachField goes over the entries of a map. An entry that is optional.none()
-// is none.
+// EachField calls do for the entries of a map. It skips entries that are optional.none().
 func EachField(m traits.Mapper, do func(name string, val any) error) error {
 	fields, ok := plainFields(m)
 	if ok {
@@ -47,7 +46,7 @@ func EachField(m traits.Mapper, do func(name string, val any) error) error {
 	return nil
 }
 
-// plainFields are the fields of a map that has them as they are.
+// plainFields returns the fields of a map whose values need no conversion.
 func plainFields(m traits.Mapper) (map[string]any, bool) {
 	switch m := m.(type) {
 	case *jsonMap:

@@ -9,8 +9,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// Adapter makes CEL values of Go values. Maps and lists of JSON are wrapped,
-// not copied.
+// Adapter converts Go values to CEL values. It wraps maps and lists of JSON without copying them.
 type Adapter struct{}
 
 // NativeToValue implements types.Adapter.
@@ -39,11 +38,11 @@ func (a Adapter) NativeToValue(value any) ref.Val {
 // jsonMap is a map of JSON that is iterated in the order of its keys.
 type jsonMap struct {
 	fields map[string]any
-	// encoded says where base64 in it stands for bytes; nil: nowhere.
+	// encoded knows where base64 in it encodes bytes; nil: nowhere.
 	encoded *encoded
 }
 
-// plain is the same as a map of CEL's own.
+// plain returns the same map as a type of cel-go.
 func (m *jsonMap) plain() traits.Mapper {
 	if m.encoded == nil {
 		return types.NewStringInterfaceMap(Adapter{}, m.fields)
@@ -55,7 +54,7 @@ func (m *jsonMap) plain() traits.Mapper {
 	return types.NewRefValMap(Adapter{}, fields)
 }
 
-// field is what the value of a field is in an expression.
+// field converts the value of a field for an expression.
 func (m *jsonMap) field(name string, val any) ref.Val {
 	if m.encoded == nil {
 		return Adapter{}.NativeToValue(val)
@@ -132,11 +131,11 @@ func (m *jsonMap) ConvertToType(t ref.Type) ref.Val {
 // jsonList is a list of JSON.
 type jsonList struct {
 	items []any
-	// encoded says where base64 in it stands for bytes; nil: nowhere.
+	// encoded knows where base64 in it encodes bytes; nil: nowhere.
 	encoded *encoded
 }
 
-// plain is the same as a list of CEL's own.
+// plain returns the same list as a type of cel-go.
 func (l *jsonList) plain() traits.Lister {
 	if l.encoded == nil {
 		return types.NewDynamicList(Adapter{}, l.items)
@@ -148,7 +147,7 @@ func (l *jsonList) plain() traits.Lister {
 	return types.NewRefValList(Adapter{}, items)
 }
 
-// item is what an item is in an expression.
+// item converts an item for an expression.
 func (l *jsonList) item(i int) ref.Val {
 	if l.encoded == nil {
 		return Adapter{}.NativeToValue(l.items[i])
@@ -206,8 +205,7 @@ func (l *jsonList) ConvertToType(t ref.Type) ref.Val {
 	return l.plain().ConvertToType(t)
 }
 
-// listIterator walks over a list of JSON. As a value it is nothing that an
-// expression can hold, so what ref.Val asks of it comes from null.
+// listIterator iterates over a list of JSON. No expression can have it as a value, so null implements ref.Val for it.
 type listIterator struct {
 	types.Null
 	list *jsonList

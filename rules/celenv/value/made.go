@@ -5,16 +5,15 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// madeMap is a map that merge made. Its values are those of the arguments,
-// JSON or CEL's own, which are shared and only read. It is a jsonMap in all but
-// what ToJSON may take for granted.
+// madeMap is a map that merge or a template made. Its values can be JSON or values of CEL. They are shared and only read.
+// It behaves as a jsonMap, but ToJSON must convert its values.
 type madeMap struct {
 	jsonMap
-	// entries is how many entries of other maps it took to make it, for the meter.
+	// entries is the number of entries of other maps that were read to make it, for the meter.
 	entries uint64
 }
 
-// Entries is how many entries of other maps it took to make a map of MadeFrom; 0 for every other value.
+// Entries returns the number of entries of other maps that were read to make a map of MadeFrom; 0 for every other value.
 func Entries(val ref.Val) uint64 {
 	if m, ok := val.(*madeMap); ok {
 		return m.entries
@@ -22,8 +21,7 @@ func Entries(val ref.Val) uint64 {
 	return 0
 }
 
-// withBytes makes values of CEL's own of the maps and lists that have such values in them,
-// and reports whether there were any.
+// withBytes converts the maps and lists that contain values of CEL to values of CEL, and reports whether there were any.
 func withBytes(val any) (out any, mixed bool) {
 	switch v := val.(type) {
 	case ref.Val:
@@ -50,10 +48,10 @@ func withBytes(val any) (out any, mixed bool) {
 	return val, false
 }
 
-// Made makes one value of the rendered fields of a map, which can be a ref.Val each.
+// Made returns a map of rendered fields, each of which can be JSON or a ref.Val.
 func Made(fields map[string]any) ref.Val { return MadeFrom(fields, 0) }
 
-// MadeFrom is Made for a map that took so many entries of others to make.
+// MadeFrom is Made for a map for which so many entries of other maps were read.
 func MadeFrom(fields map[string]any, entries uint64) ref.Val {
 	return &madeMap{jsonMap: jsonMap{fields: fields}, entries: entries}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// SortedKeys lists a map's keys: numbers by value, then text, then bools.
+// SortedKeys returns a map's keys: numbers by value, then text, then bools.
 func SortedKeys(m traits.Mapper) []ref.Val {
 	var keys []ref.Val
 	for it := m.Iterator(); it.HasNext() == types.True; {
@@ -35,7 +35,7 @@ func compareKeys(a, b ref.Val) int {
 	return strings.Compare(types.Format(a), types.Format(b))
 }
 
-// keyRank orders the types of keys; number is the value of a number, whose rank is 0.
+// keyRank orders the types of keys. number is the value of a number; the rank of numbers is 0.
 func keyRank(key ref.Val) (number float64, rank int) {
 	switch v := key.(type) {
 	case types.Int:

@@ -9,10 +9,10 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// ErrTooDeep is the error of a value that nests deeper than MaxDepth.
+// ErrTooDeep is the error for a value that is nested deeper than MaxDepth.
 var ErrTooDeep = fmt.Errorf("nested more than %d deep", MaxDepth)
 
-// TooLongError is a text of more bytes than there may be.
+// TooLongError is the error for a text of more than so many bytes.
 type TooLongError int
 
 func (e TooLongError) Error() string { return fmt.Sprintf("more than %d bytes", int(e)) }
@@ -21,20 +21,18 @@ func (e keyTypeError) Error() string {
 	return "the keys must be strings, and one is " + TypeText(e.key)
 }
 
-// MaxDepth is how deep the values that are read from text, or written as text,
-// may nest. The API server refuses objects that are deeper.
+// MaxDepth is how deep values may be nested that are parsed from text or written as text. The API server refuses objects
+// that are nested deeper.
 const MaxDepth = 1000
 
-// plainWriter makes plain JSON of values for a text form. It differs from ToJSON
-// in that null is kept, since it is what the author wrote, and in that it has a
-// bound: a value can hold another many times over.
+// plainWriter implements Plain.
 type plainWriter struct {
-	// left is how many bytes the text may still have, at the least.
+	// left is how many bytes the text may still have. What was counted so far is a lower bound of its length.
 	left, most int
 }
 
-// Plain makes plain JSON of a value for a text of at most so many bytes. It differs from ToJSON
-// in that null is kept, since it is what the author wrote. The error of a value that is too long is a TooLongError.
+// Plain converts a value to JSON for a text of at most so many bytes. Unlike ToJSON, it keeps null, since the author wrote
+// it. It returns a TooLongError for a value that is too long: a value can contain another one many times.
 func Plain(val ref.Val, most int) (any, error) {
 	p := &plainWriter{left: most, most: most}
 	return p.value(val, 0)
@@ -53,7 +51,7 @@ func (p *plainWriter) value(val any, depth int) (any, error) {
 	return val, p.measure(val, depth)
 }
 
-// measure takes what is plain JSON already out of the bound.
+// measure subtracts the length of a value that is JSON already.
 func (p *plainWriter) measure(val any, depth int) error {
 	if depth > MaxDepth {
 		return ErrTooDeep

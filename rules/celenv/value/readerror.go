@@ -12,22 +12,20 @@ const (
 	ReasonMissing Reason = iota + 1
 	// ReasonIndex means that the list has no such index.
 	ReasonIndex
-	// ReasonType means that the value is of a type that has no keys, or that
-	// the key's type does not fit.
+	// ReasonType means that the type of the value has no keys, or does not take keys of that type.
 	ReasonType
-	// ReasonFormat means that the value is text that does not say what it should:
-	// Found tells that then.
+	// ReasonFormat means that the value is text in the wrong format; Found says what it is not.
 	ReasonFormat
 )
 
-// ReadError is a field or an index that could not be read.
+// ReadError is the error for a field or an index that could not be read.
 type ReadError struct {
 	// NodeID is the select or index node of the expression.
 	NodeID int64
 	Reason Reason
 	// Key is the field or index as text.
 	Key string
-	// Found is the CEL type of the value that was read from, and Text the value for ReasonFormat, where it may be shown.
+	// Found is the CEL type of the value that was read from. Text is the value for ReasonFormat, if it may be shown.
 	Found, Text string
 	// Length is the length of the list, for ReasonIndex.
 	Length int

@@ -18,23 +18,21 @@ import (
 	"kanon.dev/kanon/kinds/openapi"
 )
 
-// ErrNoValue is what ToJSON gives for optional.none().
+// ErrNoValue is the error of ToJSON for optional.none().
 var ErrNoValue = errors.New("the value is optional.none()")
 
-// maxParts is how many values one value that is rendered may have in it: an
-// object that etcd takes has far fewer. A value of CEL can hold another many times
-// over, so it can have more than fit any memory without having cost much.
+// maxParts is how many values a rendered value may contain: an object that etcd takes has far fewer. A value of CEL can
+// contain another one many times, so it can be larger than any memory although it was cheap to compute.
 const maxParts = 1_000_000
 
-// ErrTooManyParts is what ToJSON gives for a value that has too many values in it.
+// ErrTooManyParts is the error of ToJSON for a value that contains too many values.
 var ErrTooManyParts = fmt.Errorf("the value has more than %d parts", maxParts)
 
-// ToJSON makes plain JSON of a value: nil, bool, int64, float64, string,
-// []any, map[string]any. The result shares no memory with the value. Fields
-// that are null or optional.none() are left out of maps, items that are
-// optional.none() out of lists. Bytes become base64, timestamps RFC 3339,
-// durations text such as 1.5s. A value that JSON has no form for, and one of more
-// than a million parts, is an error, and optional.none() itself is ErrNoValue.
+// ToJSON converts a value to JSON: nil, bool, int64, float64, string, []any, map[string]any. The result shares no memory
+// with the value. ToJSON omits fields of maps that are null or optional.none(), and items of lists that are
+// optional.none(). Bytes become base64, timestamps RFC 3339, durations text such as 1.5s. It returns an error for a value
+// that JSON cannot represent, ErrTooManyParts for one of more than a million parts, and ErrNoValue for optional.none()
+// itself.
 func ToJSON(val ref.Val) (any, error) {
 	left := maxParts
 	return ToJSONWithin(val, Place{}, &left)
@@ -42,16 +40,15 @@ func ToJSON(val ref.Val) (any, error) {
 
 // Place is where the JSON of a value goes.
 type Place struct {
-	// Schema is that of the place; nil: it is not known. Text where it says bytes is
-	// ErrTextForBytes, and bytes where it says text are ErrBytesForText.
+	// Schema is the schema of the place; nil if it is not known. Text in a place for bytes is ErrTextForBytes, and bytes
+	// in a place for text are ErrBytesForText.
 	Schema *openapi.Schema
-	// KeepsBytes is true for what expressions read again: what has bytes in it is a value of
-	// CEL's own, a ref.Val, in which they are bytes still.
+	// KeepsBytes is true for a value that expressions read again. If the value contains bytes, the result is then a
+	// ref.Val in which they stay bytes.
 	KeepsBytes bool
 }
 
-// ToJSONWithin is ToJSON of a value with so many parts at the most; what it has is
-// taken from left.
+// ToJSONWithin is ToJSON for a value of at most *left parts. It subtracts the number of parts from *left.
 func ToJSONWithin(val ref.Val, into Place, left *int) (any, error) {
 	r := renderer{left: *left, keepsBytes: into.KeepsBytes}
 	out, err := r.value(val, into.Schema)
@@ -62,16 +59,16 @@ func ToJSONWithin(val ref.Val, into Place, left *int) (any, error) {
 	return out, err
 }
 
-// renderer makes plain JSON of values, so many at the most.
+// renderer converts at most left values to JSON.
 type renderer struct {
 	left int
-	// keepsBytes is that of the Place, and kept is true once there were bytes.
+	// keepsBytes is Place.KeepsBytes. kept is true once there were bytes.
 	keepsBytes, kept bool
-	// err is why plain could not go on.
+	// err is the error with which plain stopped.
 	err error
 }
 
-// value makes JSON of a value that goes where the schema is into.
+// value converts a value for a place with the schema into.
 func (r *renderer) value(val ref.Val, into *openapi.Schema) (any, error) {
 	if r.left--; r.left < 0 {
 		return nil, ErrTooManyParts
@@ -107,7 +104,7 @@ func (r *renderer) value(val ref.Val, into *openapi.Schema) (any, error) {
 	return scalarJSON(val)
 }
 
-// scalarJSON makes JSON of a value that has no parts and is neither text nor bytes.
+// scalarJSON converts a value that has no parts and is neither text nor bytes.
 func scalarJSON(val ref.Val) (any, error) {
 	switch v := val.(type) {
 	case types.Int:
@@ -147,8 +144,8 @@ func (r *renderer) bytes(v types.Bytes, into *openapi.Schema) (any, error) {
 	return base64.StdEncoding.EncodeToString(v), nil
 }
 
-// copied copies the JSON that a value stands for. One that says where bytes are stays
-// the value where bytes are to stay bytes, and is base64 already where they are not.
+// copied copies the JSON that a value wraps. If the value contains encoded bytes, it stays as it is where bytes must stay
+// bytes; elsewhere its JSON is base64 already.
 func (r *renderer) copied(val ref.Val, plain any, bytes *encoded, into *openapi.Schema) (any, error) {
 	if bytes != nil {
 		if r.keepsBytes {
@@ -189,7 +186,7 @@ func (r *renderer) fields(m traits.Mapper, into *openapi.Schema) (any, error) {
 		case errors.Is(err, ErrNoValue) || (err == nil && plain == nil):
 			continue
 		case errors.Is(err, ErrTooManyParts):
-			return nil, err // where it became too many says nothing
+			return nil, err // the place where the bound was reached is no information
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", string(name), err)
 		}
@@ -219,8 +216,7 @@ func (r *renderer) items(l traits.Lister, into *openapi.Schema) (any, error) {
 	return out, nil
 }
 
-// ToText makes of a value the text that it stands for between other text:
-// strings, ints, bools, whole doubles (without exponent), timestamps
+// ToText converts a value to text between other text: strings, ints, bools, whole doubles (without exponent), timestamps
 // (RFC 3339) and durations. Everything else is an error.
 func ToText(val ref.Val) (string, error) {
 	switch v := val.(type) {
@@ -256,20 +252,19 @@ func ToText(val ref.Val) (string, error) {
 
 func timestampText(t types.Timestamp) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// DurationText is what string(…) makes of a duration in CEL.
+// DurationText formats a duration as string(…) does in CEL.
 func DurationText(d types.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
 }
 
-// CopyJSON copies plain JSON and leaves out of maps what is null. Other
-// numbers than int64 and float64 become one of these.
+// CopyJSON copies JSON without fields of maps that are null. Numbers of other types become int64 or float64.
 func CopyJSON(val any) any {
 	r := renderer{left: math.MaxInt}
 	return r.plain(val, nil)
 }
 
-// plain copies plain JSON that goes where the schema is into; where r.left is negative
-// or r.err is set afterwards, not all of it.
+// plain copies JSON for a place with the schema into. The copy is incomplete if r.left is negative or r.err is set
+// afterwards.
 func (r *renderer) plain(val any, into *openapi.Schema) any {
 	if r.left--; r.left < 0 {
 		return nil
@@ -322,8 +317,8 @@ func (r *renderer) plainFields(fields map[string]any, into *openapi.Schema) any 
 	return out
 }
 
-// firstWrong makes r.err that of the first field, by name, that does not fit, so that the
-// same value always gives the same error.
+// firstWrong sets r.err to the error of the first field by name that has one, so that the same value always gives the same
+// error.
 func (r *renderer) firstWrong(fields map[string]any, into *openapi.Schema) {
 	for _, k := range slices.Sorted(maps.Keys(fields)) {
 		again := renderer{left: math.MaxInt}

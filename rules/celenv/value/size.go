@@ -6,7 +6,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// ListLength is how many items a list has; 0 for every other value.
+// ListLength returns the number of items of a list; 0 for every other value.
 func ListLength(val ref.Val) int64 {
 	list, ok := val.(traits.Lister)
 	if !ok {
@@ -16,7 +16,7 @@ func ListLength(val ref.Val) int64 {
 	return int64(size)
 }
 
-// TextLength is how many bytes text or bytes have; 0 for every other value.
+// TextLength returns the length in bytes of text or bytes; 0 for every other value.
 func TextLength(val ref.Val) int64 {
 	switch v := val.(type) {
 	case types.String:
@@ -27,15 +27,15 @@ func TextLength(val ref.Val) int64 {
 	return 0
 }
 
-// CountParts counts the values in a value down from left, and reports whether that
-// was enough.
+// CountParts subtracts the number of values in a value, itself included, from left. It stops below 0, and reports whether
+// left sufficed.
 func CountParts(val any, left *int) bool {
 	*left--
 	return *left >= 0 && eachPart(val, func(_ int64, part any) bool { return CountParts(part, left) })
 }
 
-// eachPart calls do with the values right in a value, each with the bytes that its place takes. It ends where do returns false,
-// and reports whether it came to the end.
+// eachPart calls do for the values directly in a value, each with the bytes of its place. It stops if do returns false, and
+// reports whether it visited all.
 func eachPart(val any, do func(place int64, part any) bool) bool {
 	switch v := val.(type) {
 	case map[string]any:
@@ -75,22 +75,23 @@ func eachPart(val any, do func(place int64, part any) bool) bool {
 	return true
 }
 
-// About how many bytes every value takes, an item in a list and an entry in a map, without what they hold.
+// The approximate size in bytes of a value, of an item's place in a list, and of an entry's place in a map, without their
+// content.
 const (
 	ValueBytes = 32
 	ItemBytes  = 24
 	EntryBytes = 96
 )
 
-// MadeBytes is about how many bytes a value takes that a call or a literal has made,
-// without what it shares with others.
+// MadeBytes returns the approximate size in bytes of the result of a call or a literal, without what it shares with other
+// values.
 func MadeBytes(val ref.Val) int64 {
 	switch v := val.(type) {
 	case types.String:
 		return ValueBytes + int64(len(v))
 	case types.Bytes:
 		return ValueBytes + int64(len(v))
-	case traits.MutableLister: // what a loop gathers: each turn adds an item
+	case traits.MutableLister: // the accumulator of a loop: each iteration adds an item
 		return 2 * ItemBytes
 	case traits.MutableMapper:
 		return 2 * EntryBytes
@@ -105,8 +106,8 @@ func MadeBytes(val ref.Val) int64 {
 	return ValueBytes
 }
 
-// Held is how many bytes a value holds of those that its expression has made: all of
-// them at the most, since the value may share the others with what was there before.
+// Held returns how many of the bytes that an expression made its value still occupies. It is at most made, since the rest
+// of the value is shared with what existed before.
 func Held(val ref.Val, made int64) int64 {
 	if val == nil {
 		return 0
@@ -116,7 +117,7 @@ func Held(val ref.Val, made int64) int64 {
 	return made - max(left, 0)
 }
 
-// Occupies counts the bytes of a value down from left, and ends where none are left.
+// Occupies subtracts the size of a value from left, and stops below 0.
 func Occupies(val any, left *int64) {
 	*left -= ValueBytes
 	switch v := val.(type) {

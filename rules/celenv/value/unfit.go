@@ -2,9 +2,9 @@ package value
 
 import "strconv"
 
-// UnfitError is text of which a function such as int() could not make what it makes. CEL's own errors do not name the text.
+// UnfitError is the error for text that a function such as int() cannot convert. CEL's own errors do not name the text.
 type UnfitError struct {
-	// Text is what was given to the function.
+	// Text is the argument of the function.
 	Text string
 	// Found says what the text is, such as "no integer".
 	Found string
@@ -20,7 +20,7 @@ func (e *UnfitError) Error() string {
 	return strconv.Quote(string(text[:most])) + "… is " + e.Found
 }
 
-// What text is that is no time and no duration.
+// Descriptions of text that is not a time or not a duration.
 const (
 	NoTime     = "no time, such as 2026-01-31T12:00:00Z"
 	NoDuration = "no duration, such as 90s or 1h30m"

@@ -8,7 +8,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// Length is how many items a list, or an optional one, has; false for what is none.
+// Length returns the number of items of a list, or of an optional's list; false for any other value.
 func Length(val ref.Val) (int, bool) {
 	list, ok := present(val).(traits.Lister)
 	if !ok {
@@ -17,7 +17,7 @@ func Length(val ref.Val) (int, bool) {
 	return int(ListLength(list)), true
 }
 
-// present is the value of an optional that has one, and every other value as it is.
+// present returns the value of an optional that has one, and every other value unchanged.
 func present(val ref.Val) ref.Val {
 	if opt, ok := val.(*types.Optional); ok && opt.HasValue() {
 		return present(opt.GetValue())
@@ -25,7 +25,7 @@ func present(val ref.Val) ref.Val {
 	return val
 }
 
-// Count is how many items Items gives; false where it gives none.
+// Count returns the number of items that Items returns for a list or a map; false for any other value.
 func Count(val ref.Val) (int, bool) {
 	switch v := present(val).(type) {
 	case traits.Mapper:
@@ -37,7 +37,7 @@ func Count(val ref.Val) (int, bool) {
 	return 0, false
 }
 
-// Parts are the items of what ToJSONWithin made of a list; false for what is none.
+// Parts returns the items of a list that ToJSONWithin returned; false for any other value.
 func Parts(val any) ([]any, bool) {
 	if items, ok := val.([]any); ok {
 		return items, true
@@ -53,8 +53,8 @@ func Parts(val any) ([]any, bool) {
 	return items, true
 }
 
-// JSON is the map or list of JSON that a value stands for, to be read only; false
-// where it stands for none and ToJSON must make one.
+// JSON returns the map or list of JSON that a value wraps, for reading only. It returns false if ToJSON must convert the
+// value.
 func JSON(val ref.Val) (any, bool) {
 	switch v := val.(type) {
 	case *jsonMap:
@@ -65,7 +65,7 @@ func JSON(val ref.Val) (any, bool) {
 	return nil, false
 }
 
-// FromJSON makes a value of plain JSON without copying it.
+// FromJSON converts JSON to a value without copying it.
 func FromJSON(val any) ref.Val { return Adapter{}.NativeToValue(val) }
 
 // TypeText names the type of a value in a sentence: "a string", "an int".
@@ -88,10 +88,9 @@ func TypeText(val ref.Val) string {
 	}
 }
 
-// Items are what a value gives to iterate over: the items of a list; of a map
-// one map {key, value} for each entry, by key; nothing for null and for
-// optional.none(). Everything else is an error, and so are more than a million
-// items.
+// Items returns the items of a forEach over a value: the items of a list, or a map {key, value} for each entry of a map,
+// sorted by key. null and optional.none() have no items. Any other value is an error, and so is a list of more than a
+// million items.
 func Items(val ref.Val) ([]ref.Val, error) {
 	switch v := val.(type) {
 	case types.Null:
