@@ -10,9 +10,9 @@ import (
 	"kanon.dev/kanon/rules/constant"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/scanner"
-	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -37,7 +37,7 @@ func reason(longest int) form {
 
 // objectName is the name or the namespace of an object, as field says.
 func objectName(field string) form {
-	check := syntax.IsPathSegment
+	check := naming.IsPathSegment
 	if field == "namespace" {
 		check = validation.IsDNS1123Label
 	}

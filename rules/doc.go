@@ -54,6 +54,8 @@
 //	diagnostic   what is wrong, and at which position
 //	yamltree     YAML with positions
 //	scanner      the expressions ${…} in a text
+//	naming       which names are valid
+//	secrets      values of Secrets in lines that people are shown
 //	shortschema  the short form of a kind's schema
 //	ignore       the paths of ignore
 //	syntax       the decoded rule

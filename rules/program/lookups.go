@@ -11,8 +11,8 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
 )
 
 // reads are what an evaluation has read that most rules do not. Each part is made
@@ -198,7 +198,7 @@ func (e *Evaluation) query(l *Lookup, s *scope) (Query, *template.Problem) {
 	}
 	switch {
 	case l.NameFrom != nil:
-		if q.Name, p = template.NameOf(l.NameFrom, s, "name", syntax.IsPathSegment); p == nil && q.Name == "" {
+		if q.Name, p = template.NameOf(l.NameFrom, s, "name", naming.IsPathSegment); p == nil && q.Name == "" {
 			p = template.Failure("the name has no value").Advising("give the lookup a when")
 		}
 		if p != nil {
