@@ -45,14 +45,14 @@ func (c *compiler) conditions() []parentstatus.ConditionTemplate {
 	return out
 }
 
-// keepsCondition says whether a type is that of a condition that Kanon keeps.
+// keepsCondition reports whether Kanon itself sets conditions of a type.
 func (c *compiler) keepsCondition(typ string) bool {
 	prefix := c.rule.ConditionPrefix
 	return typ == prefix+"Ready" || typ == prefix+"Reconciling" || typ == prefix+"Stalled"
 }
 
-// checkRenderedConditions looks at spec.status.conditions, as far as it is
-// written out: what stands there must be nobody else's.
+// checkRenderedConditions checks the constant types in spec.status.conditions: Kanon and spec.conditions must not set
+// the same condition.
 func (c *compiler) checkRenderedConditions() {
 	list := c.rule.Status.Get("conditions")
 	if list == nil {
@@ -103,12 +103,12 @@ func (c *compiler) events() []parentstatus.EventTemplate {
 	return out
 }
 
-// renderedScope is that of a part that is rendered: nothing is decided by it.
+// renderedScope is the scope of a part that is rendered and decides nothing.
 func (c *compiler) renderedScope(place string) *compileScope {
 	sc := c.ruleScope(place)
 	sc.Rendered = true
 	return sc
 }
 
-// textSchema is that of a place for text, which bytes are not.
+// textSchema is the schema of a field for text, into which bytes do not fit.
 func textSchema() *openapi.Schema { return &openapi.Schema{Type: openapi.String} }

@@ -11,8 +11,8 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Inference completes the definitions that come from spec.parent.schema: each field that spec.status sets gets the type of what its
-// expression gives.
+// Inference completes the definitions that come from spec.parent.schema: each field that spec.status sets gets the type
+// of its expression.
 type Inference struct {
 	// Schemas has the kinds that no rule of the documents defines.
 	Schemas Schemas
@@ -26,7 +26,7 @@ func (in Inference) Infer(all ...*syntax.Documents) diagnostic.Findings {
 	return inference.Infer(inference.Input{Schemas: in.Schemas, Awaits: in.Awaits, Compile: compileStatus}, all...)
 }
 
-// compileStatus compiles spec.status, and what it reads of the rule.
+// compileStatus compiles spec.status, and what it reads.
 func compileStatus(r *syntax.Rule, schemas inference.Schemas) (*inference.Status, error) {
 	env, err := celenv.Shared()
 	if err != nil {
