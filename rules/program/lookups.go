@@ -184,8 +184,8 @@ func (l *Lookup) place(field string) string {
 	return flow.RootLookups + "." + l.ID + "." + field
 }
 
-// query is what one item of a lookup asks for. What is rendered never widens it:
-// only what the rule says without an expression means all.
+// query is the query for one item of a lookup. A rendered value never widens it: only what the rule says without an
+// expression can select everything.
 func (e *Evaluation) query(l *Lookup, s *scope) (Query, *template.Problem) {
 	q := Query{Lookup: l.ID, GVK: l.GVK, Target: Target{AllNamespaces: l.AllNamespaces && l.Namespaced, Selector: l.Selector}}
 	var p *template.Problem
