@@ -19,15 +19,14 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Beside compiles what is asked of a rule and is no part of it, with the names and the types that the rule has. It is not safe for
-// concurrent use.
+// Beside compiles expressions and templates that are no part of a rule, with the names and types of the rule. It is not
+// safe for concurrent use.
 type Beside struct {
-	// Program is the rule's.
 	Program *program.Program
 	c       *compiler
 }
 
-// CompileBeside is Compile for a rule of which something will be asked. Without a program it is nil.
+// CompileBeside is Compile for a rule beside which more will be compiled. It is nil if the rule has no program.
 func CompileBeside(r *syntax.Rule, o Options) (*Beside, diagnostic.Findings) {
 	env, err := celenv.Shared()
 	if err != nil {
@@ -45,12 +44,12 @@ func CompileBeside(r *syntax.Rule, o Options) (*Beside, diagnostic.Findings) {
 // Asked is a template that was compiled beside a rule.
 type Asked struct {
 	Template template.Template
-	// Type is what is known of the value, in words.
+	// Type describes the type of the value, for people.
 	Type string
 }
 
-// Compile compiles a node of a source: a template, or an expression without ${ and } around it. in is the child in whose scope it is;
-// empty for that of the rule. What may not be rendered or decide anything in a rule, such as now, can be asked for.
+// Compile compiles a node of a source: a template, or an expression without ${ and } around it. in is the child whose
+// scope applies; empty for the scope of the rule. Values that a rule must not render, such as now, are allowed.
 func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression bool, in string) (*Asked, diagnostic.Findings) {
 	c, rule := b.c, b.c.rule
 	beside := *rule
@@ -77,7 +76,7 @@ func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression
 	return &Asked{Template: t, Type: from.typ.String()}, findings
 }
 
-// scope is that of a child, or of what belongs to none.
+// scope is the scope of a child; for an empty id, that of the rule.
 func (b *Beside) scope(in string) *compileScope {
 	sc := b.c.ruleScope("the expression")
 	if own := b.c.scopes[in]; own != nil {
@@ -94,7 +93,7 @@ func (b *Beside) scope(in string) *compileScope {
 	return sc
 }
 
-// Names lists what an expression can start with in the scope of a child, or in that of what belongs to none.
+// Names lists what an expression can start with.
 func (b *Beside) Names(in string) []string { return b.scope(in).roots() }
 
 // Members lists what can follow a root such as variables.

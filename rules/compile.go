@@ -28,39 +28,35 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Options say how rules are compiled. The zero value is usable: kinds are then
-// not looked up, and a template without a namespace is given the parent's.
+// Options say how rules are compiled. In the zero value, kinds are not looked up, and a template without a namespace
+// gets the parent's.
 type Options struct {
-	// Kinds tells which kinds there are. nil: every kind is taken for one that
-	// is there and namespaced.
+	// Kinds knows which kinds exist. nil: every kind counts as existing and namespaced.
 	Kinds Kinds
-	// AwaitKinds compiles a rule although the kind of a child, a lookup or a patch is
-	// missing: that node waits for its kind, which a warning says. Otherwise a kind that
-	// is known to be missing is an error.
+	// AwaitKinds compiles a rule although the kind of a child, a lookup or a patch is missing. That node waits for its
+	// kind, and a warning says so. Without AwaitKinds, a kind that is known to be missing is an error.
 	AwaitKinds bool
-	// Schemas gives the schemas that expressions and templates are checked
-	// against. nil: they are not.
+	// Schemas has the schemas that expressions and templates are checked against. nil: they are not checked.
 	Schemas Schemas
-	// Namespace is that of the source: Kanon's own, in which rules act cluster-wide, or with
-	// Confined one to which the rule is confined. A rule that names another is in the wrong
-	// place. Empty: not looked at.
+	// Namespace is the namespace of the source. It is Kanon's own, in which rules act cluster-wide, or with Confined
+	// the one to which the rule is confined. A rule that names another namespace is an error. Empty: the namespace is
+	// not checked.
 	Namespace string
-	// Confined is for a rule that must not reach beyond Namespace.
+	// Confined is true for a rule that must not reach beyond Namespace.
 	Confined bool
-	// Branches is called for each ?: of the rule when it is compiled, with its condition and where its two sides begin. It returns
-	// what is called with the condition whenever that is evaluated. nil: nobody asks, and it costs nothing.
+	// Branches is called at compile time for each ?: of the rule, with its condition and the positions of its two
+	// sides. The returned function is called with the condition at each evaluation. nil: costs nothing.
 	Branches func(condition string, yes, no diagnostic.Position) func(holds bool)
-	// Conditions is called for each condition of the rule, such as a when, when it is compiled, with its place and where it begins.
-	// It returns what is called whenever the condition was evaluated. nil: nobody asks.
+	// Conditions is called at compile time for each condition of the rule, such as a when, with its place and its
+	// position. The returned function is called with the result of each evaluation. May be nil.
 	Conditions func(place string, at diagnostic.Position) func(holds bool)
-	// Limits bound what an evaluation takes.
+	// Limits bound the cost of an evaluation.
 	Limits template.Limits
-	// Observe is called with each expression once its types are known, and with the types of its
-	// rule. nil: nobody asks.
+	// Observe is called with each expression once its types are known, and with the types of its rule. May be nil.
 	Observe func(x *check.Expression, table *check.Table)
 }
 
-// compiler is what Compile works with.
+// compiler is the state while one rule is compiled.
 type compiler struct {
 	*reporting.Reporter
 	rule      *syntax.Rule
@@ -71,42 +67,41 @@ type compiler struct {
 	families  map[string]*family
 	lookups   map[string]*lookupState
 	variables map[string]*variable
-	// read has the children of which an expression reads a live object.
+	// read has the children whose live object an expression reads.
 	read map[string]bool
-	// readers are the parts, besides nodes, that must not read what is skipped.
+	// readers are the parts of the rule, besides nodes, that must not read what is skipped.
 	readers []*dependency.Reader
 	// stack are the variables and lookups being compiled, outermost first.
 	stack []pending
-	// types are those that schemas give, and results what is known of the scalars
-	// with expressions in the part of the rule that is being compiled.
+	// types are the types that schemas give. results has what is known of the scalars with expressions, in the part of
+	// the rule that is being compiled.
 	types   *check.Table
 	results map[*yamltree.Node]result
-	// certain are schemas of kinds that Options.Schemas may lack.
+	// certain has the schemas of kinds that Options.Schemas may lack.
 	certain map[schema.GroupVersionKind]*openapi.Schema
-	// fieldReads is what the expressions of each scalar read; nil in rules of which nobody asks that.
+	// fieldReads records what the expressions of each scalar read; nil in rules for which it does not matter.
 	fieldReads *immutable.Reads
 	// constants are the expressions that read nothing.
 	constants *constant.Evaluator
 	env       *celenv.Env
 	parser    *check.Parser
-	// scopes are those of the children, by their ids; nil if nothing will be asked beside the rule.
+	// scopes are the scopes of the children, by id; nil unless expressions are compiled beside the rule.
 	scopes map[string]*compileScope
-	// meant is true once a text is read as what its schema says that it is.
+	// meant is true once some text is converted to the type that its schema declares.
 	meant bool
-	// asked are the paths that are there because spec.parent.when asks for them.
+	// asked are the paths that exist because spec.parent.when requires them.
 	asked map[string]bool
-	// unchecked are the kinds of which it was said that nothing is known.
+	// unchecked are the kinds that were reported as unknown.
 	unchecked map[schema.GroupVersionKind]bool
-	// drifts is true where something that is rendered goes with the clock.
+	// drifts is true if something that is rendered changes with the clock.
 	drifts bool
 	// statusKinds are the custom kinds of the rule that have a status.
 	statusKinds function.StatusKinds
 }
 
-// Compile turns a rule into a program. The findings are all that was found,
-// sorted; the program is nil when one of them is an error, and for a partial
-// rule, whose other errors Decode has reported. What follows from those is not
-// reported again.
+// Compile turns a rule into a program. The findings are complete and sorted. The program is nil if one of them is an
+// error, and for a partial rule, whose other errors Decode has reported. Compile does not report again what follows
+// from those.
 func Compile(r *syntax.Rule, o Options) (*program.Program, diagnostic.Findings) {
 	env, err := celenv.Shared()
 	if err != nil {
@@ -136,7 +131,7 @@ func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 	return c
 }
 
-// variableValue is the value of a variable of the rule; nil if there is none of that name.
+// variableValue is the value of a variable of the rule; nil if no variable has the name.
 func (c *compiler) variableValue(name string) *yamltree.Node {
 	i := slices.IndexFunc(c.rule.Variables, func(v syntax.Variable) bool { return v.Name == name })
 	if i < 0 {
@@ -156,7 +151,8 @@ func (c *compiler) compile() (*program.Program, diagnostic.Findings) {
 	return p, findings
 }
 
-// checkBooleanWords reports words that kubectl reads otherwise. What is wrong already is not reported: it may be that a boolean is meant.
+// checkBooleanWords reports words that kubectl reads as booleans. It skips values with another finding: a boolean may
+// be meant there.
 func (c *compiler) checkBooleanWords() {
 	for _, n := range c.rule.BooleanWords {
 		if !c.IsWrong(c.rule.Source.At(n)) { // an alias refers to a node that has been reported
@@ -165,7 +161,7 @@ func (c *compiler) checkBooleanWords() {
 	}
 }
 
-// declare makes the names of the rule known.
+// declare registers the ids and names that expressions can use.
 func (c *compiler) declare() {
 	r := c.rule
 	for i := range r.Children {
@@ -222,7 +218,7 @@ func (c *compiler) program() *program.Program {
 	p.RequeueAfter, p.MinInterval = c.duration(r.RequeueAfter, rest), c.duration(r.MinInterval, rest)
 	p.DeleteWhen = c.compileDeleteWhen(rest)
 	p.Drifts, p.Meant = c.drifts, c.meant
-	p.HasSecrets = namesSecrets(p)
+	p.HasSecrets = r.HasSecrets()
 	for _, r := range c.readers {
 		rest.OwnStatus = rest.OwnStatus || r.OwnStatus
 	}
@@ -273,7 +269,7 @@ func (c *compiler) parent(u *flow.Uses) program.Parent {
 	return p
 }
 
-// condition compiles an expression that must give a bool, and not always the same.
+// condition compiles an expression that must give a bool, and reports one that always gives the same.
 func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *flow.Uses) *checkedExpression {
 	x, part := c.boolean(n, sc, u)
 	if x != nil {
@@ -303,7 +299,7 @@ func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*c
 	return x, part
 }
 
-// checkConstant reports a condition that is the same whatever it reads.
+// checkConstant reports a condition whose result does not depend on what it reads.
 func (c *compiler) checkConstant(n *yamltree.Node, part scanner.Part, x *checkedExpression, sc *compileScope) {
 	holds, ok := x.Truth()
 	if !ok {
@@ -314,7 +310,7 @@ func (c *compiler) checkConstant(n *yamltree.Node, part scanner.Part, x *checked
 	}
 }
 
-// anyText is true for each text around an expression.
+// anyText accepts any text around an expression.
 func anyText(string) bool { return true }
 
 // whole compiles a string that must be one expression and nothing else.
@@ -355,27 +351,7 @@ func (c *compiler) status(all *flow.Uses) template.Template {
 	return value
 }
 
-// namesSecrets says whether the rule has to do with Secrets.
-func namesSecrets(p *program.Program) bool {
-	kinds := []schema.GroupVersionKind{p.Parent.GVK}
-	for _, l := range p.Lookups {
-		kinds = append(kinds, l.GVK)
-	}
-	for _, child := range p.Children {
-		kinds = append(kinds, child.GVK)
-	}
-	for _, patch := range p.Patches {
-		kinds = append(kinds, patch.GVK)
-	}
-	return slices.ContainsFunc(kinds, syntax.IsSecret)
-}
-
-// looksUpParents says whether a lookup can give the parent itself, and its status.
+// looksUpParents reports whether a lookup can return the parent itself, with its status.
 func looksUpParents(p *program.Program) bool {
-	for _, l := range p.Lookups {
-		if l.GVK.GroupKind() == p.Parent.GVK.GroupKind() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Lookups, func(l *program.Lookup) bool { return l.GVK.GroupKind() == p.Parent.GVK.GroupKind() })
 }

@@ -70,7 +70,8 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 	return child, n
 }
 
-// childTemplate compiles a child's template, and checks which object it is. once is true for a child that is never changed.
+// childTemplate compiles a child's template, and checks which object it is. once is true for a child that is never
+// updated.
 func (c *compiler) childTemplate(spec *syntax.Child, child *program.Child, sc *compileScope, u *flow.Uses, once bool) {
 	rendered := *sc
 	rendered.Rendered, rendered.Random, rendered.Own = true, once, sc.OwnGenerated
@@ -87,7 +88,7 @@ func (c *compiler) childTemplate(spec *syntax.Child, child *program.Child, sc *c
 	identity.CheckConstantNames(c.Reporter, spec.Template.Get("metadata"), child.GVK.GroupKind(), c.constantText)
 }
 
-// checkTemplate checks a template that was compiled, and compared with its schema.
+// checkTemplate checks a template after it was compiled and compared with its schema.
 func (c *compiler) checkTemplate(spec *syntax.Child, child *program.Child) {
 	validation.Check(validation.Input{Template: spec.Template, Kind: child.GVK.GroupKind(), At: c.At, Report: func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 		return c.Report(c.rule.Source.At(n), code, format, args...)
@@ -98,7 +99,7 @@ func (c *compiler) checkTemplate(spec *syntax.Child, child *program.Child) {
 	}
 }
 
-// checkGenerated notes the fields that are generated once.
+// checkGenerated checks and records the fields that are generated once.
 func (c *compiler) checkGenerated(spec *syntax.Child, child *program.Child, locals map[string]*variable, u *flow.Uses) {
 	check := generated.Check{
 		Reporter: c.Reporter, Spec: spec, Child: child, Variables: map[string]generated.Variable{}, Uses: u, Parsed: c.parsed,
@@ -110,7 +111,7 @@ func (c *compiler) checkGenerated(spec *syntax.Child, child *program.Child, loca
 	check.Run()
 }
 
-// childKind finds the kind of a child's template, and says whether it has a status.
+// childKind looks up the kind of a child's template, and reports whether it has a status subresource.
 func (c *compiler) childKind(spec *syntax.Child, child *program.Child, p *program.Program) (hasStatus bool) {
 	child.GVK = identity.Kind(c.Reporter, spec)
 	kind, known := c.kind(child.GVK, spec.Template, childVerbs(), kindUse{node: "child " + spec.Label(), optional: spec.Optional})
@@ -127,8 +128,8 @@ func (c *compiler) childKind(spec *syntax.Child, child *program.Child, p *progra
 	return kind.HasStatus
 }
 
-// readiness compiles readyWhen. What it reads orders nothing: it is asked when all is
-// written. ${true} says that the state of the child does not count.
+// readiness compiles readyWhen. Its reads order nothing, because it is evaluated after all writes. ${true} means that
+// the state of the child does not count.
 func (c *compiler) readiness(spec *syntax.Child, child *program.Child, sc *compileScope, guard flow.Guard) {
 	if spec.ReadyWhen == nil {
 		return
@@ -143,7 +144,7 @@ func (c *compiler) readiness(spec *syntax.Child, child *program.Child, sc *compi
 	c.readers = append(c.readers, by)
 }
 
-// selfScope is the scope of an expression that knows the live object.
+// selfScope is the scope of an expression that can read self, the live object.
 func (c *compiler) selfScope(sc *compileScope, child *program.Child, place string) *compileScope {
 	own := *sc
 	own.Place, own.Child = place, child.ID
@@ -152,8 +153,8 @@ func (c *compiler) selfScope(sc *compileScope, child *program.Child, place strin
 	return &own
 }
 
-// dimensions compiles forEach: sc is given its names, and u what it reads. A
-// dimension may use the names of those before.
+// dimensions compiles forEach. It adds the names to sc and the reads to u. A dimension may use the names of those
+// before it.
 func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flow.Uses) []program.Dimension {
 	var out []program.Dimension
 	for i, f := range specs {
@@ -181,7 +182,7 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 	return out
 }
 
-// checkRange reports a forEach over what is known to be neither list nor map.
+// checkRange reports a forEach over something that is neither a list nor a map.
 func (c *compiler) checkRange(n *yamltree.Node, x *template.Expression, typ check.Type, sc *compileScope) {
 	if typ.CanBe(types.ListKind, types.MapKind, types.StructKind, types.NullTypeKind) {
 		return
@@ -193,8 +194,7 @@ func (c *compiler) checkRange(n *yamltree.Node, x *template.Expression, typ chec
 	}
 }
 
-// locals prepares the variables of a child or a lookup; they are compiled when
-// something reads them.
+// locals declares the variables of a child, a lookup or a patch. They are compiled once something reads them.
 func (c *compiler) locals(spec *syntax.Body, b *program.Body, sc *compileScope) {
 	b.Variables = make(map[string]*program.Variable, len(spec.Variables))
 	for i, v := range spec.Variables {
@@ -210,7 +210,7 @@ func (c *compiler) locals(spec *syntax.Body, b *program.Body, sc *compileScope) 
 	}
 }
 
-// when compiles the condition of a child or a lookup.
+// when compiles the condition of a child, a lookup or a patch.
 func (c *compiler) when(spec *syntax.Body, b *program.Body, sc *compileScope, all *flow.Uses, g *flow.Guard) {
 	if spec.When == nil {
 		return

@@ -8,6 +8,7 @@ import (
 	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/program/parentstatus"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/scanner"
@@ -27,7 +28,7 @@ func (c *compiler) conditions() []parentstatus.ConditionTemplate {
 		out[i] = parentstatus.ConditionTemplate{
 			Type: spec.Type, Path: fmt.Sprintf("conditions[%s]", spec.Type),
 			Status:  field("status", spec.Status, conditionStatus()),
-			Reason:  field("reason", spec.Reason, reason(syntax.MaxConditionReason)),
+			Reason:  field("reason", spec.Reason, reason(naming.MaxConditionReason)),
 			Message: field("message", spec.Message, message()),
 		}
 		c.readers = append(c.readers, by)
@@ -35,7 +36,7 @@ func (c *compiler) conditions() []parentstatus.ConditionTemplate {
 			c.Report(spec.Pos, diagnostic.CodeReservedName, "spec.conditions: Kanon itself keeps the condition %s", spec.Type).
 				WithHint("choose another type")
 		}
-		if spec.Reason == nil && !spec.Gaps["reason"] && spec.Type != "" && syntax.WrongReason(spec.Type, syntax.MaxConditionReason) != "" {
+		if spec.Reason == nil && !spec.Gaps["reason"] && spec.Type != "" && naming.WrongReason(spec.Type, naming.MaxConditionReason) != "" {
 			c.Report(spec.Pos, diagnostic.CodeReason, "spec.conditions: %q cannot be the reason as well, so the condition needs one", spec.Type).
 				WithHint(`add a reason, a word such as "Available"`)
 		}
@@ -44,14 +45,14 @@ func (c *compiler) conditions() []parentstatus.ConditionTemplate {
 	return out
 }
 
-// keepsCondition says whether a type is that of a condition that Kanon keeps.
+// keepsCondition reports whether Kanon itself sets conditions of a type.
 func (c *compiler) keepsCondition(typ string) bool {
 	prefix := c.rule.ConditionPrefix
 	return typ == prefix+"Ready" || typ == prefix+"Reconciling" || typ == prefix+"Stalled"
 }
 
-// checkRenderedConditions looks at spec.status.conditions, as far as it is
-// written out: what stands there must be nobody else's.
+// checkRenderedConditions checks the constant types in spec.status.conditions: Kanon and spec.conditions must not set
+// the same condition.
 func (c *compiler) checkRenderedConditions() {
 	list := c.rule.Status.Get("conditions")
 	if list == nil {
@@ -94,7 +95,7 @@ func (c *compiler) events() []parentstatus.EventTemplate {
 				by.Guard = flow.GuardOf(x.expr, u)
 			}
 		}
-		out[i].Reason = c.field(spec.Reason, scopeOf("reason"), u, reason(syntax.MaxEventReason))
+		out[i].Reason = c.field(spec.Reason, scopeOf("reason"), u, reason(naming.MaxEventReason))
 		out[i].Message = c.field(spec.Message, scopeOf("message"), u, message())
 		out[i].Finalizing = u.Finalizing
 		c.readers = append(c.readers, by)
@@ -102,12 +103,12 @@ func (c *compiler) events() []parentstatus.EventTemplate {
 	return out
 }
 
-// renderedScope is that of a part that is rendered: nothing is decided by it.
+// renderedScope is the scope of a part that is rendered and decides nothing.
 func (c *compiler) renderedScope(place string) *compileScope {
 	sc := c.ruleScope(place)
 	sc.Rendered = true
 	return sc
 }
 
-// textSchema is that of a place for text, which bytes are not.
+// textSchema is the schema of a field for text, into which bytes do not fit.
 func textSchema() *openapi.Schema { return &openapi.Schema{Type: openapi.String} }

@@ -12,8 +12,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// deletion compiles a child's deletionPolicy. Where it takes an expression, what the
-// Child says of it is empty.
+// deletion compiles a child's deletionPolicy. A case with an expression has an empty policy in child.Ending.
 func (c *compiler) deletion(spec *syntax.Child, child *program.Child, sc *compileScope, u *flow.Uses) {
 	policy := func(n *yamltree.Node, field string) (syntax.DeletionPolicy, template.Template) {
 		text, _ := n.Text()
@@ -34,8 +33,7 @@ func (c *compiler) deletion(spec *syntax.Child, child *program.Child, sc *compil
 	child.Ending.WhenDeleted, child.EndingFrom.WhenDeleted = policy(spec.Deletion.WhenDeleted, ".whenDeleted")
 }
 
-// compileDeleteWhen compiles spec.deleteWhen. What the cluster rests on is not
-// deleted by a rule.
+// compileDeleteWhen compiles spec.deleteWhen. A rule must not delete parents of kinds that the cluster depends on.
 func (c *compiler) compileDeleteWhen(u *flow.Uses) *template.Expression {
 	n := c.rule.DeleteWhen
 	if n == nil {
@@ -47,7 +45,8 @@ func (c *compiler) compileDeleteWhen(u *flow.Uses) *template.Expression {
 	return c.condition(n, c.ruleScope("spec.deleteWhen"), u).compiled()
 }
 
-// askedBy are the paths that are there in a part of the rule, which belongs to spec.finalize or not.
+// askedBy are the paths that exist in a part of the rule. cleanup is true for the children and conditions of
+// spec.finalize.
 func (c *compiler) askedBy(cleanup bool) map[string]bool {
 	if !cleanup {
 		return c.asked

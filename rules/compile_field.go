@@ -10,15 +10,15 @@ import (
 	"kanon.dev/kanon/rules/constant"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/scanner"
-	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// form is what a scalar has to come to that stands for a text or something like it.
+// form is what a scalar must give that stands for text, a duration, a policy and the like.
 type form struct {
-	// what names it for messages, and kinds are the types of an expression that can give it.
+	// what names the form in messages. kinds are the types of expressions that can give it.
 	what  string
 	kinds []types.Kind
 	check constant.Attempt
@@ -28,16 +28,16 @@ func message() form {
 	return form{"a string", []types.Kind{types.StringKind}, constant.AttemptOf(template.TextOf)}
 }
 
-// reason is a word of so many characters at the most.
+// reason is one word of at most so many bytes.
 func reason(longest int) form {
 	return form{"a string", []types.Kind{types.StringKind}, constant.AttemptOf(func(t template.Template, s template.Scope) (string, *template.Problem) {
 		return template.ReasonOf(t, s, longest)
 	})}
 }
 
-// objectName is the name or the namespace of an object, as field says.
+// objectName is the form of the name of an object, or of its namespace.
 func objectName(field string) form {
-	check := syntax.IsPathSegment
+	check := naming.IsPathSegment
 	if field == "namespace" {
 		check = validation.IsDNS1123Label
 	}
@@ -50,7 +50,7 @@ func conditionStatus() form {
 	return form{"true or false, or True, False or Unknown", []types.Kind{types.BoolKind, types.StringKind}, constant.AttemptOf(template.ConditionStatusOf)}
 }
 
-// aDeletionPolicy is what an expression gives for one.
+// aDeletionPolicy names a deletion policy in messages.
 const aDeletionPolicy = "Delete or Orphan"
 
 func deletionPolicy() form {
@@ -68,7 +68,7 @@ func duration(least time.Duration) form {
 	})}
 }
 
-// field compiles a scalar that has to come to a form; nil of nil.
+// field compiles a scalar that must give a form; nil for nil.
 func (c *compiler) field(n *yamltree.Node, sc *compileScope, u *flow.Uses, f form) template.Template {
 	if n == nil {
 		return nil
@@ -78,7 +78,7 @@ func (c *compiler) field(n *yamltree.Node, sc *compileScope, u *flow.Uses, f for
 	return t
 }
 
-// scalar compiles a scalar. What one whole expression gives must be of one of the kinds, if that is known.
+// scalar compiles a scalar. A single expression must have one of the form's types, as far as its type is known.
 func (c *compiler) scalar(n *yamltree.Node, sc *compileScope, u *flow.Uses, f form) template.Template {
 	s, _ := n.Text()
 	parts, err := scanner.Scan(s)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/types"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/constant"
@@ -35,7 +34,7 @@ func newLookup(spec *syntax.Lookup) *program.Lookup {
 	return &program.Lookup{ID: spec.ID, Index: spec.Index, GVK: spec.GVK, Position: spec.Pos, Optional: spec.Optional, Namespaced: true, Selector: spec.Labels}
 }
 
-// lookup is what is known of a lookup; nil if there is none of that name.
+// lookup is what is known of a lookup so far; nil if no lookup has the id.
 func (c *compiler) lookup(id string) *flow.Lookup {
 	l := c.lookups[id]
 	if l == nil {
@@ -44,7 +43,7 @@ func (c *compiler) lookup(id string) *flow.Lookup {
 	return &flow.Lookup{Lookup: l.spec, Uses: &l.uses, Guard: &l.guard}
 }
 
-// compileLookups compiles those that nothing has read yet too.
+// compileLookups compiles all lookups, including those that nothing reads.
 func (c *compiler) compileLookups(p *program.Program, all *flow.Uses) {
 	p.LookupByID = make(map[string]*program.Lookup, len(c.lookups))
 	for i := range c.rule.Lookups {
@@ -60,7 +59,7 @@ func (c *compiler) compileLookups(p *program.Program, all *flow.Uses) {
 	}
 }
 
-// compileLookup compiles a lookup if that has not been done.
+// compileLookup compiles a lookup unless it is compiled already.
 func (c *compiler) compileLookup(l *lookupState) {
 	spec, out := l.spec, l.compiled
 	switch l.state {
@@ -91,7 +90,7 @@ func (c *compiler) bodyScope(place string, spec *syntax.Body) *compileScope {
 	}
 }
 
-// body compiles what a lookup or a patch has in common with a child.
+// body compiles what lookups and patches have in common with children.
 func (c *compiler) body(spec *syntax.Body, out *program.Body, sc *compileScope, u *flow.Uses, g *flow.Guard) {
 	out.ForEach = c.dimensions(spec.ForEach, sc, u)
 	c.locals(spec, out, sc)
@@ -101,7 +100,7 @@ func (c *compiler) body(spec *syntax.Body, out *program.Body, sc *compileScope, 
 	}
 }
 
-// query compiles what finds the objects of a lookup, or the targets of a patch.
+// query compiles what selects the objects of a lookup, or the targets of a patch.
 func (c *compiler) query(spec *syntax.Lookup, out *program.Lookup, sc *compileScope, u *flow.Uses) {
 	out.NameFrom = c.field(spec.Name, sc.in(".name"), u, objectName("name"))
 	if s, _ := spec.Namespace.Text(); s == syntax.AllNamespaces {
@@ -140,7 +139,7 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 	return t
 }
 
-// textsOnly keeps bytes out of a selector, or a part of one, that can be as s says.
+// textsOnly makes sure that a selector compares text and not bytes. s is the schema of the part n.
 func (c *compiler) textsOnly(n *yamltree.Node, s *openapi.Schema) {
 	if x := c.results[n].x; x != nil {
 		if x.Inner().Kind() == types.BytesKind {
@@ -158,8 +157,7 @@ func (c *compiler) textsOnly(n *yamltree.Node, s *openapi.Schema) {
 	}
 }
 
-// checkLookupKind looks up the kind of a lookup, and compares its scope with the
-// namespace.
+// checkLookupKind looks up the kind of a lookup, and compares its scope with the namespace.
 func (c *compiler) checkLookupKind(l *lookupState, p *program.Program) {
 	spec, out := l.spec, l.compiled
 	kind, known := c.kind(spec.GVK, spec.Node, parentVerbs(), kindUse{node: spec.Label(), optional: spec.Optional})
@@ -170,10 +168,10 @@ func (c *compiler) checkLookupKind(l *lookupState, p *program.Program) {
 	}
 }
 
-// namespaceUse is what names the namespace of objects of a kind, or must.
+// namespaceUse is a part of the rule that names the namespace of objects, or has to.
 type namespaceUse struct {
 	kind string
-	// pos and needs say what is wrong where there is none, and hint what to do where one is too many.
+	// pos and needs report a missing namespace. hint belongs to one that must not be set.
 	pos         diagnostic.Position
 	needs, hint string
 }
@@ -188,8 +186,7 @@ func (c *compiler) checkNamespace(in *yamltree.Node, p *program.Program, namespa
 	}
 }
 
-// readsSecret says whether a part of a rule reads something of a lookup or a child that
-// is a Secret.
+// readsSecret reports whether a part of a rule reads a lookup or a child that is a Secret.
 func (c *compiler) readsSecret(u *flow.Uses) bool {
 	for _, r := range u.Nodes {
 		if r.Root == flow.RootLookups {
@@ -198,13 +195,7 @@ func (c *compiler) readsSecret(u *flow.Uses) bool {
 			}
 			continue
 		}
-		child := c.children[r.ID]
-		if child == nil {
-			continue
-		}
-		kind, _ := child.Template.Get("kind").Text()
-		version, _ := child.Template.Get("apiVersion").Text()
-		if syntax.IsSecret(schema.FromAPIVersionAndKind(version, kind)) {
+		if child := c.children[r.ID]; child != nil && syntax.IsSecret(syntax.TemplateGVK(child.Template)) {
 			return true
 		}
 	}

@@ -19,20 +19,19 @@ import (
 type origin struct {
 	flow.Origin
 	typ check.Type
-	// holds are, of a variable, the paths that exist if it is true.
+	// holds are, for a variable, the paths that exist if it is true.
 	holds map[string]bool
 }
 
-// Moves reports whether the value can be another one at each second. nil does not.
+// Moves reports whether the value can change with every second. A nil origin does not.
 func (o *origin) Moves() bool { return o != nil && o.Origin.Moves() }
 
-// names tells what the names in an expression stand for. It compiles the variables and the
-// lookups that the expression reads.
+// names resolves the names in an expression. It compiles the variables and the lookups that the expression reads.
 type names struct {
 	c    *compiler
 	sc   *compileScope
 	expr *celenv.Expression
-	// node is the scalar in which the expression stands.
+	// node is the scalar that contains the expression.
 	node *yamltree.Node
 }
 
@@ -44,7 +43,7 @@ func (s *names) Origin(name string) *flow.Origin {
 	return nil
 }
 
-// Variable is a variable of the rule or of the scope; nil if there is none of that name.
+// Variable is a variable of the rule or of the scope; nil if no variable has the name.
 func (s *names) Variable(name string) *flow.Variable {
 	v := s.c.variable(s.sc, name)
 	if v == nil {
@@ -57,7 +56,7 @@ func (s *names) Variable(name string) *flow.Variable {
 	return out
 }
 
-// Lookup is a lookup of the rule; nil if there is none of that name.
+// Lookup is a lookup of the rule; nil if no lookup has the id.
 func (s *names) Lookup(id string) *flow.Lookup {
 	if l := s.c.lookups[id]; l != nil {
 		s.c.compileLookup(l)
@@ -65,7 +64,7 @@ func (s *names) Lookup(id string) *flow.Lookup {
 	return s.c.lookup(id)
 }
 
-// Members lists the names that can follow a root, without what the expression is a part of.
+// Members lists the names that can follow a root. It leaves out the part of the rule that the expression belongs to.
 func (s *names) Members(root string) []string {
 	var all []string
 	switch root {
@@ -131,7 +130,7 @@ func (s *names) Holds(variable string) map[string]bool {
 	return nil
 }
 
-// RandomHint is how a value that is made at random is kept.
+// RandomHint says how a random value can be kept.
 func (s *names) RandomHint() string {
 	return generated.Place{
 		Rule: s.c.rule, Children: s.c.children, Node: s.node, Expr: s.expr, Of: s.sc.OwnGenerated, IsTemplate: s.sc.Own != "",

@@ -17,10 +17,10 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// patchVerbs are what the engine does with the objects that a patch is for.
+// patchVerbs are the verbs that the engine needs for the targets of patches.
 func patchVerbs() []string { return append(parentVerbs(), "patch") }
 
-// patches compiles spec.patches. all is what the nodes of the rule read.
+// patches compiles spec.patches. It adds to all whether they read the parent's status.
 func (c *compiler) patches(p *program.Program, all *flow.Uses) []*program.Patch {
 	out := make([]*program.Patch, len(c.rule.Patches))
 	for i := range c.rule.Patches {
@@ -56,7 +56,7 @@ func (c *compiler) patch(spec *syntax.Patch, p *program.Program, all *flow.Uses)
 	return patch
 }
 
-// patchTargetKind looks up the kind that a patch is for, and says whether it has a status.
+// patchTargetKind looks up the kind of a patch's target, and reports whether it has a status subresource.
 func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *program.Program) (hasStatus bool) {
 	target := spec.Target
 	if target == nil {
@@ -84,7 +84,7 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *
 	return kind.HasStatus
 }
 
-// kindOnce is kind for one of which all but the verbs was looked at before.
+// kindOnce looks up a kind that was checked before, except for the verbs.
 func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []string) (Kind, bool) {
 	if c.opts.Kinds == nil || gvk.Kind == "" {
 		return Kind{Namespaced: true}, false
@@ -94,8 +94,8 @@ func (c *compiler) kindOnce(gvk schema.GroupVersionKind, n *yamltree.Node, verbs
 	return k, ok
 }
 
-// checkPatchIdentity reports what a patch cannot set: which object it is for, the
-// target says, and other fields are the API server's or Kanon's.
+// checkPatchIdentity reports fields that a patch cannot set. The target identifies the object; other fields belong to
+// the API server or to Kanon.
 func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
 	refuse := func(n *yamltree.Node, path string) {
 		if n != nil {
@@ -123,8 +123,8 @@ func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
 	identity.CheckNames(c.Reporter, metadata, spec.Kind(c.rule))
 }
 
-// checkReadsItself reports a patch that reads a field which it writes: each write
-// would be a reason for the next, or for taking it back.
+// checkReadsItself reports a patch that reads a field which it writes: each write would cause the next, or its own
+// removal.
 func (c *compiler) checkReadsItself(spec *syntax.Patch, patch *program.Patch, u *flow.Uses) {
 	fields := flow.Written(spec.Template, nil)
 	reported := map[diagnostic.Position]bool{}
@@ -144,7 +144,8 @@ func (c *compiler) checkReadsItself(spec *syntax.Patch, patch *program.Patch, u 
 	}
 }
 
-// readsOfItems are those of the reads that are of the items of a list which the patch is for, and what chooses these items reads of them.
+// readsOfItems are the reads of list items that the patch has as targets, including those of the filter that selects
+// the items.
 func (c *compiler) readsOfItems(spec *syntax.Patch, patch *program.Patch, all []flow.FieldRead) (reads []flow.FieldRead) {
 	for _, d := range spec.ForEach {
 		l, chooses := c.lookupOf(d.In)
@@ -161,8 +162,8 @@ func (c *compiler) readsOfItems(spec *syntax.Patch, patch *program.Patch, all []
 	return reads
 }
 
-// lookupOf is the lookup whose objects a forEach has, all or some of them, with what chooses these reads of each; nil if the items come from
-// elsewhere.
+// lookupOf is the lookup whose objects a forEach has, all or a filtered part, with what the filters read of each
+// object. It is nil if the items come from elsewhere.
 func (c *compiler) lookupOf(in *yamltree.Node) (of *lookupState, chooses []flow.FieldRead) {
 	r := c.results[in]
 	if r.x == nil {
@@ -188,7 +189,7 @@ func (c *compiler) lookupOf(in *yamltree.Node) (of *lookupState, chooses []flow.
 	return c.lookups[names[1]], chooses
 }
 
-// isItem tells whether a target is the item of a list that a lookup reads.
+// isItem reports whether a target is the current item of a list that a lookup reads.
 func isItem(target *syntax.Lookup, item string, of *syntax.Lookup) bool {
 	if target == nil {
 		return false
@@ -201,8 +202,7 @@ func isItem(target *syntax.Lookup, item string, of *syntax.Lookup) bool {
 	return meant(target.Name, "name") && isThere
 }
 
-// readsTarget says whether what an expression reads is, for all that can be seen,
-// the object that the patch is for.
+// readsTarget reports whether what an expression reads is the target of the patch, judging by their names as written.
 func (c *compiler) readsTarget(spec *syntax.Patch, patch *program.Patch, root string) bool {
 	parent := flow.ObjectText{Name: "${parent.metadata.name}"}
 	target := parent

@@ -25,8 +25,8 @@ func (c *compiler) schemaOf(gvk schema.GroupVersionKind) *openapi.Schema {
 	return c.certain[gvk]
 }
 
-// certainSchemas are what is known of kinds whose schema is not: what a rule makes of a Secret
-// must not depend on whether the API server has answered yet.
+// certainSchemas are the parts of built-in schemas that a rule's meaning depends on. How base64 in a Secret is read
+// must not depend on whether the API server has sent its schemas yet.
 func certainSchemas() map[schema.GroupVersionKind]*openapi.Schema {
 	mapOf := func(format string) *openapi.Field {
 		return &openapi.Field{
@@ -45,7 +45,7 @@ func certainSchemas() map[schema.GroupVersionKind]*openapi.Schema {
 	}
 }
 
-// kindType is the type of whole objects of a kind, or of lists of them.
+// kindType is the type of the objects of a kind, or of lists of them.
 func (c *compiler) kindType(gvk schema.GroupVersionKind, many bool) check.Type {
 	object := c.types.Of(c.schemaOf(gvk))
 	if many {
@@ -54,7 +54,7 @@ func (c *compiler) kindType(gvk schema.GroupVersionKind, many bool) check.Type {
 	return object
 }
 
-// Scalar is what is known of a scalar with expressions.
+// Scalar implements conform.Compiler.
 func (c *compiler) Scalar(n *yamltree.Node) (conform.Scalar, bool) {
 	r, ok := c.results[n]
 	if !ok || r.wrong || r.x == nil {
@@ -67,7 +67,7 @@ func (c *compiler) Scalar(n *yamltree.Node) (conform.Scalar, bool) {
 	}}, true
 }
 
-// variableOf is the value of the variable of the rule that an expression reads, and no more; nil if it is something else.
+// variableOf is the value of the variable that an expression consists of; nil for every other expression.
 func (c *compiler) variableOf(root ast.Expr) *yamltree.Node {
 	if root.Kind() != ast.SelectKind || root.AsSelect().Operand().Kind() != ast.IdentKind || root.AsSelect().Operand().AsIdent() != flow.RootVariables {
 		return nil
@@ -78,19 +78,19 @@ func (c *compiler) variableOf(root ast.Expr) *yamltree.Node {
 	return nil
 }
 
-// conform compares a template with the schema of its kind. shared is true if others write to the
-// object as well. It comes after the template was compiled.
+// conform compares a compiled template with the schema of its kind. shared is true if others write to the object as
+// well.
 func (c *compiler) conform(template *yamltree.Node, gvk schema.GroupVersionKind, hasStatus, shared bool) {
 	if s := c.schemaOf(gvk); s != nil {
 		c.templateCheck(gvk, shared, hasStatus).Check(template, gvk.Kind, s)
 	}
 }
 
-func (c *compiler) templateCheck(gvk schema.GroupVersionKind, shared, noStatus bool) conform.Template {
-	return conform.Template{Compiler: c, Table: c.types, Source: c.rule.Source, BuiltIn: syntax.IsBuiltIn(gvk.Group), Shared: shared, NoStatus: noStatus}
+func (c *compiler) templateCheck(gvk schema.GroupVersionKind, shared, hasStatus bool) conform.Template {
+	return conform.Template{Compiler: c, Table: c.types, Source: c.rule.Source, BuiltIn: syntax.IsBuiltIn(gvk.Group), Shared: shared, NoStatus: hasStatus}
 }
 
-// conformParent compares what the rule reports on its parents with their kind.
+// conformParent compares what the rule reports on its parents with the schema of their kind.
 func (c *compiler) conformParent() conform.Parent {
 	gvk, subresource := c.rule.Parent.GVK, true
 	if c.opts.Kinds != nil {

@@ -27,18 +27,18 @@ type compileScope struct {
 	names map[string]*origin
 	// locals are the variables of the child.
 	locals map[string]*variable
-	// asked are the paths that are known to be there, because the node's when asks.
+	// asked are the paths that exist because the node's when requires them.
 	asked map[string]bool
 }
 
-// in is the scope of a part of the part.
+// in is the scope of a field below the part.
 func (s *compileScope) in(part string) *compileScope {
 	inner := *s
 	inner.Place += part
 	return &inner
 }
 
-// flow is what the analysis of an expression must know of the scope.
+// flow is the scope for package flow.
 func (s *compileScope) flow() flow.Scope {
 	known := s.Scope
 	known.Roots = s.roots()
@@ -73,8 +73,7 @@ func (s *compileScope) variableNames(c *compiler) []string {
 	return names
 }
 
-// template compiles a part of the rule. It returns nil, and a finding, where
-// that is not possible. what the part reads is added to u.
+// template compiles a part of the rule, and adds what it reads to u. It is nil after a finding.
 func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template.Template, *origin) {
 	switch n.Kind {
 	case yamltree.Mapping:
@@ -119,7 +118,7 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 	return *t, from
 }
 
-// keep notes what a scalar gives, for the checks that follow.
+// keep records what a scalar gives, for later checks.
 func (c *compiler) keep(n *yamltree.Node, r result) {
 	if c.results == nil {
 		return
@@ -130,8 +129,8 @@ func (c *compiler) keep(n *yamltree.Node, r result) {
 	c.results[n] = r
 }
 
-// textTemplate compiles text with expressions in it. Of where its values come
-// from only the time matters: text as a whole is there, or is not.
+// textTemplate compiles text around expressions. Of the origins of its values only the clock matters: text is either
+// complete or missing.
 func (c *compiler) textTemplate(n *yamltree.Node, parts []scanner.Part, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
 	t, out := &template.Text{}, &origin{typ: check.Of(types.StringType)}
 	ok, kept := true, result{}
@@ -207,7 +206,7 @@ func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (te
 	return t, o
 }
 
-// mappingType is the type of a mapping in a template, of whose fields the types are known.
+// mappingType is the type of a mapping whose fields have these types.
 func (c *compiler) mappingType(t template.Map, fields map[string]check.Type) check.Type {
 	if len(t.Entries) == 0 || slices.ContainsFunc(t.Entries, func(e template.Entry) bool { return e.Key != nil }) {
 		return check.Of(types.NewMapType(types.StringType, types.DynType))
@@ -215,7 +214,7 @@ func (c *compiler) mappingType(t template.Map, fields map[string]check.Type) che
 	return c.types.Record(fields)
 }
 
-// constMap is a mapping without expressions, rendered.
+// constMap renders a mapping without expressions.
 func constMap(t template.Map) map[string]any {
 	m := make(map[string]any, len(t.Entries))
 	for _, e := range t.Entries {
@@ -277,7 +276,7 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 	return template.Const{Value: list}, o
 }
 
-// spread compiles a list item that is ${...list}.
+// spread compiles a list item of the form ${...list}. It is false for every other item.
 func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*template.Expression, *origin, bool) {
 	s, ok := n.Text()
 	if !ok || !strings.Contains(s, "...") {
@@ -307,17 +306,16 @@ func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*te
 // checkedExpression is an expression with what only the compiler needs.
 type checkedExpression struct {
 	*check.Expression
-	// run is what programs have of it.
+	// run is the part that programs keep.
 	run  *template.Expression
 	expr *celenv.Expression
-	// items is true where the expression reads a name of forEach.
+	// items is true if the expression reads a name of forEach.
 	items bool
-	// plainPath is the path that the expression is and nothing else; empty for every other.
+	// plainPath is the path of which the expression consists; empty for every other expression.
 	plainPath string
 }
 
-// goesInto has the evaluation compare bytes and text with the field, where the type of
-// the value does not show that they fit.
+// goesInto makes the evaluation compare bytes and text with the field, if the type alone does not show that they fit.
 func (x *checkedExpression) goesInto(s *openapi.Schema) {
 	switch {
 	case !x.CanBe(types.AnyKind, types.ListKind, types.MapKind, types.StructKind) || x.IsOf(s):
@@ -328,21 +326,20 @@ func (x *checkedExpression) goesInto(s *openapi.Schema) {
 	}
 }
 
-// result is what the compiler knows of a scalar with expressions in it.
+// result is what the compiler knows of a scalar with expressions.
 type result struct {
-	// x is nil for text with expressions between other text.
+	// x is nil for text around expressions.
 	x    *checkedExpression
 	part scanner.Part
-	// items is true where a name of forEach is read.
+	// items is true if an expression reads a name of forEach.
 	items bool
-	// wrong is true where an error in the expression was reported, so that what
-	// it gives says nothing.
+	// wrong is true if an error in the expression was reported, so that its type means nothing.
 	wrong bool
-	// others are the expressions of the same scalar in other places, by aliases of YAML.
+	// others are the expressions of the same scalar in other places, by YAML aliases.
 	others []*checkedExpression
 }
 
-// parsed is the expression that a scalar is; nil for every other node.
+// parsed is the expression of which a scalar consists; nil for every other node.
 func (c *compiler) parsed(n *yamltree.Node) *celenv.Expression {
 	if x := c.results[n].x; x != nil {
 		return x.expr
@@ -350,7 +347,7 @@ func (c *compiler) parsed(n *yamltree.Node) *celenv.Expression {
 	return nil
 }
 
-// constantText is the text that a scalar is each time, and the expression that gives it; false for every other node.
+// constantText is the text that the expression of a scalar always gives. It is false for every other node.
 func (c *compiler) constantText(n *yamltree.Node) (string, scanner.Part, bool) {
 	r := c.results[n]
 	if n == nil || r.x == nil {
@@ -360,7 +357,7 @@ func (c *compiler) constantText(n *yamltree.Node) (string, scanner.Part, bool) {
 	return text, r.part, ok
 }
 
-// compiled is the expression as programs hold it; nil of nil.
+// compiled is the expression for programs; nil for nil.
 func (x *checkedExpression) compiled() *template.Expression {
 	if x == nil {
 		return nil
@@ -368,8 +365,7 @@ func (x *checkedExpression) compiled() *template.Expression {
 	return x.run
 }
 
-// expression compiles one ${…} of a scalar. nil, after a finding, where it
-// does not compile.
+// expression compiles one ${…} of a scalar. It is nil after a finding.
 func (c *compiler) expression(n *yamltree.Node, p scanner.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
 	at := func(offset int) diagnostic.Position { return c.Within(n, p, max(offset, 0)) }
 	report := func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
@@ -424,7 +420,7 @@ func (c *compiler) expression(n *yamltree.Node, p scanner.Part, sc *compileScope
 	return &checkedExpression{Expression: checked, run: x, expr: expr, items: a.Items, plainPath: a.Path}, from
 }
 
-// noteItems notes what the fields of a list's items are computed from.
+// noteItems records what the fields of a list's items are computed from.
 func (c *compiler) noteItems(n *yamltree.Node, expr *celenv.Expression, known *names, at func(offset int) diagnostic.Position) {
 	if name := flow.WholeVariable(expr.Root()); name != "" {
 		c.fieldReads.NoteVariable(n, name)
@@ -438,13 +434,13 @@ func (c *compiler) noteItems(n *yamltree.Node, expr *celenv.Expression, known *n
 	}
 }
 
-// wrapInString gives a finding the fix that an expression is written in string(…).
+// wrapInString gives a finding the edit that wraps the expression in string(…).
 func (c *compiler) wrapInString(f *diagnostic.Finding, n *yamltree.Node, p scanner.Part) {
 	text := strings.TrimSpace(p.Text)
 	f.WithEdit(c.rule.Source.Within(n, p.Offset+strings.Index(p.Text, text)), text, "string("+text+")")
 }
 
-// branches is what notes which sides of ?: an expression takes; nil if nobody asks.
+// branches returns what records which side of each ?: an evaluation takes; nil without Options.Branches.
 func (c *compiler) branches(expr *celenv.Expression, at func(offset int) diagnostic.Position) func(id int64, holds bool) {
 	if c.opts.Branches == nil {
 		return nil

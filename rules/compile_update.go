@@ -9,7 +9,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// writeConditions compiles what says whether an object may be made and written.
+// writeConditions compiles what decides whether an object may be created, updated and recreated.
 func (c *compiler) writeConditions(spec *syntax.Child, child *program.Child, sc *compileScope, n *dependency.Node) {
 	n.Creation = flow.Guard{Given: spec.CreateWhen != nil, Lost: spec.Gaps["createWhen"]}
 	if spec.CreateWhen != nil {
@@ -31,12 +31,11 @@ func (c *compiler) writeConditions(spec *syntax.Child, child *program.Child, sc 
 	if spec.UpdateWhen != nil {
 		child.UpdateWhen = c.condition(spec.UpdateWhen, c.selfScope(sc, child, sc.Place+".updateWhen"), &n.Uses).compiled()
 	}
-	c.renewal(spec, child, sc, n)
+	c.recreation(spec, child, sc, n)
 	c.rollout(spec, child, n)
 }
 
-// checkShortLived reports a Job that removes itself when it is done and would then
-// be made and run again, for ever.
+// checkShortLived reports a Job that deletes itself when it is done: it would be recreated and run again, forever.
 func (c *compiler) checkShortLived(spec *syntax.Child, child *program.Child) {
 	if child.GVK.Group != "batch" || child.GVK.Kind != "Job" {
 		return
@@ -47,8 +46,8 @@ func (c *compiler) checkShortLived(spec *syntax.Child, child *program.Child) {
 	}
 }
 
-// renewal compiles recreateWhen, and looks at what an updatePolicy may delete.
-func (c *compiler) renewal(spec *syntax.Child, child *program.Child, sc *compileScope, n *dependency.Node) {
+// recreation compiles recreateWhen, and checks what an updatePolicy may delete.
+func (c *compiler) recreation(spec *syntax.Child, child *program.Child, sc *compileScope, n *dependency.Node) {
 	if spec.RecreateWhen != nil {
 		child.RecreateWhen = c.condition(spec.RecreateWhen, c.selfScope(sc, child, sc.Place+".recreateWhen"), &n.Uses).compiled()
 	}
@@ -66,7 +65,7 @@ func (c *compiler) renewal(spec *syntax.Child, child *program.Child, sc *compile
 		WithHint("render another name for the new one, so that the old one is pruned and the prune guard applies")
 }
 
-// rollout compiles rollout, of which maxUnavailable is for all items.
+// rollout compiles rollout. maxUnavailable is evaluated once for all items.
 func (c *compiler) rollout(spec *syntax.Child, child *program.Child, n *dependency.Node) {
 	r := spec.Rollout
 	if r == nil {

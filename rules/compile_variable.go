@@ -11,16 +11,14 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// variable is a variable of the rule, or of a child, a lookup or a patch, while the rule is
-// compiled.
+// variable is a variable of the rule, or of a child, a lookup or a patch, while the rule is compiled.
 type variable struct {
 	*program.Variable
 	spec   syntax.Variable
 	origin *origin
 	uses   *flow.Uses
 	state  compileState
-	// standsFor is what the variable stands for, such as lookups.db.status, where that is all it is;
-	// empty for every other variable.
+	// standsFor is the path of which the variable consists, such as lookups.db.status; empty for every other variable.
 	standsFor string
 }
 
@@ -36,7 +34,7 @@ const (
 	stateDone
 )
 
-// variable finds a variable and compiles it if that has not been done.
+// variable finds a variable, and compiles it unless it is compiled already.
 func (c *compiler) variable(sc *compileScope, name string) *variable {
 	if v := sc.locals[name]; v != nil {
 		return c.compileVariable(v, sc)
@@ -65,7 +63,7 @@ func (c *compiler) compileVariable(v *variable, sc *compileScope) *variable {
 	u := &flow.Uses{}
 	inner := *sc
 	inner.MayMove, inner.Random, inner.Own = true, sc.OwnRandom, sc.OwnGenerated
-	// What the variable shares by an anchor with what reads it counts there.
+	// What reads the variable may share a node with it by a YAML anchor. The results of the two are kept apart.
 	results := c.results
 	c.results = map[*yamltree.Node]result{}
 	value, from := c.template(v.spec.Value, &inner, u)
@@ -87,8 +85,8 @@ type pending struct {
 	pos  diagnostic.Position
 }
 
-// reportCycle reports a variable or a lookup that needs itself. It is among those
-// that are being compiled.
+// reportCycle reports a variable or a lookup that depends on itself. It is in the stack of those that are being
+// compiled.
 func (c *compiler) reportCycle(pos diagnostic.Position, name string) {
 	from := max(slices.IndexFunc(c.stack, func(p pending) bool { return p.name == name }), 0)
 	var cycle []string

@@ -14,22 +14,20 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// family are the children that have the same items: one with items of its own,
-// and those that say sameAs.
+// family are the children that share their items: one with a forEach of its own, and those with sameAs.
 type family struct {
 	root    *syntax.Child
 	members []string
-	// dims, names and uses are the root's forEach, compiled at first need.
+	// dims, names and uses come from the root's forEach. They are compiled when the first member is.
 	compiled bool
 	dims     []program.Dimension
 	names    map[string]*origin
 	uses     flow.Uses
-	// single is true where it can be seen that there is one item at most.
+	// single is true if the forEach certainly gives one item at most.
 	single bool
 }
 
-// pairUp finds the family of each child that has the items of another one, and
-// reports the others that say so.
+// pairUp finds the family of each child with sameAs, and reports those without one.
 func (c *compiler) pairUp() {
 	for i := range c.rule.Children {
 		spec := &c.rule.Children[i]
@@ -52,8 +50,8 @@ func (c *compiler) pairUp() {
 	}
 }
 
-// itemsOf follows sameAs to the child that has items of its own; nil after a
-// finding, here or where the chain is wrong.
+// itemsOf follows sameAs to the child with items of its own. It is nil after a finding, here or at another link of the
+// chain.
 func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 	at, path := spec, []string{spec.ID}
 	for at.SameAs != nil {
@@ -88,8 +86,7 @@ func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
 	return at
 }
 
-// childItems compiles what a child is made for: its own forEach, or that of the
-// child whose items it has.
+// childItems compiles the items of a child: its own forEach, or that of its family.
 func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *compileScope, n *dependency.Node) {
 	f := c.families[spec.ID]
 	if f == nil || f.root != spec && spec.SameAs == nil {
@@ -115,7 +112,7 @@ func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *comp
 	}
 }
 
-// rootOf is the child whose forEach gives the items of a child: another one, or itself.
+// rootOf is the child whose forEach gives the items of a child: another one, or the child itself.
 func (c *compiler) rootOf(spec *syntax.Child) *syntax.Child {
 	if f := c.families[spec.ID]; f != nil {
 		return f.root
@@ -123,7 +120,7 @@ func (c *compiler) rootOf(spec *syntax.Child) *syntax.Child {
 	return spec
 }
 
-// checkItems reports items that would all be the same object. It comes after the template was compiled.
+// checkItems reports items that would all be the same object. The template is compiled before.
 func (c *compiler) checkItems(spec *syntax.Child) {
 	root := spec
 	if f := c.families[spec.ID]; f != nil && spec.Many() {
@@ -139,7 +136,7 @@ func (c *compiler) checkItems(spec *syntax.Child) {
 	})
 }
 
-// linkFamilies notes for each child which one has the forEach of its items.
+// linkFamilies records for each child which one has the forEach of its items.
 func (c *compiler) linkFamilies(p *program.Program) {
 	for i, child := range p.Children {
 		child.Root = i

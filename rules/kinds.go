@@ -15,44 +15,40 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Kind tells what the compiler must know of a kind that a rule names.
+// Kind is what the compiler needs to know of a kind.
 type Kind struct {
-	// Namespaced is true where objects of the kind live in a namespace.
+	// Namespaced is true if objects of the kind are in namespaces.
 	Namespaced bool
-	// HasStatus is true where the kind has a /status subresource.
+	// HasStatus is true if the kind has a /status subresource.
 	HasStatus bool
-	// Verbs are what the API can do with the kind's objects, such as "watch";
-	// nil where that is not known.
+	// Verbs are what the API offers for the kind, such as "watch"; nil if that is not known.
 	Verbs sets.Set[string]
 }
 
-// Kinds tells which kinds the cluster has. It may be a KindLister too.
+// Kinds knows which kinds the cluster has. It may implement KindLister as well.
 type Kinds interface {
-	// Lookup answers from memory; false means that the cluster lacks the kind.
+	// Lookup answers from memory. It is false if the cluster lacks the kind.
 	Lookup(gvk schema.GroupVersionKind) (Kind, bool)
 }
 
-// KindLister is what Kinds can be besides, for better findings about a kind
-// that is not there.
+// KindLister makes findings about missing kinds more helpful. Kinds may implement it.
 type KindLister interface {
 	// Known lists the kinds, in any order.
 	Known() []schema.GroupVersionKind
-	// Complete says whether all kinds of that group and name are known. One that
-	// is not there is only a warning where they are not: it may be there all the
-	// same.
+	// Complete reports whether all kinds of a group and name are known. If they are not, a missing kind is only a
+	// warning, because it may exist all the same.
 	Complete(kind schema.GroupKind) bool
-	// Place names what lacks a kind of a group, such as "the cluster".
+	// Place names what lacks the kinds of a group, such as "the cluster".
 	Place(group string) string
 }
 
-// Schemas gives the schemas of kinds, from memory.
+// Schemas returns the schemas of kinds, from memory.
 type Schemas interface {
-	// Schema is the schema of whole objects of a kind, with apiVersion, kind and
-	// metadata; nil where none is known.
+	// Schema is the schema of whole objects of a kind, with apiVersion, kind and metadata; nil if none is known.
 	Schema(gvk schema.GroupVersionKind) *openapi.Schema
 }
 
-// Layers are schemas of which the first that knows a kind counts.
+// Layers are several Schemas. The first that knows a kind decides.
 type Layers []Schemas
 
 // Schema implements Schemas.
@@ -65,22 +61,22 @@ func (l Layers) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 	return nil
 }
 
-// parentVerbs and childVerbs are what the engine does with objects.
+// parentVerbs are the verbs that the engine needs for parents and lookups.
 func parentVerbs() []string { return []string{"get", "list", "watch"} }
 
+// childVerbs are the verbs that the engine needs for children.
 func childVerbs() []string { return append(parentVerbs(), "create", "patch", "delete") }
 
-// kindUse is what names a kind.
+// kindUse is the part of the rule that names a kind.
 type kindUse struct {
-	// node is the child, the lookup or the patch; empty: the parent, without which
-	// there is no rule.
+	// node is the child, the lookup or the patch. It is empty for the parent, without which the rule cannot run.
 	node string
-	// optional is true for a child that is skipped while its kind is missing.
+	// optional is true for a node that is skipped while its kind is missing.
 	optional bool
 }
 
-// kind looks up the kind that a mapping with apiVersion and kind names. It is false if nothing is
-// known of the kind, as without Options.Kinds. The kind counts as namespaced then.
+// kind looks up the kind that a mapping with apiVersion and kind names. It is false if the kind is missing or unknown,
+// as without Options.Kinds; the kind then counts as namespaced.
 func (c *compiler) kind(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []string, use kindUse) (Kind, bool) {
 	if c.opts.Kinds == nil || gvk.Kind == "" {
 		return Kind{Namespaced: true}, false
@@ -101,7 +97,7 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []s
 	return k, true
 }
 
-// checkVerbs reports a kind whose API cannot do what the rule needs.
+// checkVerbs reports a kind whose API lacks a verb that the rule needs.
 func (c *compiler) checkVerbs(k Kind, gvk schema.GroupVersionKind, n *yamltree.Node, verbs []string, use string) {
 	if lacks := slices.DeleteFunc(verbs, k.Verbs.Has); k.Verbs != nil && len(lacks) > 0 {
 		c.Report(c.FieldAt(n, "kind"), diagnostic.CodeUnusableKind, "kind %s in %s cannot be %s: its API has no %s",
@@ -109,13 +105,13 @@ func (c *compiler) checkVerbs(k Kind, gvk schema.GroupVersionKind, n *yamltree.N
 	}
 }
 
-// isUnresolved tells whether a node has to wait until its kind exists.
+// isUnresolved reports whether a node has to wait until its kind exists.
 func (c *compiler) isUnresolved(known bool, gvk schema.GroupVersionKind) bool {
 	return c.opts.AwaitKinds && c.opts.Kinds != nil && !known && gvk.Kind != ""
 }
 
-// missingKind reports a kind that does not exist, at what should be changed. If rules wait for
-// their kinds, only the kind of the parents is an error: of the rest, one node waits.
+// missingKind reports a kind that does not exist, at the field to change. If rules wait for their kinds, only a missing
+// parent kind is an error: otherwise one node waits.
 func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, use kindUse) {
 	place, known, complete := "the cluster", []schema.GroupVersionKind(nil), true
 	if lister, ok := c.opts.Kinds.(KindLister); ok {
@@ -158,15 +154,15 @@ func (c *compiler) missingKind(gvk schema.GroupVersionKind, n *yamltree.Node, us
 	}
 }
 
-// kindSuggestion is what could be meant by a kind that does not exist.
+// kindSuggestion is the kind that may be meant by one that does not exist.
 type kindSuggestion struct {
-	// field is the one with the mistake, and meant its value if there is only one.
+	// field is the one with the mistake. meant is its correct value, if there is only one candidate.
 	field, hint, meant string
-	// in is the apiVersion of a kind that is meant, if that is another one, too.
+	// in is the correct apiVersion, if that differs as well.
 	in string
 }
 
-// suggestKind names the kind that could be meant, and the field in which the difference is.
+// suggestKind names the kind that may be meant, and the field that differs.
 func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) kindSuggestion {
 	places := func(isMeant func(k schema.GroupVersionKind) bool) string {
 		var found []string

@@ -10,8 +10,8 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// checkPlainText warns of text that was meant as an expression: a path that stands
-// there without ${}, or what other tools have for it.
+// checkPlainText warns of text that is probably meant as an expression: a path without ${}, or the syntax of other
+// tools.
 func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
 	if !strings.Contains(s, "{{") && !strings.Contains(s, flow.RootParent+".") && !strings.Contains(s, flow.RootVariables+".") &&
 		!strings.Contains(s, flow.RootLookups+".") && !strings.Contains(s, flow.RootChildren+".") {
@@ -41,8 +41,7 @@ func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
 	}
 }
 
-// isMember says whether a child, a lookup or a variable has the name; true for
-// none.
+// isMember reports whether a child, a lookup or a variable has the name; true for no name.
 func (c *compiler) isMember(name string) bool {
 	return name == "" || c.children[name] != nil || c.lookups[name] != nil || c.variables[name] != nil
 }

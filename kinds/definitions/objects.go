@@ -24,7 +24,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/syntax"
+	"kanon.dev/kanon/rules/naming"
 )
 
 // Kinds are those of definitions. They do with objects what the API server does when they are written.
@@ -198,7 +198,7 @@ func checkMetadata(object *unstructured.Unstructured, namespaced bool) (reasons 
 		reasons = append(reasons, fmt.Sprintf("unknown field %q", name))
 	}
 	valid := func(name string, _ bool) []string {
-		return syntax.NameRule(object.GroupVersionKind().GroupKind())(name)
+		return naming.OfKind(object.GroupVersionKind().GroupKind())(name)
 	}
 	return append(reasons, texts(apivalidation.ValidateObjectMeta(meta, namespaced, valid, path))...)
 }

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/reporting"
 	"kanon.dev/kanon/rules/scanner"
-	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -24,7 +24,7 @@ func CheckNames(r *reporting.Reporter, metadata *yamltree.Node, kind schema.Grou
 	if kind.Group == RBACGroup {
 		hint = ""
 	}
-	checkWritten(r, metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", syntax.NameRule(kind), hint)
+	checkWritten(r, metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", naming.OfKind(kind), hint)
 	checkWritten(r, metadata.Get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label, lowerNames)
 	for _, f := range metadata.Get("labels").Entries() {
 		at := "metadata.labels." + f.Name
@@ -84,7 +84,7 @@ func CheckConstantNames(r *reporting.Reporter, metadata *yamltree.Node, kind sch
 			r.ReportSpan(n, part.Offset, len(part.Text), code, "%s: %q is not %s that Kubernetes accepts", at, text, what)
 		}
 	}
-	check(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", syntax.NameRule(kind))
+	check(metadata.Get("name"), "metadata.name", diagnostic.CodeObjectName, "a name", naming.OfKind(kind))
 	check(metadata.Get("namespace"), "metadata.namespace", diagnostic.CodeObjectName, "a namespace", validation.IsDNS1123Label)
 	for _, f := range metadata.Get("labels").Entries() {
 		check(f.Value, "metadata.labels."+f.Name, diagnostic.CodeLabel, "the value of a label", validation.IsValidLabelValue)

@@ -24,18 +24,6 @@ type Schemas interface {
 	Schema(gvk schema.GroupVersionKind) *openapi.Schema
 }
 
-// Status is spec.status of a rule, compiled with what is known of its types.
-type Status interface {
-	// Schema is the schema of what a part of it gives; nil if that is not known.
-	Schema(n *yamltree.Node) *openapi.Schema
-	// IsWrong reports whether a part has an expression that does not compile.
-	IsWrong(n *yamltree.Node) bool
-	// Hint is what to write in place of an expression whose values JSON does not have; empty: it may have them.
-	Hint(n *yamltree.Node) string
-	// Reads reports whether the expression of a scalar reads a path of the parent's status.
-	Reads(n *yamltree.Node, path []string) bool
-}
-
 // Input is what is known before.
 type Input struct {
 	// Schemas has the kinds that no rule of the documents defines.
@@ -43,7 +31,7 @@ type Input struct {
 	// Awaits reports whether the schema of a kind that Schemas lacks may still come; nil: none does.
 	Awaits func(gvk schema.GroupVersionKind) bool
 	// Compile compiles the status of a rule.
-	Compile func(r *syntax.Rule, schemas Schemas) (Status, error)
+	Compile func(r *syntax.Rule, schemas Schemas) (*Status, error)
 }
 
 // Infer completes the definitions of the documents. A kind that a rule of the same text defines is what that rule says; another kind
@@ -158,7 +146,7 @@ func (i *inference) infer() {
 		i.rule.DefineStatus(func(n *yamltree.Node, _ []string) map[string]any {
 			made := i.known[n]
 			if made == nil {
-				made = structural(status.Schema(n))
+				made = structural(status.schema(n))
 				i.known[n] = made
 				learned, missing = learned || made != nil, missing || made == nil
 			}
@@ -172,25 +160,25 @@ func (i *inference) infer() {
 }
 
 // finish makes the definition with what was found, and reports the rest.
-func (i *inference) finish(status Status) {
+func (i *inference) finish(status *Status) {
 	var list diagnostic.List
 	reported := map[*yamltree.Node]bool{}
 	i.rule.DefineStatus(func(n *yamltree.Node, path []string) map[string]any {
 		made := i.known[n]
 		i.rule.Parent.Untyped = i.rule.Parent.Untyped || made == nil
-		if made != nil || reported[n] || status.IsWrong(n) {
+		if made != nil || reported[n] || status.isWrong(n) {
 			return orAny(made)
 		}
 		reported[n] = true
 		field := strings.Join(append([]string{"status"}, path...), ".")
 		f := list.Report(i.rule.Source.At(n), diagnostic.CodeStatusType, "the type of %s cannot be inferred", field)
-		hint := status.Hint(n)
+		hint := status.hint(n)
 		switch {
 		case hint != "":
 			f.WithHint("%s", hint)
 		case len(path) == 0:
 			f.WithHint("write a mapping of fields, or type them in spec.parent.schema.status")
-		case status.Reads(n, path):
+		case status.reads(n, path):
 			f.Message += ", because it depends on itself"
 			fallthrough
 		default:

@@ -15,8 +15,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// decide asks createWhen about an object that is not there, and updateWhen about
-// one that is.
+// decide evaluates createWhen for an object that does not exist, and updateWhen and recreateWhen for one that does.
 func (e *Evaluation) decide(child *Child, it *item, object *unstructured.Unstructured) *template.Problem {
 	if child.CreateWhen == nil && !child.guarded() && !child.Renews() && child.Rollout == nil {
 		return nil
@@ -54,10 +53,10 @@ func (e *Evaluation) decide(child *Child, it *item, object *unstructured.Unstruc
 	if !updates {
 		it.fate, it.live = fateKept, live
 	}
-	return e.decideRenewal(child, it, live)
+	return e.decideRecreation(child, it, live)
 }
 
-// guarded says whether an object that is there may have to stay as it is.
+// guarded reports whether a live object of the child may have to stay as it is, or to keep values.
 func (c *Child) guarded() bool {
 	return c.UpdateWhen != nil || c.UpdatePolicy == syntax.UpdateCreateOnly || len(c.Generated) > 0
 }
@@ -67,11 +66,10 @@ func (c *Child) Renews() bool {
 	return c.RecreateWhen != nil || c.UpdatePolicy == syntax.UpdateRecreate || c.UpdatePolicy == syntax.UpdateApplyOrRecreate
 }
 
-// decideRenewal asks recreateWhen about an object that exists and may be changed,
-// and createWhen whether one may be made in its place: what could not be made is not
-// deleted for it. What recreateWhen cannot say yet counts as no. An object of CreateOnly
-// is recreated, or left as it is.
-func (e *Evaluation) decideRenewal(child *Child, it *item, live *unstructured.Unstructured) *template.Problem {
+// decideRecreation evaluates recreateWhen for a live object that may be changed, and createWhen for its replacement: an
+// object that could not be created again is not deleted. If recreateWhen waits, it counts as false. With CreateOnly, an
+// object is recreated or left as it is.
+func (e *Evaluation) decideRecreation(child *Child, it *item, live *unstructured.Unstructured) *template.Problem {
 	once := child.UpdatePolicy == syntax.UpdateCreateOnly
 	if !child.Renews() || it.fate != fateWritten && !once {
 		return nil
@@ -101,8 +99,8 @@ func (e *Evaluation) decideRenewal(child *Child, it *item, live *unstructured.Un
 	return nil
 }
 
-// wasTrue says whether an expression would have been true at an earlier time, if nothing but the
-// time were different.
+// wasTrue reports whether an expression would have been true at an earlier time, if nothing but the time were
+// different.
 func wasTrue(x *template.Expression, s *scope, at time.Time) bool {
 	then, clock := *s, run.NewClock(at)
 	then.clock = &clock
@@ -110,8 +108,8 @@ func wasTrue(x *template.Expression, s *scope, at time.Time) bool {
 	return ok || p != nil || at.IsZero()
 }
 
-// MayRecreate says whether objects of a kind may be deleted to be created again: not
-// where all that is in them goes with them.
+// MayRecreate reports whether objects of a kind may be deleted and created again. It is false for kinds whose deletion
+// destroys everything in them.
 func MayRecreate(gvk schema.GroupVersionKind) bool {
 	return !slices.Contains([]schema.GroupKind{
 		{Kind: "Namespace"},
@@ -121,7 +119,7 @@ func MayRecreate(gvk schema.GroupVersionKind) bool {
 	}, gvk.GroupKind())
 }
 
-// decideIgnored notes which fields of a rendered object are left to others for now.
+// decideIgnored records the fields of a rendered object that are left to others while a condition holds.
 func (e *Evaluation) decideIgnored(child *Child, s *scope, id rendered.Identity) *template.Problem {
 	for i := range child.Handovers {
 		h := &child.Handovers[i]
@@ -140,13 +138,13 @@ func (e *Evaluation) decideIgnored(child *Child, s *scope, id rendered.Identity)
 	return nil
 }
 
-// Ignores has the fields of an object that Next gave which are left to others because a
-// when of ignore holds: they count with Child.Ignore. They are read-only.
+// Ignores returns the fields of an object from Next that are left to others because the when of an ignore holds. They
+// come in addition to Child.Ignore and are read-only.
 func (e *Evaluation) Ignores(object *unstructured.Unstructured) []ignore.Path {
 	return e.ignores[rendered.IdentityOf(object)]
 }
 
-// decideDeletion notes what is to become of a rendered object one day.
+// decideDeletion records the deletion policies of a rendered object.
 func (e *Evaluation) decideDeletion(child *Child, s *scope, id rendered.Identity) *template.Problem {
 	out := child.Ending
 	var p *template.Problem
@@ -169,7 +167,7 @@ func (e *Evaluation) decideDeletion(child *Child, s *scope, id rendered.Identity
 	return nil
 }
 
-// Ending says what is to become of an object that Next gave.
+// Ending returns the deletion policies of an object from Next.
 func (e *Evaluation) Ending(object *unstructured.Unstructured) Ending {
 	if out, ok := e.deletions[rendered.IdentityOf(object)]; ok {
 		return out

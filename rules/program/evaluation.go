@@ -28,76 +28,72 @@ type Evaluation struct {
 	object *unstructured.Unstructured
 	parent map[string]any
 	reader Reader
-	// clock is now, and notes when what was computed from it changes.
+	// clock is now. It records when what was computed from it changes.
 	clock  run.Clock
 	random function.Random
 	// finalizing and missing are as in Input.
 	finalizing bool
 	missing    map[schema.GroupVersionKind]Absence
-	// base is the scope outside of all children.
+	// base is the scope of everything outside of children.
 	base      scope
 	variables []memo
 	nodes     []nodeState
-	// reads is nil until something needs it.
+	// reads is nil until it is needed.
 	reads *reads
-	// session is what all expressions share, and rendered counts the children.
+	// session is shared by all expressions. rendered is the number of children so far.
 	session  template.Session
 	rendered int
-	// claimed maps what has been rendered to the child that did.
+	// claimed maps each rendered object to the index of its child.
 	claimed map[rendered.Identity]int
-	// deletions says of rendered objects what is to become of them, where they are not
-	// simply deleted.
+	// deletions are the policies of rendered objects, if they are not Delete in both cases.
 	deletions map[rendered.Identity]Ending
-	// ignores has the fields of rendered objects that are left to others because a
-	// condition holds.
+	// ignores are the fields of rendered objects that are left to others because a condition holds.
 	ignores map[rendered.Identity][]ignore.Path
 }
 
-// phase is how far a node has come. It only goes forward.
+// phase is the progress of a node. It only goes forward.
 type phase uint8
 
 const (
 	nodePending phase = iota
-	// nodeRendered waits for the caller to say what became of it.
+	// nodeRendered waits for the caller to report the writes.
 	nodeRendered
 	nodeApplied
 	nodeSkipped
-	// nodeUncreated has no object, and createWhen keeps one from being made.
+	// nodeUncreated has no object, and createWhen prevents its creation.
 	nodeUncreated
 	nodeWaiting
 	nodeFailed
 	nodeNotApplied
 )
 
-// settled says whether no more will happen to the node.
+// settled reports whether the node is done.
 func (p phase) settled() bool { return p >= nodeApplied }
 
-// nodeState is what is known of one child in one evaluation.
+// nodeState is the state of one child in one evaluation.
 type nodeState struct {
 	state phase
-	// problem says why the node, or the first of its items with a problem, is
-	// waiting or failed.
+	// problem is why the node waits or failed. In a list, the first failure counts, or else the first item that waits.
 	problem *template.Problem
-	// partial is true where items are left out because of a problem.
+	// partial is true if items are left out because of a problem.
 	partial bool
 	items   []item
-	// awaits says what the node depends on that is not ready: of its objects, only those are written that are rendered as they
-	// were when they were last applied.
+	// awaits is the dependency that is not ready. While it is set, an object is written only if it is rendered as it
+	// was last applied.
 	awaits *template.Problem
-	// uncreated are rendered objects that createWhen keeps from being made.
+	// uncreated are rendered objects whose creation createWhen prevents.
 	uncreated []*unstructured.Unstructured
-	// list holds the live objects of a forEach.
+	// list has the live objects of a forEach.
 	list []any
-	// leftOut is one more than the index of the first item that is left out, and missing
-	// how many are.
+	// leftOut is one more than the index of the first item that is left out. missing is the number of such items.
 	leftOut int32
 	missing int
-	// delay says why an object is not brought up to date now; empty where nobody knows.
+	// delay is why an object is not brought up to date now; empty if the caller gave no reason.
 	delay string
-	// rollingOut says what a rollout waits for; stalled that it does so in vain.
+	// rollingOut is what a rollout waits for. stalled is true if it waits in vain.
 	rollingOut *template.Problem
 	stalled    bool
-	// readiness is asked once.
+	// readyKnown is true once notReady has the answer.
 	readyKnown bool
 	notReady   *template.Problem
 }
@@ -107,34 +103,33 @@ type item struct {
 	scope  scope
 	object *unstructured.Unstructured
 	live   *unstructured.Unstructured
-	// fate says what is to be done; live is known from the start unless it is written.
+	// fate is what happens to the object. live is set from the start unless the object is written.
 	fate fate
-	// fresh are the generated fields that the object that is there lacks.
+	// fresh are the generated fields that the live object lacks.
 	fresh [][]string
-	// renewal says whether one that is there is to be created again.
+	// renewal is whether the live object is recreated.
 	renewal Renewal
-	// before is the object that is there, where it was asked for, and held is true
-	// where a rollout leaves that as it is for now.
+	// before is the live object, if it was read. held is true if a rollout leaves it as it is for now.
 	before *unstructured.Unstructured
 	held   bool
-	// awaits is true where what the item depends on is not ready. It exists. postponed is true where it is to be changed then.
+	// awaits is true for a live object of which a dependency is not ready. postponed is true if it will be changed once
+	// the dependency is ready.
 	awaits, postponed bool
 }
 
-// fate is what is to become of an item.
+// fate is what happens to an item.
 type fate uint8
 
 const (
-	// fateWritten: the object is to be brought up to date.
+	// fateWritten: the object is brought up to date.
 	fateWritten fate = iota
-	// fateKept: the object is there, and is left as it is.
+	// fateKept: the object exists, and is left as it is.
 	fateKept
-	// fateUncreated: there is no object, and createWhen keeps it from being made.
+	// fateUncreated: the object does not exist, and createWhen prevents its creation.
 	fateUncreated
 )
 
-// Evaluate starts an evaluation. ctx bounds the time that expressions take;
-// the input is only read.
+// Evaluate starts an evaluation. ctx bounds the time of expressions; the input is only read.
 func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 	ev := &Evaluation{
 		prog: p, object: in.Parent, parent: in.Parent.Object, reader: in.Reader, clock: run.NewClock(in.Now),
@@ -155,8 +150,7 @@ func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 	return ev
 }
 
-// Matches says whether the rule is for this parent, as far as spec.parent.when
-// says. The error, a *MatchError, says why that is not known.
+// Matches reports whether spec.parent.when selects the parent. The error, a *MatchError, says why that is not known.
 func (e *Evaluation) Matches() (bool, error) {
 	e.session.Begin()
 	if e.prog.Parent.When == nil {
@@ -169,22 +163,20 @@ func (e *Evaluation) Matches() (bool, error) {
 	return false, &MatchError{Problem: problemOf(p.Under("spec.parent.when")), Waits: p.Verdict == template.Waits}
 }
 
-// MatchError is why it is not known whether a rule is for a parent.
+// MatchError is why it is not known whether a rule applies to a parent.
 type MatchError struct {
 	Problem
 
-	// Waits is true where the expression reads what is not there yet. Else it will have no
-	// value before the rule or what it reads is changed.
+	// Waits is true if the expression reads what does not exist yet. Otherwise it has no value until the rule or what
+	// it reads changes.
 	Waits bool
 }
 
-// Error gives the place and what is wrong.
+// Error implements error.
 func (e *MatchError) Error() string { return e.Path + ": " + e.Text() }
 
-// Next gives every node that can be written now, in an order in which each
-// comes after those that it needs. It is empty when nothing more can. A node
-// is given once; it may have no objects. It is empty as well once the evaluation is
-// Starved.
+// Next returns every node that can be written now, each after those that it needs. A node is returned once, and may
+// have no objects. The batch is empty once nothing more can be written, and if the evaluation is Starved.
 func (e *Evaluation) Next() []Rendered {
 	e.session.Begin()
 	var batch []Rendered
@@ -209,7 +201,7 @@ func (e *Evaluation) Next() []Rendered {
 	return batch
 }
 
-// toWrite sorts the objects of a node that was rendered by what is to be done.
+// toWrite sorts the objects of a rendered node by what happens to them.
 func (e *Evaluation) toWrite(i int) Rendered {
 	n, child := &e.nodes[i], e.prog.Children[i]
 	out := Rendered{
@@ -234,10 +226,10 @@ func (e *Evaluation) toWrite(i int) Rendered {
 	return out
 }
 
-// canGo says whether all that a child needs is settled.
+// canGo reports whether all that a child needs is settled.
 func (e *Evaluation) canGo(i int) bool { return e.unsettledNeed(i) < 0 }
 
-// dependencyNotReady says which of the children that a child depends on is not ready, and why; nil where all are.
+// dependencyNotReady returns the first child that i depends on and that is not ready, and why; nil if all are ready.
 func (e *Evaluation) dependencyNotReady(i int) *template.Problem {
 	for _, j := range e.prog.Children[i].WaitsFor {
 		if e.prog.samePairs(i, j) {
@@ -250,7 +242,7 @@ func (e *Evaluation) dependencyNotReady(i int) *template.Problem {
 	return nil
 }
 
-// stop ends a node without any objects.
+// stop ends a node without objects.
 func (e *Evaluation) stop(i int, p *template.Problem) {
 	n := &e.nodes[i]
 	n.problem, n.items, n.partial, n.state = p, nil, true, stopped(p)
@@ -264,11 +256,9 @@ func stopped(p *template.Problem) phase {
 	return nodeFailed
 }
 
-// Applied tells what became of a node that Next gave. live are the objects as
-// they are now, in the order of Rendered.Objects; nil stands for one that could
-// not be brought up to date, which makes readers of the node wait. The objects
-// are only read. A node that was not given, or was settled already, is passed
-// over.
+// Applied reports the writes of a node from Next. live are the objects as they are now, in the order of
+// Rendered.Objects. They are only read. nil stands for an object that could not be brought up to date, for which
+// readers of the node wait. Applied ignores other nodes, and those that are settled.
 func (e *Evaluation) Applied(node string, live []*unstructured.Unstructured) {
 	i, ok := e.prog.ByID[node]
 	if !ok || e.nodes[i].state != nodeRendered {
@@ -284,15 +274,15 @@ func (e *Evaluation) Applied(node string, live []*unstructured.Unstructured) {
 	e.settle(i)
 }
 
-// Delay notes why an object of a node that Next gave is not brought up to date now. What reads the
-// node says so. It is called before Applied.
+// Delay says why an object of a node from Next is not brought up to date now, for the messages of what reads the node.
+// It is called before Applied.
 func (e *Evaluation) Delay(node, why string) {
 	if i, ok := e.prog.ByID[node]; ok {
 		e.nodes[i].delay = why
 	}
 }
 
-// absent says why a node that is read has no objects yet.
+// absent is why a node that is read has no objects yet.
 func (n *nodeState) absent(name string) *template.Problem {
 	switch {
 	case n.state == nodeNotApplied && n.delay != "":
@@ -303,7 +293,7 @@ func (n *nodeState) absent(name string) *template.Problem {
 	return template.Waiting("%s does not exist yet", name)
 }
 
-// settle decides what a rendered node has become.
+// settle ends a rendered node, by the objects that were written.
 func (e *Evaluation) settle(i int) {
 	n := &e.nodes[i]
 	for j := range n.items {
@@ -326,8 +316,8 @@ func (e *Evaluation) settle(i int) {
 	}
 }
 
-// Outcome says what became of every child and what the status should be. It
-// is meant to be called once, when Next gives nothing more.
+// Outcome returns the state of every child, and what to report on the parent. Call it once, after Next has returned an
+// empty batch.
 func (e *Evaluation) Outcome() Outcome {
 	e.session.Begin()
 	out := Outcome{Nodes: make([]NodeOutcome, len(e.nodes))}
@@ -346,15 +336,12 @@ func (e *Evaluation) Outcome() Outcome {
 	return out
 }
 
-// WakeAt is the first time at which one of the expressions that were evaluated
-// so far gives something else because of now alone, in whole seconds UTC; zero
-// where none does. It is part of the Outcome; a caller who stops after Matches
-// asks here.
+// WakeAt is the first time at which an expression that was evaluated gives another value because of now alone, in whole
+// seconds UTC; zero if none does. It is part of the Outcome; a caller that stops after Matches reads it here.
 func (e *Evaluation) WakeAt() time.Time { return e.clock.NextChange() }
 
-// OutOfTime says whether an expression was stopped because of Limits.Deadline so
-// far. What failed for that may come out otherwise on a machine that is less busy:
-// the evaluation is worth another try without any change.
+// OutOfTime reports whether an expression was stopped by Limits.Deadline. It may succeed when the machine is less busy,
+// so the evaluation is worth another try without any change.
 func (e *Evaluation) OutOfTime() bool { return e.session.Late }
 
 func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
@@ -401,7 +388,7 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 	return o
 }
 
-// unsettledNeed is the first child that i needs and nothing is known of; -1: none.
+// unsettledNeed is the first child that i needs and that is not settled; -1 if there is none.
 func (e *Evaluation) unsettledNeed(i int) int {
 	child := e.prog.Children[i]
 	for _, needs := range [][]int{child.Needs, child.WaitsFor} {
@@ -414,8 +401,7 @@ func (e *Evaluation) unsettledNeed(i int) int {
 	return -1
 }
 
-// duration is what requeueAfter or minInterval says; null and optional.none() say
-// nothing.
+// duration evaluates requeueAfter or minInterval; zero for null and optional.none().
 func (e *Evaluation) duration(d *Duration, out *Outcome) time.Duration {
 	switch {
 	case d == nil:
@@ -430,23 +416,22 @@ func (e *Evaluation) duration(d *Duration, out *Outcome) time.Duration {
 	return says
 }
 
-// Cost is what the expressions have cost so far, in CEL's units, and exceeded the option whose limit ended one of them last.
+// Cost is the cost of all expressions so far, in CEL's units. exceeded is the option whose limit last stopped one.
 func (e *Evaluation) Cost() (cost uint64, exceeded string) { return e.session.Cost() }
 
-// Starved reports whether the evaluation was ended because all evaluations together need
-// more memory than there is. That is no fault of the rule: nothing that came of the evaluation
-// counts, and it is worth another try, for which memory is reserved.
+// Starved reports whether the evaluation ended because all evaluations together need more memory than there is. The
+// rule is not at fault: discard the results and try again with Reserve.
 func (e *Evaluation) Starved() bool { return e.session.Starved }
 
-// Reserve waits until there is as much memory as the evaluation can need, or ctx ends.
-// It comes before anything is evaluated; the evaluation is not starved then.
+// Reserve waits until the memory that the evaluation can need is free, or ctx ends. Call it before anything is
+// evaluated; the evaluation cannot be starved then.
 func (e *Evaluation) Reserve(ctx context.Context) error {
 	return e.session.Budget.Memory.Reserve(ctx) //nolint:wrapcheck // It says what was waited for.
 }
 
-// TryReserve is Reserve that does not wait: it tells whether there is as much memory.
+// TryReserve is Reserve without waiting: it reports whether the memory was free.
 func (e *Evaluation) TryReserve() bool { return e.session.Budget.Memory.TryReserve() }
 
-// Close returns the memory of the evaluation to those that share it. Its caller may
-// keep what was rendered; nothing may be evaluated any more. It may be called again.
+// Close returns the memory of the evaluation. The caller may keep what was rendered, but must evaluate nothing more.
+// Close may be called again.
 func (e *Evaluation) Close() { e.session.Budget.Memory.Close() }

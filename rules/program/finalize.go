@@ -8,7 +8,7 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// renderDeletion fills in whether the parent is to be deleted.
+// renderDeletion evaluates deleteWhen.
 func (e *Evaluation) renderDeletion(out *Outcome) {
 	if e.prog.DeleteWhen == nil {
 		return
@@ -23,8 +23,7 @@ func (e *Evaluation) renderDeletion(out *Outcome) {
 	}
 }
 
-// renderFinalization fills in how far the rule has come with a parent that is being
-// deleted.
+// renderFinalization reports how far the cleanup of a parent that is being deleted has come.
 func (e *Evaluation) renderFinalization(out *Outcome) {
 	if !e.finalizing || e.prog.Finalize == nil {
 		return
@@ -64,8 +63,7 @@ func (e *Evaluation) renderFinalization(out *Outcome) {
 	f.Done = true
 }
 
-// untilWaitsFor says what until reads: a child that is not ready, where there is one, or else
-// all of it.
+// untilWaitsFor names what until reads: the first child that is not ready, or else everything.
 func (e *Evaluation) untilWaitsFor(out *Outcome) string {
 	var names []string
 	for _, r := range e.prog.Finalize.Reads {
@@ -83,8 +81,8 @@ func (e *Evaluation) untilWaitsFor(out *Outcome) string {
 	return "; it waits for " + strings.Join(names, ", ")
 }
 
-// waitsForCleanup names the first required child of spec.finalize that does not exist yet although the rule renders it: its kind
-// is missing, or it could not be written. As long as it cannot be created, the cleanup is not done, whatever until says.
+// waitsForCleanup returns the first required child of spec.finalize that is rendered and does not exist: its kind is
+// missing, or its write failed. Until it can be created, the cleanup is not done, whatever until says.
 func (e *Evaluation) waitsForCleanup(out *Outcome) (NodeOutcome, bool) {
 	for i, child := range e.prog.Children {
 		if node := out.Nodes[i]; child.Cleanup && (node.KindMissing || node.State == StateNotApplied) {

@@ -7,9 +7,9 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// keepGenerated gives the generated fields of a rendered object the values that the live one has,
-// or the one that it replaces, and what is computed from them. Those that it lacks are new: they are written to this version of
-// it only.
+// keepGenerated copies the generated fields of the live object, or of the one that is replaced, into a rendered object,
+// and renders again what is computed from them. Fields that the live object lacks are new; they may be written only to
+// this version of it.
 func (e *Evaluation) keepGenerated(child *Child, it *item, object, live *unstructured.Unstructured) *template.Problem {
 	if rendered.ReadsAnother(child.Generated, object, live) {
 		it.scope = *e.scopeOf(&child.Body, it.scope.items, int(it.scope.index))

@@ -11,13 +11,12 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// itemBytes is about what an item of a forEach takes besides its object, variableBytes
-// what a variable of an item takes besides its value, and tupleBytes what the value of
-// a forEach name takes.
+// itemBytes is about the memory of a forEach item besides its object, variableBytes that of a variable besides its
+// value, and tupleBytes that of the value of a forEach name.
 const itemBytes, variableBytes, tupleBytes = 320, 80, 40
 
-// renderItems renders a forEach. An item that waits or fails does not stop the
-// others, but it makes the node partial, because its identity may be unknown.
+// renderItems renders a forEach. An item that waits or fails does not stop the others, but makes the node partial,
+// because the item's object may be unknown.
 func (e *Evaluation) renderItems(i int) {
 	child := e.prog.Children[i]
 	n := &e.nodes[i]
@@ -71,14 +70,14 @@ func (e *Evaluation) renderItems(i int) {
 	e.notePairs(i)
 }
 
-// leaveOut notes why an item is not rendered. A failure outweighs waiting, as
-// it needs someone to do something.
+// leaveOut records why an item is not rendered.
 func (n *nodeState) leaveOut(index int32, p *template.Problem) {
 	n.missing++
 	n.note(index, p)
 }
 
-// note keeps why an item is not up to date.
+// note records why an item is not up to date. A failure takes precedence over waiting, because someone has to act on
+// it.
 func (n *nodeState) note(index int32, p *template.Problem) {
 	n.partial = true
 	if n.leftOut == 0 || index < n.leftOut {
@@ -89,8 +88,7 @@ func (n *nodeState) note(index int32, p *template.Problem) {
 	}
 }
 
-// dropMissing leaves out the items that turned out to have the identity of a later
-// one, and puts those apart that are not to be made.
+// dropMissing removes the items that have no object, and moves those that createWhen prevents to uncreated.
 func (n *nodeState) dropMissing() {
 	kept := n.items[:0]
 	for _, it := range n.items {
@@ -105,8 +103,8 @@ func (n *nodeState) dropMissing() {
 	n.items = kept
 }
 
-// tuples are the values of the forEach names for each item: the product of all
-// dimensions, the last of them turning fastest.
+// tuples are the values of the forEach names for each item: the product of all dimensions, the last one varying
+// fastest.
 func (e *Evaluation) tuples(b *Body) ([][]ref.Val, *template.Problem) {
 	tuples := [][]ref.Val{nil}
 	for d := range b.ForEach {
@@ -139,23 +137,24 @@ func (e *Evaluation) tuples(b *Body) ([][]ref.Val, *template.Problem) {
 	return tuples, nil
 }
 
-// familyItems are the items of one child, which another one has too.
+// familyItems are the items of a child that shares them with others, by sameAs.
 type familyItems struct {
 	// tuples are the values of the forEach names for each item. They are computed
 	// once, for the child that has the forEach.
 	known   bool
+	// tuples are the values of the forEach names for each item. They are computed once, for the child with the forEach.
 	tuples  [][]ref.Val
 	problem *template.Problem
-	// pairs say what became of each item; nil before the child is rendered.
+	// pairs has the state of each item; nil before the child is rendered.
 	pairs []pair
 }
 
-// pair is what became of one item.
+// pair is the state of one item of a child.
 type pair struct {
-	// item is one more than its index in nodeState.items; 0: it is not there.
+	// item is one more than its index in nodeState.items; 0: the item is not among them.
 	item    int
 	skipped bool
-	// uncreated is true where createWhen keeps it from being made.
+	// uncreated is true if createWhen prevents its creation.
 	uncreated bool
 	problem   *template.Problem
 }
@@ -178,8 +177,7 @@ func (e *Evaluation) itemsOf(i int) ([][]ref.Val, *template.Problem) {
 	return root.tuples, root.problem
 }
 
-// renderPaired renders one item of a forEach, and notes what became of it for
-// those that are paired with it.
+// renderPaired renders one item of a forEach, and records the result for the children with the same items.
 func (e *Evaluation) renderPaired(i int, it *item) *template.Problem {
 	child := e.prog.Children[i]
 	if !child.SameItems {
@@ -200,7 +198,8 @@ func (e *Evaluation) renderPaired(i int, it *item) *template.Problem {
 	return p
 }
 
-// renderUnless renders an item, or only one that exists if it awaits something, and returns why it is not up to date then.
+// renderUnless renders an item. If it awaits a dependency, only an object that exists is rendered, and the result is
+// that it waits.
 func (e *Evaluation) renderUnless(awaits *template.Problem, child *Child, it *item) *template.Problem {
 	if awaits == nil {
 		return e.renderItem(child, it)
@@ -209,7 +208,7 @@ func (e *Evaluation) renderUnless(awaits *template.Problem, child *Child, it *it
 	return awaits
 }
 
-// notePairs notes where the items are that were rendered.
+// notePairs records the indices of the rendered items.
 func (e *Evaluation) notePairs(i int) {
 	if !e.prog.Children[i].SameItems {
 		return
@@ -222,14 +221,13 @@ func (e *Evaluation) notePairs(i int) {
 	}
 }
 
-// samePairs says whether two children have the same items.
+// samePairs reports whether two children have the same items.
 func (p *Program) samePairs(i, j int) bool {
 	a, b := p.Children[i], p.Children[j]
 	return a.SameItems && b.SameItems && a.Root == b.Root
 }
 
-// pairsNotReady says which of the paired items that an item depends on is not
-// ready, and why.
+// pairsNotReady returns the first dependency whose item at index is not ready, and why.
 func (e *Evaluation) pairsNotReady(child *Child, index int32) *template.Problem {
 	for _, j := range child.WaitsFor {
 		other := e.prog.Children[j]
@@ -267,7 +265,7 @@ func (e *Evaluation) pairNotReady(j int, index int32) *template.Problem {
 	return p.Of(it.live.GetName())
 }
 
-// pair is what became of an item of a child; nil where nothing is known of it.
+// pair is the state of an item of a child; nil if it is unknown.
 func (e *Evaluation) pair(i int, index int32) *pair {
 	if e.isLeftOut(e.prog.Children[i]) {
 		return &pair{skipped: true}

@@ -11,17 +11,15 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
 )
 
-// reads are what an evaluation has read that most rules do not. Each part is made
-// when it is needed first.
+// reads is what most rules do not read. Each part is created when it is first needed.
 type reads struct {
-	// lookups and observed are what was read of the cluster.
+	// lookups and observed are the answers of the Reader.
 	lookups, observed []memo
-	// items are those of the children with sameAs, and of the ones that they are
-	// paired with.
+	// items belong to the children with sameAs and to those whose items they share.
 	items []familyItems
 }
 
@@ -35,8 +33,7 @@ func (e *Evaluation) ownReads() *reads {
 // lookupsView is lookups in expressions.
 type lookupsView scope
 
-// Member implements run.Members. What is looked up is asked for once, at the
-// first read.
+// Member implements run.Members. A lookup is read once, when something first needs it.
 func (v *lookupsView) Member(id string) (any, bool, error) {
 	e := v.ev
 	l := e.prog.LookupByID[id]
@@ -54,7 +51,7 @@ func (v *lookupsView) Member(id string) (any, bool, error) {
 	return m.member()
 }
 
-// member is a memo's value, as that of a member that can be null.
+// member is the value of a memo that can be null.
 func (m *memo) member() (any, bool, error) {
 	switch {
 	case m.problem != nil:
@@ -65,7 +62,7 @@ func (m *memo) member() (any, bool, error) {
 	return m.val, true, nil
 }
 
-// lookUp finds what a lookup gives: an object, or a list of them.
+// lookUp evaluates a lookup to an object or a list of objects.
 func (e *Evaluation) lookUp(l *Lookup) memo {
 	if len(l.ForEach) > 0 {
 		return e.lookUpItems(l)
@@ -87,16 +84,15 @@ func (e *Evaluation) lookUp(l *Lookup) memo {
 	return memo{done: true, val: found.objects[0].Object}
 }
 
-// found is what one item of a lookup came to.
+// found is the result of one item of a lookup.
 type found struct {
 	objects         []*unstructured.Unstructured
 	skipped, absent bool
 	problem         *template.Problem
 }
 
-// lookUpItems finds what a lookup with a forEach gives: with a name the object of
-// each item, in the order of the items, with a selector the objects of all items,
-// each once.
+// lookUpItems evaluates a lookup with a forEach. With a name, it gives the object of each item in the order of the
+// items; with a selector, the objects of all items, each once.
 func (e *Evaluation) lookUpItems(l *Lookup) memo {
 	tuples, p := e.tuples(&l.Body)
 	if p != nil {
@@ -127,7 +123,7 @@ func (e *Evaluation) lookUpItems(l *Lookup) memo {
 	return memo{done: true, val: contents(objects)}
 }
 
-// lookUpOne finds the objects of one item of a lookup.
+// lookUpOne evaluates one item of a lookup.
 func (e *Evaluation) lookUpOne(l *Lookup, s *scope) found {
 	if l.When != nil {
 		ok, p := l.When.IsTrue(s)
@@ -172,7 +168,7 @@ func (e *Evaluation) lookUpOne(l *Lookup, s *scope) found {
 	return found{problem: template.Waiting("lookups.%s does not exist yet: %s %q", l.ID, l.GVK.Kind, name)}
 }
 
-// fewFound holds what a lookup gives to the length of a list.
+// fewFound limits the objects of a lookup to the length of a list.
 func (e *Evaluation) fewFound(l *Lookup, objects []*unstructured.Unstructured) *template.Problem {
 	if p := e.session.List(len(objects)); p != nil {
 		return template.Failure("%s.%s %s", flow.RootLookups, l.ID, p.Message)
@@ -188,8 +184,8 @@ func (l *Lookup) place(field string) string {
 	return flow.RootLookups + "." + l.ID + "." + field
 }
 
-// query is what one item of a lookup asks for. What is rendered never widens it:
-// only what the rule says without an expression means all.
+// query is the query for one item of a lookup. A rendered value never widens it: only what the rule says without an
+// expression can select everything.
 func (e *Evaluation) query(l *Lookup, s *scope) (Query, *template.Problem) {
 	q := Query{Lookup: l.ID, GVK: l.GVK, Target: Target{AllNamespaces: l.AllNamespaces && l.Namespaced, Selector: l.Selector}}
 	var p *template.Problem
@@ -198,7 +194,7 @@ func (e *Evaluation) query(l *Lookup, s *scope) (Query, *template.Problem) {
 	}
 	switch {
 	case l.NameFrom != nil:
-		if q.Name, p = template.NameOf(l.NameFrom, s, "name", syntax.IsPathSegment); p == nil && q.Name == "" {
+		if q.Name, p = template.NameOf(l.NameFrom, s, "name", naming.IsPathSegment); p == nil && q.Name == "" {
 			p = template.Failure("the name has no value").Advising("give the lookup a when")
 		}
 		if p != nil {
@@ -212,7 +208,7 @@ func (e *Evaluation) query(l *Lookup, s *scope) (Query, *template.Problem) {
 	return q, nil
 }
 
-// queryNamespace is the namespace of a query: what the rule says, or else the parent's.
+// queryNamespace is the namespace of a query: the rule's, or else the parent's.
 func (e *Evaluation) queryNamespace(l *Lookup, s *scope) (string, *template.Problem) {
 	if !l.Namespaced || l.AllNamespaces {
 		return "", nil

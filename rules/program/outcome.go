@@ -10,121 +10,114 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// Renewal says whether an object that is there is to be deleted and created again.
+// Renewal says whether a live object is recreated.
 type Renewal uint8
 
 const (
-	// RenewalByPolicy means that the updatePolicy of its node says so, or does not.
+	// RenewalByPolicy leaves it to the updatePolicy.
 	RenewalByPolicy Renewal = iota
-	// RenewalDue means that it is, because its recreateWhen is true. Until then it is left
-	// as it is.
+	// RenewalDue means that recreateWhen is true: the object is recreated, and left as it is until then.
 	RenewalDue
-	// RenewalExpired is RenewalDue of an object of which recreateWhen was false when it was
-	// created, and has become true by the passing of time alone: the rule says how long it lasts.
+	// RenewalExpired is RenewalDue if recreateWhen was false when the object was created, and became true by the
+	// passing of time alone: the rule says how long the object lasts.
 	RenewalExpired
-	// RenewalBarred means that it must not be, because its createWhen is not known to
-	// allow for the new one.
+	// RenewalBarred forbids it, because createWhen is not known to allow the new object.
 	RenewalBarred
 )
 
-// IsDue says whether recreateWhen is true.
+// IsDue reports whether recreateWhen is true.
 func (r Renewal) IsDue() bool { return r == RenewalDue || r == RenewalExpired }
 
 // Rendered is a node that can be written now.
 type Rendered struct {
 	Node string
-	// Objects are the objects to bring up to date, in the order of the items.
-	// They are the caller's: they share no memory with anything else.
+	// Objects are the objects to bring up to date, in the order of the items. They belong to the caller and share no
+	// memory with anything else.
 	Objects []*unstructured.Unstructured
-	// Kept are rendered objects that are neither to be written nor to be pruned:
-	// createWhen keeps them from being made, or updateWhen, or an updatePolicy
-	// CreateOnly, from being changed.
+	// Kept are rendered objects that must be neither written nor pruned: createWhen prevents their creation, or
+	// updateWhen or an updatePolicy of CreateOnly their update.
 	Kept []*unstructured.Unstructured
-	// Awaiting are those of Kept that exist and are to be changed, or recreated, once what the node depends on is ready.
+	// Awaiting are the live objects of Kept that are updated or recreated once the node's dependencies are ready.
 	Awaiting []Awaiting
-	// Held are those of Kept, and of Objects that are to be created again, which a rollout
-	// leaves as they are for now.
+	// Held are those of Kept, and those of Objects that are recreated, which a rollout leaves as they are for now.
 	Held []*unstructured.Unstructured
-	// Guarded is true where an object of Objects that is not there as far as the
-	// Reader knows, and is there after all, must be left as it is: the next evaluation
-	// decides about it.
+	// Guarded is true if an object that the Reader does not know, and that exists all the same, must be left as it is.
+	// The next evaluation decides about it.
 	Guarded bool
-	// Partial is true where items of a forEach are left out because they wait
-	// or failed: the node's objects that are not in Objects must not be pruned.
+	// Partial is true if items of a forEach are left out because they wait or failed. The node's objects that are not
+	// in Objects must not be pruned.
 	Partial bool
-	// items are those of Objects, and generates is true where the node generates fields.
+	// items belong to Objects. generates is true if the node generates fields.
 	items     []*item
 	generates bool
 }
 
-// Awaiting is an object that is to be changed once what its node depends on is ready.
+// Awaiting is an object that is updated or recreated once the dependencies of its node are ready.
 type Awaiting struct {
 	Object *unstructured.Unstructured
-	// Renewal says whether it is to be recreated then.
+	// Renewal says whether it is recreated then.
 	Renewal Renewal
 }
 
-// Repairs says whether one of Objects, by its index, is only to be repaired where others changed it: it is rendered as it was
-// when it was last applied, and what it depends on is not ready. If it turns out not to exist, it must not be created.
+// Repairs reports whether Objects[i] is written only to undo changes by others: it is rendered as it was last applied,
+// and a dependency is not ready. If it turns out not to exist, it must not be created.
 func (r *Rendered) Repairs(i int) bool { return r.items[i].awaits }
 
-// KeepsGenerated says whether the object that is created in place of one of Objects, by its index, after that was deleted, has its
-// generated values. recreateWhen asks for another object, and so for other values.
+// KeepsGenerated reports whether the object that replaces Objects[i] after a deletion keeps its generated values. With
+// recreateWhen it does not: the rule asks for another object, with other values.
 func (r *Rendered) KeepsGenerated(i int) bool { return r.generates && !r.Renewal(i).IsDue() }
 
-// Fresh are the paths in one of Objects, by its index, of fields that were generated because the
-// live object that the Reader gave lacks them: they may be written to exactly that version of it.
+// Fresh has the paths in Objects[i] of fields that are generated now, because the live object from the Reader lacks
+// them. They may be written only to exactly that version of the object.
 func (r *Rendered) Fresh(i int) [][]string { return r.items[i].fresh }
 
-// Renewal says whether one of Objects, by its index, is to be deleted and created again.
+// Renewal says whether Objects[i] is recreated.
 func (r *Rendered) Renewal(i int) Renewal { return r.items[i].renewal }
 
-// State says what became of a node in one evaluation.
+// State is the state of a node after one evaluation.
 type State string
 
 const (
 	// StateApplied means that every object of the node is up to date.
 	StateApplied State = "Applied"
-	// StateSkipped means that the node's when is false, or that its createWhen is
-	// and there is no object: it has none.
+	// StateSkipped means that the node has no object, because its when is false, or because its createWhen is and the
+	// object does not exist.
 	StateSkipped State = "Skipped"
-	// StateWaiting means that the node, or an item of it, reads what is not there yet.
+	// StateWaiting means that the node, or an item of it, reads what does not exist yet.
 	StateWaiting State = "Waiting"
-	// StateFailed means that the node, or an item of it, cannot be rendered as it stands.
+	// StateFailed means that the node, or an item of it, cannot be rendered.
 	StateFailed State = "Failed"
-	// StateNotApplied means that the node was rendered and could not be brought up to date.
+	// StateNotApplied means that the node was rendered, and could not be brought up to date.
 	StateNotApplied State = "NotApplied"
 )
 
-// NodeOutcome is what became of one child.
+// NodeOutcome is the state of one child.
 type NodeOutcome struct {
 	ID    string
 	State State
-	// Ready is true for a node that is Applied and whose objects are all
-	// ready, and for one that is Skipped.
+	// Ready is true for an Applied node whose objects are all ready, and for a Skipped one.
 	Ready bool
 	// Problem says why the node is not Applied, or why it is not ready. Its path is below the
 	// child: template.spec.replicas, when, forEach[0].in. Empty when it is the child as a whole.
 	Problem
-	// Failed is true where an object of a node that is not ready has failed: as it is, it
-	// does not become ready. It is for a node that is Applied and has no readyWhen.
+	// Failed is true if an object of the node has failed: as it is, it will not become ready. It is only set for
+	// Applied nodes without readyWhen.
 	Failed bool
-	// Stalled is true where a rollout waits for an object that has failed, or does not
-	// know how many may be updated.
+	// Stalled is true if a rollout waits for an object that has failed, or if it is unknown how many may be updated.
 	Stalled bool
-	// HoldPrune is true where not every object that the node should have is
-	// known or up to date: no object that the node made may be pruned.
+	// HoldPrune is true if an object that the node should have is unknown or not up to date. No object of the node may
+	// be pruned.
 	HoldPrune bool
 }
 
-// Problem is a place in a rule and what is the matter there.
+// Problem is a place in a rule and what is wrong there.
 type Problem struct {
 	Path string
 	// Message stays the same as long as the cause does.
 	Message string
 	// Advice is what the author of the rule can do about it; may be empty.
 	Advice string
-	// KindMissing is true where a kind is missing: that of a child, a patch, or a lookup that it reads.
+	// KindMissing is true if a kind is missing: that of a child, of a patch, or of a lookup that it reads.
 	KindMissing bool
 }
 
@@ -132,51 +125,45 @@ func problemOf(p *template.Problem) Problem {
 	return Problem{Path: p.Path, Message: p.Message, Advice: p.Advice, KindMissing: p.KindMissing}
 }
 
-// Text is the message with the advice.
+// Text is the message followed by the advice.
 func (p Problem) Text() string { return template.WithAdvice(p.Message, p.Advice) }
 
-// Outcome is the result of an evaluation after all that could be written was.
+// Outcome is the result of an evaluation, after the caller has written what it could.
 type Outcome struct {
 	// Nodes are in the order of spec.children.
 	Nodes []NodeOutcome
 	// Patches are in the order of spec.patches.
 	Patches []PatchOutcome
-	// Status is what the parent's status should say, nil where the rule has
-	// no status. A leaf that waits or failed holds the parent's last value.
-	// It is the caller's and shares no memory with the parent.
+	// Status is what to write into the parent's status; nil if the rule has no status. A leaf that waits or failed
+	// keeps the parent's last value. It belongs to the caller and shares no memory with the parent.
 	Status map[string]any
-	// StatusHeld is true where the status waits or failed as a whole: Status is
-	// nil then, what was applied before must stay, and so nothing may be applied
-	// in its place.
+	// StatusHeld is true if the status waits or failed as a whole. Status is nil then, and what was applied before must
+	// stay: apply nothing in its place.
 	StatusHeld bool
-	// StatusWaiting says for each leaf of status that waits what it waits for:
-	// "status.url: children.service.spec.clusterIP is not there yet". It has the
-	// conditions and events that wait as well, such as conditions[Exposed].message
-	// and events[0].when, and requeueAfter, minInterval and deleteWhen.
+	// StatusWaiting says for each leaf of status that waits what it waits for: "status.url:
+	// children.service.spec.clusterIP does not exist yet". It also has the conditions and events that wait, such as
+	// conditions[Exposed].message and events[0].when, and requeueAfter, minInterval and deleteWhen.
 	StatusWaiting []string
-	// StatusFailed are the leaves of status, and the places of the other parts that
-	// StatusWaiting has, that cannot be rendered.
+	// StatusFailed are the parts, of the kinds that StatusWaiting names, that cannot be rendered.
 	StatusFailed []Problem
-	// Conditions are those of spec.conditions, in order.
+	// Conditions are in the order of spec.conditions.
 	Conditions []parentstatus.Condition
 	// Events has one item for each of spec.events, in order.
 	Events []parentstatus.Event
-	// RequeueAfter is what spec.requeueAfter says; zero: nothing.
+	// RequeueAfter is the value of spec.requeueAfter; zero: none.
 	RequeueAfter time.Duration
-	// MinInterval is the least time between the starts of two reconciles of the
-	// parent; zero: none.
+	// MinInterval is the shortest time between the starts of two reconciles of the parent; zero: none.
 	MinInterval time.Duration
-	// Finalization is set with Input.Finalizing only.
+	// Finalization is only set with Input.Finalizing.
 	Finalization Finalization
-	// Deletion says whether the parent is to be deleted.
+	// Deletion says whether the rule wants its parent deleted.
 	Deletion Deletion
-	// WakeAt is when the rule must be evaluated again because of now alone: the
-	// first time, in whole seconds UTC, at which a comparison with now, or a
-	// function of it, gives something else. Zero: never.
+	// WakeAt is when the rule must be evaluated again because of now alone: the first time, in whole seconds UTC, at
+	// which a comparison with now, or a function of it, gives another value. Zero: never.
 	WakeAt time.Time
 }
 
-// PatchOutcome is what became of one patch in an evaluation.
+// PatchOutcome is the state of one patch after an evaluation.
 type PatchOutcome struct {
 	ID string
 	// State is StateApplied where all that the patch sets is known, else
@@ -184,29 +171,27 @@ type PatchOutcome struct {
 	State State
 	// Problem says why it is not Applied.
 	Problem
-	// Contributions say what is to be set where, in the order of the items.
+	// Contributions are what to set where, in the order of the items.
 	Contributions []Contribution
-	// Unknown is true where it is not known of all items which objects they are for:
-	// what the parent contributed to any object before must stay.
+	// Unknown is true if the targets of an item are unknown. What the parent contributed to any object before must
+	// stay.
 	Unknown bool
 }
 
-// Contribution is what one item of a patch sets in one object, or in all that a
-// selector selects.
+// Contribution is what one item of a patch sets in one object, or in every object that a selector matches.
 type Contribution struct {
 	Target Target
-	// Object holds apiVersion, kind and the fields to set, and nothing that names
-	// an object. It is the caller's. It is nil where the fields are not known now:
-	// what the parent contributed there before must stay.
+	// Object has apiVersion, kind and the fields to set, and no name. It belongs to the caller. It is nil if the fields
+	// are not known now: what the parent contributed there before must stay.
 	Object *unstructured.Unstructured
 }
 
-// Target names the objects that a lookup reads, or that a contribution is for.
+// Target selects the objects of a lookup, or those that a contribution changes.
 type Target struct {
 	// Namespace is empty for a cluster-scoped kind, and with AllNamespaces.
 	Namespace     string
 	AllNamespaces bool
-	// Name names one object. Empty: all that Selector selects.
+	// Name selects one object. Empty: every object that Selector matches.
 	Name     string
 	Selector labels.Selector
 }
@@ -215,7 +200,7 @@ type Target struct {
 type Deletion uint8
 
 const (
-	// DeletionOff means that it does not.
+	// DeletionOff means that it does not, or that the rule has no deleteWhen.
 	DeletionOff Deletion = iota
 	// DeletionUnknown means that deleteWhen waits or failed.
 	DeletionUnknown
@@ -223,20 +208,20 @@ const (
 	DeletionOn
 )
 
-// Finalization says how far a rule has come with a parent that is being deleted.
+// Finalization is the progress of the cleanup of a parent that is being deleted.
 type Finalization struct {
-	// Done is true where nothing is left to do but to end the children.
+	// Done is true if only the deletion of the children is left to do.
 	Done bool
-	// Waits says why it is not done; Failed is true where that will not change before the
-	// rule or what it reads does.
+	// Waits is why the cleanup is not done. Failed is true if that will not change before the rule or what it reads
+	// does.
 	Waits  string
 	Failed bool
-	// Timeout is how long it may take; zero: for ever.
+	// Timeout is how long the cleanup may take; zero: forever.
 	Timeout time.Duration
 }
 
-// note keeps why a part that is no child has no value. What belongs to a skipped
-// child is left out without a word.
+// note records why a part of the rule that is no child has no value. A part that reads a skipped child is silently left
+// out.
 func (o *Outcome) note(p *template.Problem) {
 	switch p.Verdict {
 	case template.Waits:

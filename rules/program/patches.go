@@ -7,8 +7,8 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// renderPatches says what the patches set. They come after all children: what they
-// read of one that is not settled now waits.
+// renderPatches renders the patches. It comes after all children: a patch that reads a child which is not settled
+// waits.
 func (e *Evaluation) renderPatches(out *Outcome) {
 	if len(e.prog.Patches) == 0 {
 		return
@@ -64,8 +64,8 @@ func (o *PatchOutcome) stop(p *template.Problem) {
 	o.Problem = problemOf(p)
 }
 
-// contribute adds what one item sets. set is false where its when is false, and
-// known where it cannot be said which objects the item is for.
+// contribute adds what one item sets. set is false if its when is false. known is false if the targets of the item are
+// unknown.
 func (e *Evaluation) contribute(patch *Patch, s *scope, out *PatchOutcome) (set, known bool, p *template.Problem) {
 	holds, p := patch.When.Holds(s, "when")
 	if p == nil && !holds {

@@ -17,13 +17,12 @@ import (
 // TenantServiceAccount is the ServiceAccount of a rule that is confined to its namespace and names none.
 const TenantServiceAccount = "kanon-tenant"
 
-// Program is a compiled rule. The compiler fills it in, and from then on it is read-only: it
-// is safe for concurrent use.
+// Program is a compiled rule. The compiler fills it in; afterwards it is read-only and safe for concurrent use.
 type Program struct {
-	// Name, Namespace, which may be empty, and ConditionPrefix are those of the rule. Hash
-	// identifies its content by 16 hex digits.
+	// Name, Namespace, which may be empty, and ConditionPrefix are those of the rule. Hash identifies its content by 16
+	// hex digits.
 	Name, Namespace, Hash, ConditionPrefix string
-	// ServiceAccountName is the one with whose rights the rule acts; empty: Kanon's own.
+	// ServiceAccountName is the identity with which the rule acts; empty: Kanon's own.
 	ServiceAccountName string
 	// Confined is true if the rule must not reach beyond its namespace.
 	Confined bool
@@ -38,8 +37,7 @@ type Program struct {
 	Lookups    []*Lookup
 	LookupByID map[string]*Lookup
 	Children   []*Child
-	// Order has the indices of Children, each after those that it needs, and ByID the index of
-	// each.
+	// Order has the indices of Children, each after those that it needs. ByID has the index of each child.
 	Order   []int
 	ByID    map[string]int
 	Patches []*Patch
@@ -51,27 +49,27 @@ type Program struct {
 	RequeueAfter, MinInterval *Duration
 	Finalize                  *Finalize
 	DeleteWhen                *template.Expression
-	// OnRuleDeletion is what happens to the children when the rule is deleted, and PruneLimit
-	// how many objects a new revision may delete without a confirmation.
+	// OnRuleDeletion is what happens to the children when the rule is deleted. PruneLimit is how many objects a new
+	// revision may delete without confirmation.
 	OnRuleDeletion syntax.RuleDeletion
 	PruneLimit     int
 	Limits         *template.Limits
 
-	// ReadsStatus is true if an expression reads the parent's own status, perhaps through a
-	// lookup. Then the rule must not be evaluated on a copy that is older than the last write.
+	// ReadsStatus is true if an expression reads the parent's own status, directly or through a lookup. The rule must
+	// then not be evaluated on a copy that is older than the last write.
 	ReadsStatus bool
-	// Drifts is true if something that the rule renders changes with every second, which only
-	// spec.requeueAfter permits.
+	// Drifts is true if something that the rule renders changes with every second, which only spec.requeueAfter
+	// permits.
 	Drifts bool
-	// Meant is true if a schema turns text in an expression into a time or a duration: without
-	// the schema the rule would give something else.
+	// Meant is true if a schema turns text in an expression into a time or a duration. Without the schema, the rule
+	// would render something else.
 	Meant bool
-	// HasSecrets is true if the parent, a lookup, a child or the target of a patch is a Secret.
-	// Messages about an evaluation have no values then, and what others report of its objects,
-	// such as the API server, must not be passed on with values either.
+	// HasSecrets is true if the parent, a lookup, a child or the target of a patch is a Secret. Messages about an
+	// evaluation then have no values, and what others report of its objects, such as the API server, must not be passed
+	// on with values either.
 	HasSecrets bool
-	// StatusKinds are the custom kinds of the rule that have a status. An object of such a kind
-	// is not ready before it has one.
+	// StatusKinds are the custom kinds of the rule that have a status. An object of such a kind is not ready before its
+	// status is set.
 	StatusKinds function.StatusKinds
 }
 
@@ -84,8 +82,7 @@ func (p *Program) ConditionTypes() []string {
 	return names
 }
 
-// Rank is how many nodes must exist, one after the other, before the one with that id; -1
-// where the rule has no such node.
+// Rank is the length of the chain of nodes that must exist before a node; -1 if the rule has no such node.
 func (p *Program) Rank(node string) int {
 	i, ok := p.ByID[node]
 	if !ok {
@@ -94,7 +91,7 @@ func (p *Program) Rank(node string) int {
 	return p.Children[i].Rank
 }
 
-// Parent says which objects a rule reconciles.
+// Parent selects the objects that a rule reconciles.
 type Parent struct {
 	GVK schema.GroupVersionKind
 	// Selector selects by labels of the parent. nil: all.
@@ -103,14 +100,13 @@ type Parent struct {
 	Namespaces []string
 	// NamespaceSelector selects by labels of the parent's Namespace. nil: all.
 	NamespaceSelector labels.Selector
-	// Namespaced is what the compiler's Kinds said of the kind; true without Kinds.
+	// Namespaced is what the compiler's Kinds know; true without Kinds.
 	Namespaced bool
 	// When is nil if it is always true.
 	When *template.Expression
 }
 
-// Body is what children, lookups and patches have in common: when they exist, and for which
-// items.
+// Body is what children, lookups and patches have in common: when they exist, and for which items.
 type Body struct {
 	// When is nil if it is always true.
 	When      *template.Expression
@@ -131,8 +127,8 @@ type Variable struct {
 	Name  string
 	Index int // among the rule's, or among the Body's
 	Value template.Template
-	// Generated is the path of the field that the variable reads from the child's own observed
-	// object, if the default is made at random; nil for every other variable.
+	// Generated is the path of the field that the variable reads from the child's own observed object, if its default
+	// is random; nil for every other variable.
 	Generated []string
 }
 
@@ -143,49 +139,47 @@ type Child struct {
 	Position diagnostic.Position
 	Body
 	Template template.Template
-	// IsList is true if the node makes a list of objects, by a forEach.
+	// IsList is true if the node has a list of objects, by a forEach.
 	IsList bool
-	// Namespaced is what the compiler's Kinds said of the kind; true without Kinds.
+	// Namespaced is what the compiler's Kinds know; true without Kinds.
 	Namespaced bool
-	// Elsewhere is true if the template names a namespace, which may be another than the
-	// parent's.
+	// Elsewhere is true if the template sets a namespace, which may differ from the parent's.
 	Elsewhere bool
-	// Optional is true if the node is skipped while the cluster does not have its kind.
+	// Optional is true if the node is skipped while the cluster lacks its kind.
 	Optional bool
 	// Unresolved is true if the kind was missing when the rule was compiled: whether it is
 	// namespaced is not known.
 	Unresolved bool
-	// Cleanup is true for a node of spec.finalize, which has objects only while the parent is
-	// being deleted.
+	// Cleanup is true for a node of spec.finalize, which has objects only while the parent is being deleted.
 	Cleanup bool
-	// Adopt is true if the node may take over an object that exists, if nobody else claims it.
+	// Adopt is true if the node may take over an existing object that nobody else claims.
 	Adopt bool
-	// Read is false if nothing depends on more of its live objects than that they exist: no
-	// expression reads them, and their content does not say whether they are ready.
+	// Read is false if only the existence of the live objects matters: no expression reads them, and their content does
+	// not decide whether they are ready.
 	Read bool
-	// UpdatePolicy says how its objects are changed.
+	// UpdatePolicy is how its objects are updated.
 	UpdatePolicy syntax.UpdatePolicy
 	// CreateWhen and UpdateWhen are nil if they are always true, RecreateWhen if it never is,
 	// and ReadyWhen if the status of the objects decides.
 	CreateWhen, UpdateWhen, RecreateWhen, ReadyWhen *template.Expression
 	// Rollout is nil if all objects may be updated at once.
 	Rollout *Rollout
-	// Ignore are the fields that are set when an object is created, and left to others from
-	// then on; Handovers those that are while a condition holds (Evaluation.Ignores).
+	// Ignore are the fields that are set when an object is created, and left to others from then on. Handovers are left
+	// to others while a condition holds (Evaluation.Ignores).
 	Ignore    []ignore.Path
 	Handovers []Handover
-	// Ending says what becomes of its objects. What is empty there, only an expression of
-	// EndingFrom knows: Evaluation.Ending has its value.
+	// Ending is what happens to its objects. An empty policy is computed by an expression of EndingFrom;
+	// Evaluation.Ending has its value.
 	Ending     Ending
 	EndingFrom EndingTemplate
 	// Generated are the fields that are generated once.
 	Generated []rendered.GeneratedField
-	// Needs are the children that must be settled before this one, and WaitsFor those that must
-	// be ready. Rank is how many nodes come before it, one after the other.
+	// Needs are the children that must be settled before this one, and WaitsFor those that must be ready. Rank is the
+	// length of the longest chain of nodes before it.
 	Needs, WaitsFor []int
 	Rank            int
-	// Root is the child whose items this one shares, by sameAs, or the child itself. SameItems
-	// is true if another child has the same items.
+	// Root is the child whose items this one shares by sameAs, or the child itself. SameItems is true if another child
+	// has the same items.
 	Root      int
 	SameItems bool
 }
@@ -198,23 +192,22 @@ type Lookup struct {
 	Position diagnostic.Position
 	Body
 	Optional bool
-	// Namespaced is what the compiler's Kinds said of the kind; true without Kinds.
+	// Namespaced is what the compiler's Kinds know; true without Kinds.
 	Namespaced bool
-	// AllNamespaces is true if the lookup is in all namespaces.
+	// AllNamespaces is true if the lookup reads all namespaces.
 	AllNamespaces bool
-	// Namespace is where all objects of the lookup are, and Selector their selector, as far as
-	// the rule says so without an expression. Without a Namespace they are in the parent's, in
+	// Namespace and Selector are constant. If Namespace is empty, the objects are in the parent's namespace, in
 	// several, or in none.
 	Namespace string
 	Selector  labels.Selector
-	// NameFrom or SelectorFrom is given, or the Selector. NamespaceFrom is nil if the rule has
-	// no namespace there, and with AllNamespaces.
+	// Exactly one of NameFrom, SelectorFrom and Selector is set. NamespaceFrom is nil if the rule sets no namespace,
+	// and with AllNamespaces.
 	NameFrom, SelectorFrom, NamespaceFrom template.Template
 	// Unresolved is as that of Child.
 	Unresolved bool
-	// Private is true if something of a Secret says what is looked up.
+	// Private is true if the lookup is computed from a Secret: its name, its items, or whether it is read.
 	Private bool
-	// Place is the place in messages, for what is found as a lookup and is none.
+	// Place replaces lookups.ID in messages, for the target of a patch.
 	Place string
 }
 
@@ -225,9 +218,9 @@ type Patch struct {
 	Position diagnostic.Position
 	Body
 	Template template.Template
-	// Target finds the objects; nil for a patch of the parent itself.
+	// Target selects the objects; nil for a patch of the parent.
 	Target *Lookup
-	// Refuse is true if nothing is to be taken from another field manager.
+	// Refuse is true if the patch takes no field from another field manager.
 	Refuse bool
 }
 
@@ -240,27 +233,26 @@ type Duration struct {
 
 // Finalize is spec.finalize.
 type Finalize struct {
-	// Until is nil if the children of finalize decide by being ready.
+	// Until is nil if the children of finalize decide by becoming ready.
 	Until   *template.Expression
 	Timeout *Duration
-	// Reads are the children and lookups that Until reads, in the order in which it does.
+	// Reads are the children and lookups that Until reads, in that order.
 	Reads []flow.Ref
 }
 
 // Rollout is rollout of a child.
 type Rollout struct {
 	syntax.Rollout
-	// Max is maxUnavailable if it is an expression, else nil.
+	// Max is maxUnavailable if that is an expression; otherwise nil.
 	Max template.Template
 }
 
-// Ending says what becomes of a child that the rule no longer renders, and of one whose parent
-// is deleted.
+// Ending is what happens to a child that the rule no longer renders, and to one whose parent is deleted.
 type Ending struct {
 	WhenPruned, WhenDeleted syntax.DeletionPolicy
 }
 
-// EndingTemplate has the expressions of a deletionPolicy; nil where it has none.
+// EndingTemplate has the expressions of a deletionPolicy; nil without one.
 type EndingTemplate struct {
 	WhenPruned, WhenDeleted template.Template
 }
@@ -268,7 +260,7 @@ type EndingTemplate struct {
 // Handover is a field that is left to others as long as a condition holds.
 type Handover struct {
 	Path ignore.Path
-	// Place is where When stands below the child.
+	// Place is the position of When below the child, for messages.
 	Place string
 	When  *template.Expression
 }

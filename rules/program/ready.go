@@ -10,9 +10,8 @@ import (
 	"kanon.dev/kanon/rules/readiness"
 )
 
-// notReady says why a child is not ready, nil when it is. A child that is
-// skipped is, and so is one that is not to be made; one that is not up to date is
-// not.
+// notReady is why a child is not ready; nil if it is. A child that is skipped or not to be created counts as ready; one
+// that is not up to date does not.
 func (e *Evaluation) notReady(i int) *template.Problem {
 	n := &e.nodes[i]
 	switch n.state {
@@ -48,8 +47,8 @@ func (e *Evaluation) notReady(i int) *template.Problem {
 	return n.notReady
 }
 
-// WhyNotReady says why one object of a node is not ready. The object is one that Next gave, in Objects or Kept. There is no message
-// for an object that is ready, nor for one that does not exist. It is meant to be called after Outcome.
+// WhyNotReady says why one object of a node is not ready. The object comes from Next, in Objects or Kept. The result is
+// empty for an object that is ready, and for one that does not exist. Call it after Outcome.
 func (e *Evaluation) WhyNotReady(node string, object *unstructured.Unstructured) Problem {
 	i, ok := e.prog.ByID[node]
 	if !ok {
@@ -67,8 +66,7 @@ func (e *Evaluation) WhyNotReady(node string, object *unstructured.Unstructured)
 	return problemOf(p)
 }
 
-// itemNotReady says why one object is not ready. What readyWhen cannot say yet
-// counts as no.
+// itemNotReady is why one object is not ready. If readyWhen waits, the object is not ready.
 func (e *Evaluation) itemNotReady(child *Child, it *item) *template.Problem {
 	if child.ReadyWhen == nil {
 		return e.notCurrent(it)
@@ -80,7 +78,7 @@ func (e *Evaluation) itemNotReady(child *Child, it *item) *template.Problem {
 	return p
 }
 
-// notCurrent asks readiness of a child without readyWhen.
+// notCurrent applies package readiness to an object without readyWhen.
 func (e *Evaluation) notCurrent(it *item) *template.Problem {
 	result, err := readiness.Of(it.live, e.prog.StatusKinds[it.live.GroupVersionKind()])
 	switch {
@@ -92,7 +90,7 @@ func (e *Evaluation) notCurrent(it *item) *template.Problem {
 	return template.Waiting("%s", result)
 }
 
-// hasFailed says whether a node waits for an object that will not become ready as it is.
+// hasFailed reports whether the node has an object that will not become ready as it is.
 func (e *Evaluation) hasFailed(i int) bool {
 	return e.prog.Children[i].ReadyWhen == nil && slices.ContainsFunc(e.nodes[i].items, func(it item) bool {
 		return it.live != nil && readiness.HasFailed(it.live)

@@ -8,7 +8,7 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// parentClaim stands for the parent among those that claim an identity.
+// parentClaim stands for the parent in Evaluation.claimed.
 const parentClaim = -1
 
 // renderNode renders a child whose needs are settled.
@@ -47,7 +47,7 @@ func (e *Evaluation) renderNode(i int) {
 	e.rendersAll(i)
 }
 
-// claim keeps two children from rendering one object.
+// claim prevents two children from rendering the same object.
 func (e *Evaluation) claim(i int, id rendered.Identity) *template.Problem {
 	other, taken := e.claimed[id]
 	switch {
@@ -60,8 +60,7 @@ func (e *Evaluation) claim(i int, id rendered.Identity) *template.Problem {
 	return template.Failure("%s is rendered by %s as well", id, e.prog.Children[other].ID).Under("template.metadata.name")
 }
 
-// renderItem renders the object of an item, which has none when its when is false,
-// and decides what is to be done with it.
+// renderItem renders the object of an item and decides what happens to it. The item has no object if its when is false.
 func (e *Evaluation) renderItem(child *Child, it *item) *template.Problem {
 	if holds, p := child.When.Holds(&it.scope, "when"); p != nil || !holds {
 		return p
@@ -86,8 +85,8 @@ func (e *Evaluation) renderItem(child *Child, it *item) *template.Problem {
 	return nil
 }
 
-// renderExisting renders an item of which a dependency is not ready. It has an object only if that exists; drift of it is repaired
-// if it is rendered as it was when it was last applied. Else it is left as it is, like one that cannot be rendered now.
+// renderExisting renders an item of which a dependency is not ready. An object that does not exist is left out. An
+// existing one is kept in sync if it is rendered as it was last applied; otherwise it is left as it is.
 func (e *Evaluation) renderExisting(child *Child, it *item) {
 	if e.reader == nil || e.renderItem(child, it) != nil || it.object == nil {
 		it.object = nil
@@ -128,7 +127,7 @@ func (e *Evaluation) renderObject(child *Child, s *scope) (*unstructured.Unstruc
 	return object, nil
 }
 
-// renderFields renders what must be a map; nothing is the message if it is none.
+// renderFields renders a template that must give a map. nothing is the message if it does not.
 func (e *Evaluation) renderFields(t template.Template, s *scope, nothing string) (map[string]any, *template.Problem) {
 	e.session.MakeRoom()
 	val, ok, p := t.Render(s)
@@ -142,7 +141,7 @@ func (e *Evaluation) renderFields(t template.Template, s *scope, nothing string)
 	return fields, nil
 }
 
-// rendersAll ends the rendering of a node, unless that makes too many children.
+// rendersAll marks a node as rendered, unless there are too many children.
 func (e *Evaluation) rendersAll(i int) {
 	n, most := &e.nodes[i], e.prog.Limits.Children
 	total := e.rendered + len(n.items)

@@ -6,8 +6,7 @@ import (
 	"kanon.dev/kanon/rules/readiness"
 )
 
-// rollOut leaves those items as they are that are not to be updated yet, and leaves out
-// those that are not to be created yet.
+// rollOut keeps the items as they are that must not be updated yet, and leaves out those that must not be created yet.
 func (e *Evaluation) rollOut(i int) {
 	child, n := e.prog.Children[i], &e.nodes[i]
 	if child.Rollout == nil || n.state != nodeRendered {
@@ -27,7 +26,7 @@ func (e *Evaluation) rollOut(i int) {
 	n.dropMissing()
 }
 
-// follow does with the items what was decided.
+// follow applies a decision to the items.
 func (n *nodeState) follow(d rollout.Decision) {
 	for j, step := range d.Steps {
 		switch it := &n.items[j]; step {
@@ -42,7 +41,7 @@ func (n *nodeState) follow(d rollout.Decision) {
 	n.rollingOut, n.stalled = d.Waits, d.Stalled
 }
 
-// holdBack leaves an item as it is. One that is to be created again is, all the same.
+// holdBack leaves an item as it is, unless it is recreated.
 func (it *item) holdBack() {
 	it.held = true
 	if !it.renewal.IsDue() {
@@ -50,7 +49,7 @@ func (it *item) holdBack() {
 	}
 }
 
-// rolloutItem is how an item stands in a rollout.
+// rolloutItem is the state of an item for package rollout.
 func (e *Evaluation) rolloutItem(child *Child, it *item) rollout.Item {
 	out := rollout.Item{Name: it.object.GetName(), Index: int(it.scope.index)}
 	if it.before == nil {
@@ -73,7 +72,7 @@ func (e *Evaluation) rolloutItem(child *Child, it *item) rollout.Item {
 	return out
 }
 
-// maxUnavailable is how many items may be not ready at the same time.
+// maxUnavailable is how many items may be unready at the same time.
 func (e *Evaluation) maxUnavailable(r *Rollout, items int) (int, *template.Problem) {
 	share := r.Share
 	if r.Max != nil {

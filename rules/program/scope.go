@@ -14,35 +14,34 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// scope resolves the names of expressions in one place of one evaluation. It
-// is CEL's Activation.
+// scope resolves the names of expressions in one place of an evaluation. It is CEL's Activation.
 type scope struct {
 	ev *Evaluation
-	// body is the child's or the lookup's; nil outside of both.
+	// body is the child, lookup or patch; nil outside of these.
 	body *Body
 	// items are the values of the forEach names.
 	items []ref.Val
-	// locals memoise the variables of the child or lookup.
+	// locals memoize the variables of the body.
 	locals []memo
-	// self is the live object, in readyWhen.
+	// self is the live object, in expressions that know it, such as readyWhen.
 	self map[string]any
-	// status is what was rendered, or an error of CEL's, in events.
+	// status is the rendered status or a CEL error, in events.
 	status any
-	// readOnly is true where what is rendered will only be read, as a variable's
-	// value is: it may then share memory with what it is made of.
+	// readOnly is true if what is rendered is only read, as the value of a variable is. It may then share memory with
+	// its inputs.
 	readOnly bool
-	// index says which of all items of the forEach items are.
+	// index is the position of items among all items of the forEach.
 	index int32
-	// own is the live object whose values the generated variables keep, where it is known, and
-	// readsOwn is true in the expression of such a variable: observed is then that object.
+	// own is the live object whose values the generated variables keep, if it is known. readsOwn is true in the
+	// expression of such a variable: observed is then that object.
 	own      *ownObject
 	readsOwn bool
-	// clock is another time than that of the evaluation; nil where it is that. Variables see
-	// that of the evaluation always: their values are kept.
+	// clock replaces the time of the evaluation; usually nil. Variables always see the time of the evaluation, because
+	// their values are kept.
 	clock *run.Clock
 }
 
-// scopeOf is the scope of one item of a body; a body without a forEach has one, with nothing in it.
+// scopeOf is the scope of one item of a body. A body without a forEach has one item, without values.
 func (e *Evaluation) scopeOf(b *Body, items []ref.Val, index int) *scope {
 	s := &scope{ev: e, body: b, items: items, index: int32(index)} //nolint:gosec // There are not more items than Limits.Children.
 	if len(b.Variables) > 0 {
@@ -51,7 +50,7 @@ func (e *Evaluation) scopeOf(b *Body, items []ref.Val, index int) *scope {
 	return s
 }
 
-// time is the clock that expressions see.
+// time is the clock for expressions.
 func (s *scope) time() *run.Clock {
 	if s.clock != nil {
 		return s.clock
@@ -65,10 +64,10 @@ type ownObject struct {
 	object map[string]any
 }
 
-// memo is a variable's value once it has been asked for.
+// memo is the value of a variable, a lookup or an observed child, once it has been read.
 type memo struct {
 	done bool
-	// val is JSON, or what CEL made of one whole expression.
+	// val is JSON, or the CEL value of a whole expression.
 	val     any
 	absent  bool
 	problem *template.Problem
@@ -83,7 +82,7 @@ func (s *scope) Session() *template.Session { return &s.ev.session }
 // ReadOnly implements template.Scope.
 func (s *scope) ReadOnly() bool { return s.readOnly }
 
-// of is the scope in which self is the live object.
+// of is the scope in which self is a live object.
 func (s *scope) of(live *unstructured.Unstructured) *scope {
 	own := *s
 	own.self = live.Object
@@ -202,8 +201,7 @@ func (v *variablesView) Member(name string) (any, bool, error) {
 	return m.val, true, nil
 }
 
-// compute gives a variable its value. Cycles were refused by the compiler, so
-// this ends.
+// compute evaluates a variable. It terminates because the compiler refuses cycles.
 func (m *memo) compute(v *Variable, s *scope) {
 	m.done = true
 	if s.own != nil {
@@ -275,8 +273,7 @@ func (v *observedView) Member(id string) (any, bool, error) {
 	return m.member()
 }
 
-// observe is what was last seen of the objects of a child: a list of all, or of
-// the newest one its object.
+// observe reads the live objects of a child: all of a list, or else the newest one.
 func (e *Evaluation) observe(child *Child) memo {
 	var seen []*unstructured.Unstructured
 	if e.reader != nil {

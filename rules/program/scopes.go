@@ -13,7 +13,7 @@ import (
 // The scopes of an evaluation that is done are for those who ask how it came out as it did: they render parts of the rule once
 // more, or expressions of their own. Nothing is kept for them while the rule is evaluated.
 
-// Revisit gives the evaluation its budget again. It comes before the scopes are used.
+// Revisit renews the budget of a finished evaluation. Call it before the scopes are used.
 func (e *Evaluation) Revisit() {
 	e.session.Renew()
 	e.session.Begin()
@@ -25,7 +25,7 @@ func (e *Evaluation) RuleScope() template.Scope {
 	return &s
 }
 
-// StatusScope is that of spec.events, which know the status that was rendered.
+// StatusScope is the scope of spec.events, which can read the rendered status.
 func (e *Evaluation) StatusScope(status map[string]any) template.Scope { return e.statusScope(status) }
 
 func (e *Evaluation) statusScope(status map[string]any) *scope {
@@ -37,7 +37,8 @@ func (e *Evaluation) statusScope(status map[string]any) *scope {
 	return &s
 }
 
-// ItemScope is that of an object which a child has rendered. index is the item of its forEach. ok is false for any other object.
+// ItemScope is the scope of an object that a child has rendered. index is its item of the forEach. ok is false for any
+// other object.
 func (e *Evaluation) ItemScope(node string, object *unstructured.Unstructured) (s template.Scope, index int, ok bool) {
 	i, known := e.prog.ByID[node]
 	if !known {
@@ -55,7 +56,7 @@ func (e *Evaluation) ItemScope(node string, object *unstructured.Unstructured) (
 	return &own, int(own.index), true
 }
 
-// NodeScope is that of the item at index of a child, whether it was rendered or not. The problem says why there is none.
+// NodeScope is the scope of the item at index of a child, rendered or not. The problem says why it does not exist.
 func (e *Evaluation) NodeScope(node string, index int) (template.Scope, *template.Problem) {
 	i, ok := e.prog.ByID[node]
 	if !ok {
@@ -89,7 +90,7 @@ type PatchedItem struct {
 	Contribution
 }
 
-// PatchedItems are the items of a patch that were rendered.
+// PatchedItems are the rendered items of a patch.
 func (e *Evaluation) PatchedItems(patch *Patch) []PatchedItem {
 	tuples, p := e.tuples(&patch.Body)
 	if p != nil {

@@ -4,14 +4,14 @@ import (
 	"kanon.dev/kanon/rules/program/parentstatus"
 )
 
-// renderStatus fills in what the parent's status should say.
+// renderStatus renders spec.status.
 func (e *Evaluation) renderStatus(out *Outcome) {
 	if e.prog.Status != nil {
 		out.Status, out.StatusHeld = parentstatus.Render(e.prog.Status, &e.base, e.parent["status"], out.note)
 	}
 }
 
-// renderConditions fills in the conditions.
+// renderConditions renders spec.conditions.
 func (e *Evaluation) renderConditions(out *Outcome) {
 	for i := range e.prog.Conditions {
 		c := &e.prog.Conditions[i]
@@ -24,8 +24,8 @@ func (e *Evaluation) renderConditions(out *Outcome) {
 	}
 }
 
-// renderEvents fills in the events. They can read the status that was rendered
-// with the same outcome; one that is held as a whole is not there yet.
+// renderEvents renders spec.events, which can read the status of the same outcome. If the status waits as a whole, so
+// do they.
 func (e *Evaluation) renderEvents(out *Outcome) {
 	if len(e.prog.Events) == 0 {
 		return

@@ -3,10 +3,10 @@ package syntax
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -181,9 +181,9 @@ func (d *decoder) dimensionName(n *yamltree.Node, path string, before []Dimensio
 	name := d.identifier(n, path+".name")
 	switch {
 	case name == "":
-	case isCELWord(name):
+	case naming.IsCELWord(name):
 		d.report(n, diagnostic.CodeReservedName, "%s: %q is a word of CEL", path, name).WithHint("%s", otherName(name))
-	case isReserved(name):
+	case naming.IsReserved(name):
 		d.report(n, diagnostic.CodeReservedName, "%s: %q is the name of something else in expressions", path, name).WithHint("%s", otherName(name))
 	case slices.ContainsFunc(before, func(o Dimension) bool { return o.Name == name }):
 		d.report(n, diagnostic.CodeNameTwice, "two items of forEach are called %q", name).WithHint("choose another name")
@@ -191,88 +191,26 @@ func (d *decoder) dimensionName(n *yamltree.Node, path string, before []Dimensio
 	return name
 }
 
-// identifier decodes a name that expressions use behind a dot: letters, digits and _, not
-// beginning with a digit, and none of CEL's words for values.
+// otherName is the hint for a name that forEach cannot use.
+func otherName(name string) string {
+	return fmt.Sprintf("write another name, such as %q, here and in the expressions", naming.Other(name))
+}
+
+// identifier decodes a name that expressions use behind a dot.
 func (d *decoder) identifier(n *yamltree.Node, path string) string {
 	s, ok := d.plainString(n, path)
-	if !ok {
-		return ""
-	}
-	valid := s[0] < '0' || s[0] > '9'
-	for i := range len(s) {
-		valid = valid && scanner.IsNameByte(s[i])
-	}
 	switch {
-	case !valid:
-		d.report(n, diagnostic.CodeUnusableName, "%s: %q cannot be used in expressions: a name is made of letters, digits and _ and does not start with a digit", path, s).
-			WithHint("%s", nameHint(s))
+	case !ok:
 		return ""
-	case s == "true" || s == "false" || s == "null" || s == "in":
+	case !naming.IsIdentifier(s):
+		f := d.report(n, diagnostic.CodeUnusableName, "%s: %q cannot be used in expressions: a name is made of letters, digits and _ and does not start with a digit", path, s)
+		if name := naming.CamelCase(s); name != "" {
+			f.WithHint("write %q", name)
+		}
+		return ""
+	case naming.IsCELValue(s):
 		d.report(n, diagnostic.CodeReservedName, "%s: %q is a word of CEL", path, s).WithHint("choose another name")
 		return ""
 	}
 	return s
-}
-
-// otherName proposes a name for an item whose name cannot be used.
-func otherName(name string) string {
-	other := map[string]string{
-		"namespace": "ns", "package": "pkg", "function": "fn", "import": "source", "type": "kind", "string": "text", "list": "items", "map": "entries",
-		"int": "number", "uint": "number", "double": "number", "self": "item", "each": "item", "var": "item", "status": "state",
-	}[name]
-	if other == "" {
-		other = "one" + strings.ToUpper(name[:1]) + name[1:]
-	}
-	return fmt.Sprintf("write another name, such as %q, here and in the expressions", other)
-}
-
-// camelCase suggests a name without the characters that a name cannot have.
-func camelCase(s string) string {
-	var out []byte
-	upper := false
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case !scanner.IsNameByte(c):
-			upper = len(out) > 0
-		case upper && c >= 'a' && c <= 'z':
-			out, upper = append(out, c-'a'+'A'), false
-		default:
-			out, upper = append(out, c), false
-		}
-	}
-	if len(out) == 0 || out[0] >= '0' && out[0] <= '9' {
-		return ""
-	}
-	return string(out)
-}
-
-// nameHint names a name that can be used for a text that cannot; empty if there is none.
-func nameHint(s string) string {
-	if name := camelCase(s); name != "" {
-		return fmt.Sprintf("write %q", name)
-	}
-	return ""
-}
-
-// isCELWord reports whether a word cannot be the name of a variable in CEL.
-func isCELWord(s string) bool {
-	switch s {
-	case "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-		"loop", "namespace", "package", "return", "var", "void", "while":
-		return true
-	}
-	return false
-}
-
-// isReserved reports whether a name has a meaning of its own in expressions, now or, as
-// planned, in a later version of the language.
-func isReserved(s string) bool {
-	switch s {
-	case "parent", "variables", "lookups", "children", "observed", "each", "status", "self", "now", "finalizing",
-		"cel", "math", "sets", "lists", "strings", "base64", "optional", "format",
-		"bool", "bytes", "double", "duration", "dyn", "int", "list", "map", "null_type", "string", "timestamp", "type", "uint":
-		return true
-	}
-	return false
 }

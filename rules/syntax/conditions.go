@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -64,7 +65,7 @@ func (d *decoder) condition(n *yamltree.Node, index int, before []Condition) Con
 			c.Type = typ
 		},
 		"status": func(n *yamltree.Node) { c.Status = d.conditionStatus(n, path+".status") },
-		"reason": func(n *yamltree.Node) { c.Reason = d.reason(n, path+".reason", MaxConditionReason) },
+		"reason": func(n *yamltree.Node) { c.Reason = d.reason(n, path+".reason", naming.MaxConditionReason) },
 		"message": func(n *yamltree.Node) {
 			c.Message = d.templateText(n, path+".message")
 		},
@@ -96,10 +97,10 @@ func (d *decoder) reason(n *yamltree.Node, path string, longest int) *yamltree.N
 		return nil
 	}
 	if text, _ := n.Text(); !scanner.HasExpression(text) {
-		if wrong := WrongReason(text, longest); wrong != "" {
+		if wrong := naming.WrongReason(text, longest); wrong != "" {
 			f := d.report(n, diagnostic.CodeReason, "%s %s, and is %q", path, wrong, text)
 			f.WithHint(`write a word such as "Available"`)
-			if name := camelCase(text); name != "" {
+			if name := naming.CamelCase(text); name != "" {
 				f.WithHint("write %q", name)
 				f.WithEdit(f.Position, text, name)
 			}
@@ -135,36 +136,8 @@ func (d *decoder) event(n *yamltree.Node, index int) Event {
 	e.Gaps = d.object(n, path, language.Event(), decoders{
 		"when":    func(n *yamltree.Node) { e.When = d.expression(n, path+".when") },
 		"type":    func(n *yamltree.Node) { e.Type = d.word(n, path+".type", language.Event().Words("type")) },
-		"reason":  func(n *yamltree.Node) { e.Reason = d.reason(n, path+".reason", MaxEventReason) },
+		"reason":  func(n *yamltree.Node) { e.Reason = d.reason(n, path+".reason", naming.MaxEventReason) },
 		"message": func(n *yamltree.Node) { e.Message = d.templateText(n, path+".message") },
 	})
 	return e
 }
-
-// The limits of reasons and messages.
-const (
-	// MaxConditionReason and MaxConditionMessage are the limits of metav1.Condition, and
-	// MaxEventReason is that of the API server for an Event, in bytes.
-	MaxConditionReason  = 1024
-	MaxConditionMessage = 32768
-	MaxEventReason      = 128
-)
-
-// WrongReason says what is wrong with a reason, or nothing. metav1.Condition allows
-// [A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?.
-func WrongReason(s string, longest int) string {
-	if len(s) > longest {
-		return fmt.Sprintf("must have at most %d characters", longest)
-	}
-	ok := s != "" && isLetter(s[0])
-	for i := range len(s) {
-		last := i == len(s)-1
-		ok = ok && (scanner.IsNameByte(s[i]) || !last && (s[i] == ',' || s[i] == ':'))
-	}
-	if !ok {
-		return "must be one word of letters, digits and _ that begins with a letter"
-	}
-	return ""
-}
-
-func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

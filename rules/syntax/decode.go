@@ -13,6 +13,7 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/scanner"
+	"kanon.dev/kanon/rules/secrets"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -71,7 +72,7 @@ func (d *decoder) decode() {
 		nodes, finding := d.src.Parse(doc)
 		if finding != nil {
 			if !d.mixed || mentionsRules(d.src.LinesOf(doc)) {
-				d.src.HideUnread(finding.Position, secretParts)
+				secrets.HideLine(d.src, finding.Position)
 				d.findings = append(d.findings, finding)
 			}
 			continue
@@ -197,7 +198,7 @@ func (d *decoder) crd(root *yamltree.Node, before int) {
 func (d *decoder) rule(root *yamltree.Node) *Rule {
 	r := &Rule{Source: d.src, Position: d.src.At(root), hash: revision(root), onRuleDeletion: OrphanChildren, PruneLimit: defaultPruneLimit}
 	r.Parent.Pos = r.Position
-	d.hideSecrets(root)
+	secrets.Hide(d.src, root)
 	found := d.object(root, "", language.Document().Fields, decoders{
 		"apiVersion": func(*yamltree.Node) {},
 		"kind":       func(*yamltree.Node) {},

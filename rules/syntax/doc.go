@@ -21,11 +21,10 @@
 //
 //	parts, err := scanner.Scan("web-${parent.metadata.name}") // "web-", then the expression
 //
-// rule.go has the types. decode.go begins at the document; each of children.go, lookups.go,
-// patches.go, conditions.go, finalize.go, rollout.go, update.go, deletion.go, duration.go and
-// prune.go decodes the part of a rule that it is named after, with the helpers of fields.go.
-// kindschema.go decodes spec.parent.schema. manifest.go finds rules among other documents, and
-// definition.go has the positions in CustomResourceDefinitions beside a rule. booleans.go finds the words, such as off, that
-// kubectl reads as booleans. otherengines.go knows the fields that kro, Metacontroller and others have in the place of Kanon's.
-// secrets.go hides the values of Secrets in what people are shown of the text.
+// rule.go has the types. decode.go begins at the document; each of children.go, lookups.go, patches.go, conditions.go, finalize.go,
+// rollout.go, update.go, deletion.go, duration.go and prune.go decodes the part of a rule that it is named after, with the helpers of
+// fields.go. kindschema.go decodes spec.parent.schema. manifest.go finds rules among other documents, and definition.go has the
+// positions in CustomResourceDefinitions beside a rule. booleans.go finds words, such as off, that kubectl reads as booleans.
+// otherengines.go translates the fields of kro, Metacontroller and others. shown.go shows a file without the values of Secrets, which
+// package secrets hides. Package naming knows which names are valid.
 package syntax

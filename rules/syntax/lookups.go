@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -38,7 +37,7 @@ func (d *decoder) lookup(n *yamltree.Node, index int, before []Lookup) Lookup {
 		},
 		"apiVersion": func(n *yamltree.Node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
 		"kind":       func(n *yamltree.Node) { kind, _ = d.plainString(n, path+".kind") },
-		"name":       func(n *yamltree.Node) { l.Name = d.objectText(n, path+".name", IsPathSegment) },
+		"name":       func(n *yamltree.Node) { l.Name = d.objectText(n, path+".name", naming.IsPathSegment) },
 		"namespace":  func(n *yamltree.Node) { l.Namespace = d.objectText(n, path+".namespace", isNamespace) },
 		"selector":   func(n *yamltree.Node) { d.lookupSelector(n, path+".selector", &l) },
 		"optional":   func(n *yamltree.Node) { l.Optional = d.boolean(n, path+".optional") },
@@ -99,21 +98,6 @@ func (d *decoder) boolean(n *yamltree.Node, path string) bool {
 		d.report(n, diagnostic.CodeFieldType, "%s must be true or false, and is %s", path, n.What())
 	}
 	return v
-}
-
-// IsPathSegment says what is wrong with the name of an object of any kind.
-func IsPathSegment(name string) []string { return content.IsPathSegmentName(name) }
-
-// NameRule is what the API server asks of the names of objects of a kind: it returns what is wrong with one. Most kinds, and
-// all custom ones, have subdomains of DNS: at most 253 lower case letters, digits, - and dots.
-func NameRule(kind schema.GroupKind) func(name string) []string {
-	switch {
-	case kind == schema.GroupKind{Kind: "Service"}, kind == schema.GroupKind{Kind: "Namespace"}:
-		return validation.IsDNS1123Label
-	case kind.Group == "rbac.authorization.k8s.io":
-		return IsPathSegment
-	}
-	return validation.IsDNS1123Subdomain
 }
 
 // isNamespace says what is wrong with the namespace of a lookup.

@@ -10,6 +10,8 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
+	"kanon.dev/kanon/rules/naming"
+	"kanon.dev/kanon/rules/secrets"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -79,7 +81,7 @@ func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
 		},
 	})
 	if p.Target != nil && IsSecret(p.Target.GVK) {
-		d.hideValues(p.Template)
+		secrets.HideValues(d.src, p.Template)
 	}
 	p.lose(n)
 	return p
@@ -110,7 +112,7 @@ func (d *decoder) target(n *yamltree.Node, path string) *Lookup {
 	t.Gaps = d.object(n, path, language.Target(), decoders{
 		"apiVersion": func(n *yamltree.Node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
 		"kind":       func(n *yamltree.Node) { kind, _ = d.plainString(n, path+".kind") },
-		"name":       func(n *yamltree.Node) { t.Name = d.objectText(n, path+".name", IsPathSegment) },
+		"name":       func(n *yamltree.Node) { t.Name = d.objectText(n, path+".name", naming.IsPathSegment) },
 		"namespace":  func(n *yamltree.Node) { t.Namespace = d.objectText(n, path+".namespace", isNamespace) },
 		"selector":   func(n *yamltree.Node) { d.lookupSelector(n, path+".selector", t) },
 	})

@@ -1,9 +1,12 @@
 package parentstatus
 
 import (
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
 )
+
+// maxConditionMessage is the limit of metav1.Condition for a message, in bytes.
+const maxConditionMessage = 32768
 
 // ConditionTemplate is one of spec.conditions.
 type ConditionTemplate struct {
@@ -33,7 +36,7 @@ func (c *ConditionTemplate) Render(s template.Scope) (out Condition, p *template
 		return out, p.Under("status")
 	}
 	if c.Reason != nil {
-		if out.Reason, p = template.ReasonOf(c.Reason, s, syntax.MaxConditionReason); p != nil {
+		if out.Reason, p = template.ReasonOf(c.Reason, s, naming.MaxConditionReason); p != nil {
 			return out, p.Under("reason")
 		}
 	}
@@ -43,8 +46,8 @@ func (c *ConditionTemplate) Render(s template.Scope) (out Condition, p *template
 	if out.Message, p = template.TextOf(c.Message, s); p != nil {
 		return out, p.Under("message")
 	}
-	if len(out.Message) > syntax.MaxConditionMessage {
-		return out, template.Failure("has %d bytes, and a condition takes %d", len(out.Message), syntax.MaxConditionMessage).Under("message")
+	if len(out.Message) > maxConditionMessage {
+		return out, template.Failure("has %d bytes, and a condition takes %d", len(out.Message), maxConditionMessage).Under("message")
 	}
 	return out, nil
 }

@@ -1,8 +1,8 @@
 package parentstatus
 
 import (
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/syntax"
 )
 
 // EventTemplate is one of spec.events.
@@ -40,7 +40,7 @@ func (x *EventTemplate) Render(s template.Scope) (Event, *template.Problem) {
 	if holds, p := x.When.Holds(s, "when"); p != nil || !holds {
 		return Event{State: EventOff}, p
 	}
-	reason, p := template.ReasonOf(x.Reason, s, syntax.MaxEventReason)
+	reason, p := template.ReasonOf(x.Reason, s, naming.MaxEventReason)
 	if p != nil {
 		return Event{}, p.Under("reason")
 	}

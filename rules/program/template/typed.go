@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/naming"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -38,7 +39,7 @@ func ReasonOf(t Template, s Scope, longest int) (string, *Problem) {
 	if p != nil {
 		return "", p
 	}
-	if wrong := syntax.WrongReason(reason, longest); wrong != "" {
+	if wrong := naming.WrongReason(reason, longest); wrong != "" {
 		return "", Failure("%s, and is %s", wrong, s.Session().Shown(reason))
 	}
 	return reason, nil

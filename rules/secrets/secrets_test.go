@@ -1,4 +1,4 @@
-package syntax
+package secrets_test
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Of the lines of a rule that people are shown, none has a value of a Secret, however YAML has it.
@@ -34,7 +35,7 @@ func TestHideSecrets(t *testing.T) {
 			t.Parallel()
 			head := "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec:\n  parent: {apiVersion: v1, kind: ConfigMap}\n  children:\n  - id: a\n    template:\n      apiVersion: v1\n      kind: Secret\n"
 			indented := "      " + strings.ReplaceAll(tc.secret, "\n", "\n      ")
-			docs, findings := Decode("rule.yaml", []byte(head+indented))
+			docs, findings := syntax.Decode("rule.yaml", []byte(head+indented))
 			all := append(docs.Rules, docs.Partial...)
 			if len(all) != 1 {
 				t.Fatal(findings)

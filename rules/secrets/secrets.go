@@ -1,0 +1,106 @@
+package secrets
+
+import (
+	"slices"
+	"strings"
+
+	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/scanner"
+	"kanon.dev/kanon/rules/yamltree"
+)
+
+// notValues are the fields of a Secret, of a lookup and of a target that never contain a value of a Secret.
+func notValues() []string {
+	return []string{
+		"apiVersion", "kind", "metadata", "type", "immutable",
+		"id", "name", "namespace", "selector", "optional", "when", "forEach", "variables",
+	}
+}
+
+// HideAll hides the values of Secrets in all documents of a source, whatever their kind. In a document that is no YAML, it decides by
+// the lines.
+func HideAll(src *yamltree.Source) {
+	for _, doc := range src.Documents() {
+		nodes, finding := src.Parse(doc)
+		if finding != nil {
+			for i := range src.LinesOf(doc) {
+				HideLine(src, diagnostic.Position{Line: src.Start(doc).Line + i, Column: 1})
+			}
+		}
+		for _, n := range nodes {
+			if root := src.Build(n, &diagnostic.List{}); root != nil {
+				Hide(src, root)
+			}
+		}
+	}
+}
+
+// Hide hides what the mappings of kind Secret below a node contain, wherever they are by mistake. Expressions stay visible, without the
+// string literals in them.
+func Hide(src *yamltree.Source, n *yamltree.Node) {
+	if kind, _ := n.Get("kind").Text(); diagnostic.Distance(kind, "Secret") <= 1 { // it may be misspelt
+		HideValues(src, n)
+	}
+	for _, field := range n.Entries() {
+		Hide(src, field.Value)
+	}
+	for _, item := range n.Items {
+		Hide(src, item)
+	}
+}
+
+// HideValues hides what a template writes into a Secret. An unknown field counts as one with values: its name may be misspelt.
+func HideValues(src *yamltree.Source, template *yamltree.Node) {
+	for _, field := range template.Entries() {
+		if !slices.Contains(notValues(), field.Name) {
+			hideBelow(src, field.Value)
+		}
+	}
+}
+
+func hideBelow(src *yamltree.Source, n *yamltree.Node) {
+	for _, field := range n.Entries() {
+		hideBelow(src, field.Value)
+	}
+	for _, item := range n.Items {
+		hideBelow(src, item)
+	}
+	if n.Kind == yamltree.Scalar && n.Value != nil {
+		hideText(src, n)
+	}
+}
+
+// hideText hides a scalar except for its expressions.
+func hideText(src *yamltree.Source, n *yamltree.Node) {
+	text := n.Raw()
+	parts, err := scanner.Scan(text)
+	if err != nil {
+		src.Hide(n, 0, len(text))
+		return
+	}
+	begin := 0 // of the text that is not in an expression
+	for _, part := range parts {
+		if !part.Expr {
+			continue
+		}
+		src.Hide(n, begin, strings.LastIndex(text[:part.Offset], "${"))
+		for _, quoted := range scanner.Strings(part.Text) {
+			if !isKey(part.Text, quoted) {
+				src.Hide(n, part.Offset+quoted[0], part.Offset+quoted[1])
+			}
+		}
+		end := part.Offset + len(part.Text)
+		begin = end + strings.Index(text[end:], "}") + 1
+	}
+	src.Hide(n, begin, len(text))
+}
+
+// isKey reports whether a string literal of an expression is a key, as in lookups.db.data["password"]. quoted has its first and last byte.
+func isKey(expression string, quoted [2]int) bool {
+	before, ok := strings.CutSuffix(strings.TrimSuffix(expression[:quoted[0]], "?"), "[")
+	if !ok || before == "" || !strings.HasPrefix(expression[quoted[1]:], "]") {
+		return false
+	}
+	last := before[len(before)-1]
+	return last == ')' || last == ']' || scanner.IsNameByte(last)
+}
