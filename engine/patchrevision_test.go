@@ -92,12 +92,13 @@ func TestPatchThatComesBackWhileItIsReleased(t *testing.T) {
 	w.await(w.resource("Note"), w.home, "one", "is ready", isTrue("Ready"))
 
 	sweeping.Store(true)
-	w.rule("r", patchRule("- id: none\n  when: ${false}\n  template: {metadata: {labels: {x: y}}}\n"))
+	without := patchRule("- id: none\n  when: ${false}\n  template: {metadata: {labels: {x: y}}}\n")
+	w.rule("r", without)
 	<-gate.entered
+	w.awaitRecord("r", w.revisionOf(without))
 	from := w.requests.count()
-	w.texts("r", map[string]string{"rule.yaml": with, "wrong.yaml": "kind: Rule"})
-	w.verdict("r", "wrong.yaml")
-	w.awaitLook("one")
+	w.rule("r", with)
+	w.awaitRecord("r", w.revisionOf(with)) // it runs, and has the patch again
 	close(gate.open)
 	w.quiet()
 	if got := w.writesSince(from, "configmaps/shared"); len(got) != 0 || field(w.get(configMaps, w.home, "shared"), "data", "a") != "x" {

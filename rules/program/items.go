@@ -139,9 +139,7 @@ func (e *Evaluation) tuples(b *Body) ([][]ref.Val, *template.Problem) {
 
 // familyItems are the items of a child that shares them with others, by sameAs.
 type familyItems struct {
-	// tuples are the values of the forEach names for each item. They are computed
-	// once, for the child that has the forEach.
-	known bool
+	known bool // true once tuples and problem are computed
 	// tuples are the values of the forEach names for each item. They are computed once, for the child with the forEach.
 	tuples  [][]ref.Val
 	problem *template.Problem
