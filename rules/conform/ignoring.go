@@ -36,7 +36,7 @@ func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
 		}
 		return nil, false
 	}
-	if reason := notOthers(path.Steps); reason != "" {
+	if reason := whyNotIgnorable(path.Steps); reason != "" {
 		g.ReportNode(n, diagnostic.CodeIgnoreIdentity, "%s cannot be ignored: %s", path.Steps, reason)
 		return nil, false
 	}
@@ -65,8 +65,8 @@ func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
 	return path.Steps, true
 }
 
-// notOthers says why a path cannot be ignored; "" if it can.
-func notOthers(path ignore.Path) string {
+// whyNotIgnorable says why a path cannot be ignored; "" if it can.
+func whyNotIgnorable(path ignore.Path) string {
 	switch path[0].Field {
 	case "apiVersion", "kind":
 		return "it identifies the object"

@@ -30,11 +30,11 @@ func (b bound) most(args []ref.Val) int64 {
 	return b.fixed + b.of(args)
 }
 
-// little is the bound of a small value, such as a number.
-func little() bound { return bound{fixed: 2 * value.ValueBytes} }
+// small is the bound of a small value, such as a number.
+func small() bound { return bound{fixed: 2 * value.ValueBytes} }
 
 // partOf is the bound of a result that is one of the arguments, or a part of one.
-func partOf() bound { return little() }
+func partOf() bound { return small() }
 
 // atMost is the bound of a result with a maximum length.
 func atMost(bytes int64) bound { return bound{fixed: value.ValueBytes + bytes} }

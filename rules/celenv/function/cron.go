@@ -45,12 +45,12 @@ func cronFunctions() []*Function {
 			cost:       func([]ref.Val, ref.Val) uint64 { return cronUnits },
 		},
 		{
-			name: "next", class: costReads, bytes: little(), signatures: at("next"), call: cronNext,
+			name: "next", class: costReads, bytes: small(), signatures: at("next"), call: cronNext,
 			cost:  func([]ref.Val, ref.Val) uint64 { return nextUnits },
 			times: []int{1}, change: cronChange,
 		},
 		{
-			name: "previous", class: costReads, bytes: little(), signatures: at("previous"), call: cronPrevious,
+			name: "previous", class: costReads, bytes: small(), signatures: at("previous"), call: cronPrevious,
 			cost:  func([]ref.Val, ref.Val) uint64 { return previousUnits },
 			times: []int{1}, change: cronChange,
 		},

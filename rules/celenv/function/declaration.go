@@ -53,7 +53,7 @@ type Declaration struct {
 func (d Declaration) MakesLong() bool { return d.bytes.of != nil }
 
 // MakesMuch reports whether the result can be larger than a small value.
-func (d Declaration) MakesMuch() bool { return d.MakesLong() || d.bytes.fixed > little().fixed }
+func (d Declaration) MakesMuch() bool { return d.MakesLong() || d.bytes.fixed > small().fixed }
 
 // Cheap reports whether the function may be called in an expression whose cost is not metered.
 func (d Declaration) Cheap() bool { return d.cost == costConstant || d.cost == costScan }

@@ -35,7 +35,7 @@ func statusFunctions() []*Function {
 			return convert(s)
 		}
 		return &Function{
-			name: name, class: costReads, bytes: little(),
+			name: name, class: costReads, bytes: small(),
 			call: func(args []ref.Val) ref.Val { return compute(args[0], nil) },
 			within: func(frame *interpreter.ExecutionFrame, args []ref.Val) ref.Val {
 				val, _ := frame.ResolveName(StatusKindsName)
