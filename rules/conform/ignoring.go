@@ -117,8 +117,8 @@ func within(path ignore.Path, others []ignore.Path) (ignore.Path, bool) {
 	return nil, false
 }
 
-// wordLength returns the length in bytes of the word at an offset of a path: a field, the value of a key, or everything in
-// brackets.
+// wordLength returns the length in bytes of the word at an offset of a path: a field, the value of a key, or everything
+// in brackets.
 func wordLength(path string, offset int) int {
 	if offset < 0 || offset > len(path) {
 		return 0

@@ -44,8 +44,8 @@ func Kind(r *reporting.Reporter, spec *syntax.Child) schema.GroupVersionKind {
 	return gv.WithKind(values["kind"])
 }
 
-// CheckMetadata checks the metadata of a template, as far as it consists of literals. typed is true if the schema of the
-// kind is known, so that unknown fields are reported elsewhere.
+// CheckMetadata checks the metadata of a template, as far as it consists of literals. typed is true if the schema of
+// the kind is known, so that unknown fields are reported elsewhere.
 func CheckMetadata(r *reporting.Reporter, spec *syntax.Child, kind schema.GroupKind, typed bool) {
 	metadata := spec.Template.Get("metadata")
 	switch {
@@ -81,8 +81,8 @@ func CheckMetadata(r *reporting.Reporter, spec *syntax.Child, kind schema.GroupK
 	CheckServerFields(r, metadata)
 }
 
-// hasSimilar reports whether a mapping has a field with a name similar to the missing one. The finding about that unknown
-// field is then enough.
+// hasSimilar reports whether a mapping has a field with a name similar to the missing one. The finding about that
+// unknown field is then enough.
 func hasSimilar(n *yamltree.Node, name string) bool {
 	return slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool {
 		_, near := diagnostic.Nearest(f.Name, []string{name})

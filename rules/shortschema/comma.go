@@ -9,8 +9,8 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// splitAtComma returns the fields in after that are really the rest of f's text. In a flow mapping {…}, YAML ends a text
-// without quotes at a comma.
+// splitAtComma returns the fields in after that are really the rest of f's text. In a flow mapping {…}, YAML ends a
+// text without quotes at a comma.
 func (r *Reader) splitAtComma(f yamltree.Field, after []yamltree.Field) []yamltree.Field {
 	written, _ := f.Value.Text()
 	if parts := scan(written); len(parts.markers) == 0 || !parts.markers[len(parts.markers)-1].hasValue {

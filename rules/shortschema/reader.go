@@ -73,9 +73,9 @@ func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 	return root.schema
 }
 
-// Complete gives spec a default if it can have one, and returns the validations of whole objects, which forbid to remove
-// spec or status while they have immutable fields. Call it once, after Root and after the validations of spec are in its
-// schema.
+// Complete gives spec a default if it can have one, and returns the validations of whole objects, which forbid to
+// remove spec or status while they have immutable fields. Call it once, after Root and after the validations of spec
+// are in its schema.
 func (r *Reader) Complete() []any {
 	whole := &made{schema: map[string]any{}}
 	for _, name := range []string{"spec", "status"} {
@@ -94,7 +94,8 @@ func (r *Reader) Complete() []any {
 	return rules
 }
 
-// Object returns the schema of an object with the fields of a mapping. path is the place of the schema in the definition.
+// Object returns the schema of an object with the fields of a mapping. path is the place of the schema in the
+// definition.
 func (r *Reader) Object(n *yamltree.Node, path ...string) map[string]any {
 	return r.object(n, path).schema
 }
@@ -246,8 +247,8 @@ func (r *Reader) reportExpression(n *yamltree.Node) *diagnostic.Finding {
 	return found
 }
 
-// expressionIn returns the first scalar in a part of a schema that is an expression; nil if there is none. Expressions in
-// markers do not count.
+// expressionIn returns the first scalar in a part of a schema that is an expression; nil if there is none. Expressions
+// in markers do not count.
 func expressionIn(n *yamltree.Node) *yamltree.Node {
 	if text, ok := n.Text(); ok && strings.Contains(text, "${") && !strings.Contains(text, "|") {
 		return n

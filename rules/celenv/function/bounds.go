@@ -132,8 +132,8 @@ func formattedLength(args []ref.Val) int64 {
 	return value.TextLength(args[0]) + formatDigits(args[0]) + 2*(most-max(left, 0))
 }
 
-// formatDigits returns the maximum length of the numbers that the clauses of a format write: a double without an exponent,
-// and the digits of its precision.
+// formatDigits returns the maximum length of the numbers that the clauses of a format write: a double without an
+// exponent, and the digits of its precision.
 func formatDigits(format ref.Val) int64 {
 	const number = 330
 	text, _ := format.(types.String)

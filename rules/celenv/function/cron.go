@@ -248,8 +248,8 @@ func cronBetween(args []ref.Val) ref.Val {
 	return types.NewRefValList(value.Adapter{}, times)
 }
 
-// cronChange returns after how long the value of a call changes: when the first of the arguments that move with the clock
-// reaches a time of the schedule.
+// cronChange returns after how long the value of a call changes: when the first of the arguments that move with the
+// clock reaches a time of the schedule.
 func cronChange(args []ref.Val, moving []int) (Wait, bool) {
 	s, ok := args[0].(*schedule)
 	if !ok {

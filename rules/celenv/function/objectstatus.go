@@ -55,8 +55,8 @@ func statusFunctions() []*Function {
 	}
 }
 
-// objectStatus returns the kstatus of an object, as dependsOn uses it: NotFound for null. problem is an error value for an
-// object that cannot be read.
+// objectStatus returns the kstatus of an object, as dependsOn uses it: NotFound for null. problem is an error value for
+// an object that cannot be read.
 func objectStatus(name string, val ref.Val, kinds StatusKinds) (s status.Status, problem ref.Val) {
 	if val == types.NullValue {
 		return status.NotFoundStatus, nil
