@@ -46,7 +46,7 @@ func estimateCall(call ast.CallExpr) estimate {
 	args := call.Args()
 	switch call.FunctionName() {
 	case operators.LogicalAnd, operators.LogicalOr:
-		// Either side alone can decide.
+		// Either side alone can decide; both are evaluated if one has no value.
 		return estimate{cost: min(leastCost(args[0]), leastCost(args[1]))}
 	case operators.Conditional:
 		yes, no := estimateOf(args[1]), estimateOf(args[2])
