@@ -1,8 +1,8 @@
 // Package celenv checks the expressions of rules.
 //
 // There is one environment for all rules. It declares the standard functions, the extension libraries of cel-go and of
-// Kubernetes, and Kanon's own functions. It is built once and shared, because it is far larger than the expressions. The
-// environment parses an expression, lists the names that it reads, and checks names and types:
+// Kubernetes, and Kanon's own functions. It is built once and shared, because it is far larger than the expressions.
+// The environment parses an expression, lists the names that it reads, and checks names and types:
 //
 //	env, err := celenv.Shared()
 //	...

@@ -236,8 +236,8 @@ func offset(text string, loc common.Location) int {
 	return -1
 }
 
-// ChangesAt reports whether the time at which the value of a call changes can be computed. speeds says for each operand,
-// the receiver of a method first, by how many seconds it grows in a second.
+// ChangesAt reports whether the time at which the value of a call changes can be computed. speeds says for each
+// operand, the receiver of a method first, by how many seconds it grows in a second.
 func (e *Env) ChangesAt(function string, speeds []int) bool {
 	return e.table.Own(function).ChangesAt(speeds)
 }

@@ -63,8 +63,8 @@ func nodeOffset(a *ast.AST, text string, id int64) int {
 	return len(text)
 }
 
-// Names returns the names that the paths of the expression start with, and the functions that it calls, both in the order
-// of the text. It omits names that the expression declares itself, as in list.map(x, …).
+// Names returns the names that the paths of the expression start with, and the functions that it calls, both in the
+// order of the text. It omits names that the expression declares itself, as in list.map(x, …).
 func (x *Expression) Names() (roots, functions []Name) { return namesOf(x.env, x.text, x.ast) }
 
 // Env returns the environment that checked the expression.

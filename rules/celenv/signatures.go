@@ -11,8 +11,8 @@ import (
 // Overloads returns the overloads of a function; none for an unknown name.
 func (e *Env) Overloads(name string) []*decls.OverloadDecl { return e.overloads[name] }
 
-// Signatures returns the overloads of a function as text, such as "string.startsWith(string)", each once, in the order of
-// their declaration. It returns none for an unknown name.
+// Signatures returns the overloads of a function as text, such as "string.startsWith(string)", each once, in the order
+// of their declaration. It returns none for an unknown name.
 func (e *Env) Signatures(name string) []string {
 	var forms []string
 	for _, o := range e.Overloads(name) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// TokenStart returns where the token at an offset of CEL begins for people: CEL's offset of a call is that of its bracket,
-// and people look for the name of the function.
+// TokenStart returns where the token at an offset of CEL begins for people: CEL's offset of a call is that of its
+// bracket, and people look for the name of the function.
 func TokenStart(text string, offset int) int {
 	if offset <= 0 || offset >= len(text) || text[offset] != '(' {
 		return offset
@@ -17,8 +17,8 @@ func TokenStart(text string, offset int) int {
 // name matches a name at the end of a text.
 var name = regexp.MustCompile(`[A-Za-z_]\w*$`)
 
-// TokenLength returns the number of bytes of the token that begins at an offset: a word, number, string, field, index or
-// operator. Within the quotes of an index or a field, the token goes up to the closing quote.
+// TokenLength returns the number of bytes of the token that begins at an offset: a word, number, string, field, index
+// or operator. Within the quotes of an index or a field, the token goes up to the closing quote.
 func TokenLength(text string, offset int) int {
 	if offset < 0 || offset >= len(text) {
 		return 0

@@ -32,7 +32,7 @@ type Input struct {
 	Expr  *celenv.Expression
 	Table *Table
 	Names Names
-	// Parent is what the rule is for.
+	// Parent is the parent of the rule.
 	Parent *syntax.Parent
 	// Exists has the paths that exist wherever the expression is evaluated.
 	Exists map[string]bool

@@ -34,8 +34,8 @@ func (c *checker) mayBeMissing(s flow.Step, f *openapi.Field) {
 // parentLabels is the path of the parent's labels in expressions.
 const parentLabels = flow.RootParent + ".metadata.labels"
 
-// labelMayBeMissing warns of a read of a parent's label that the selector does not guarantee. If the selector guarantees
-// no label at all, mayBeMissing warns of the labels as a whole instead.
+// labelMayBeMissing warns of a read of a parent's label that the selector does not guarantee. If the selector
+// guarantees no label at all, mayBeMissing warns of the labels as a whole instead.
 func (c *checker) labelMayBeMissing(s flow.Step) {
 	if c.Expr.Source(s.Operand) != parentLabels || !c.Parent.Labelled() || c.Parent.Guarantees(s.Name) {
 		return
@@ -82,9 +82,9 @@ func (c *checker) alwaysExists(s flow.Step) bool {
 	return false
 }
 
-// collectAsked adds the paths that exist if the node is true: those of has(path), "key" in path and path.hasValue(), and
-// those of a variable that asks for them. A comparison with null does not ask: if the path is missing, the comparison
-// itself fails.
+// collectAsked adds the paths that exist if the node is true: those of has(path), "key" in path and path.hasValue(),
+// and those of a variable that asks for them. A comparison with null does not ask: if the path is missing, the
+// comparison itself fails.
 func (c *checker) collectAsked(e ast.Expr, asked map[string]bool) {
 	switch e.Kind() {
 	case ast.CallKind:

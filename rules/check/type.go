@@ -80,8 +80,8 @@ func (t Type) Field(table *Table, name string) Type {
 	return table.Of(t.schema.Fields[name].Schema)
 }
 
-// Table maps schemas to the types that values have in expressions. It does so one field at a time, so that of a kind with
-// a thousand fields it has only those that the rule reads. A table is for one compilation.
+// Table maps schemas to the types that values have in expressions. It does so one field at a time, so that of a kind
+// with a thousand fields it has only those that the rule reads. A table is for one compilation.
 type Table struct {
 	types map[*openapi.Schema]*types.Type
 	// objects has the schemas of objects by the names of their types.
@@ -135,8 +135,8 @@ func (t *Table) fromCEL(typ *types.Type) Type {
 	return Type{cel: typ, schema: t.objects[typ.TypeName()]}
 }
 
-// celType maps schemas to types of CEL as Kubernetes does in its own expressions: a date-time is a timestamp, text of the
-// format duration is a duration, base64 is bytes, and an int-or-string is dynamic.
+// celType maps schemas to types of CEL as Kubernetes does in its own expressions: a date-time is a timestamp, text of
+// the format duration is a duration, base64 is bytes, and an int-or-string is dynamic.
 func (t *Table) celType(s *openapi.Schema) *types.Type {
 	if s == nil {
 		return types.DynType

@@ -1,5 +1,5 @@
-// Package conform compares templates with the schema of their kind, field by field. It reports unknown and missing fields,
-// wrong types, formats and enums, and duplicate items of a list.
+// Package conform compares templates with the schema of their kind, field by field. It reports unknown and missing
+// fields, wrong types, formats and enums, and duplicate items of a list.
 //
 //	conform.Template{Compiler: c, Table: table, Source: source}.Check(node, "Deployment", schema)
 //

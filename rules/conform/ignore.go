@@ -18,8 +18,8 @@ type ignoreCheck struct {
 	reportAt func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 }
 
-// ignored follows a path of ignore in the schema of its kind, as far as the schema is known. reportAt reports a finding at
-// an offset in the path.
+// ignored follows a path of ignore in the schema of its kind, as far as the schema is known. reportAt reports a finding
+// at an offset in the path.
 func ignored(path ignore.Parsed, kind string, s *openapi.Schema, reportAt func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) {
 	k := &ignoreCheck{path: path, reportAt: reportAt}
 	at := &fieldPath{name: kind}

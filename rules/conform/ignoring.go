@@ -36,7 +36,7 @@ func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
 		}
 		return nil, false
 	}
-	if reason := notOthers(path.Steps); reason != "" {
+	if reason := whyNotIgnorable(path.Steps); reason != "" {
 		g.ReportNode(n, diagnostic.CodeIgnoreIdentity, "%s cannot be ignored: %s", path.Steps, reason)
 		return nil, false
 	}
@@ -65,8 +65,8 @@ func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
 	return path.Steps, true
 }
 
-// notOthers says why a path cannot be ignored; "" if it can.
-func notOthers(path ignore.Path) string {
+// whyNotIgnorable says why a path cannot be ignored; "" if it can.
+func whyNotIgnorable(path ignore.Path) string {
 	switch path[0].Field {
 	case "apiVersion", "kind":
 		return "it identifies the object"
@@ -117,8 +117,8 @@ func within(path ignore.Path, others []ignore.Path) (ignore.Path, bool) {
 	return nil, false
 }
 
-// wordLength returns the length in bytes of the word at an offset of a path: a field, the value of a key, or everything in
-// brackets.
+// wordLength returns the length in bytes of the word at an offset of a path: a field, the value of a key, or everything
+// in brackets.
 func wordLength(path string, offset int) int {
 	if offset < 0 || offset > len(path) {
 		return 0

@@ -59,8 +59,8 @@ func (t *Template) uniqueItems(n *yamltree.Node, s *openapi.Schema, at *fieldPat
 	}
 }
 
-// itemIdentity returns the values of the keys of a list-map's item as text, and the node of the first. ok is false if some
-// are not known.
+// itemIdentity returns the values of the keys of a list-map's item as text, and the node of the first. ok is false if
+// some are not known.
 func itemIdentity(item *yamltree.Node, keys []string) (identity string, first *yamltree.Node, ok bool) {
 	if item.Kind != yamltree.Mapping || len(item.Lost) > 0 || slices.ContainsFunc(item.Fields, func(fd yamltree.Field) bool { return scanner.HasExpression(fd.Name) }) {
 		return "", nil, false

@@ -76,8 +76,8 @@ type resultCheck struct {
 	x *check.Expression
 }
 
-// check descends into the maps and lists that the expression writes out, and into both sides of a condition. Of everything
-// else it compares the type.
+// check descends into the maps and lists that the expression writes out, and into both sides of a condition. Of
+// everything else it compares the type.
 func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	if s == nil || s.Type == openapi.Any {
 		return
@@ -221,8 +221,8 @@ func (r *resultCheck) noEntry(entry ast.MapEntry, name string, of ast.Expr, s *o
 	return near
 }
 
-// noFieldOf reports, at the read of a variable, that its value has a field which the schema does not have. The fix is at
-// the field itself.
+// noFieldOf reports, at the read of a variable, that its value has a field which the schema does not have. The fix is
+// at the field itself.
 func (r *resultCheck) noFieldOf(e ast.Expr, name string, s *openapi.Schema, at *fieldPath) {
 	f := r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s has no field %s, which this gives", at, name)
 	near, ok := diagnostic.Nearest(name, check.FieldNames(s))

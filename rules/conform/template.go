@@ -81,8 +81,8 @@ type Compiler interface {
 	Withdraw(f *diagnostic.Finding)
 }
 
-// Template compares a part of a rule with the schema of the object that it renders. The part must be compiled, so that the
-// types of its expressions are known.
+// Template compares a part of a rule with the schema of the object that it renders. The part must be compiled, so that
+// the types of its expressions are known.
 type Template struct {
 	Compiler Compiler
 	Table    *check.Table
@@ -273,8 +273,8 @@ func placeAbove(name string, at *fieldPath) string {
 // spec.template.spec.
 const maxHintDepth = 3
 
-// placeBelow returns the path of the nearest object below that has a field of that name. It returns "" if there is none,
-// or several on the same level.
+// placeBelow returns the path of the nearest object below that has a field of that name. It returns "" if there is
+// none, or several on the same level.
 func placeBelow(name string, s *openapi.Schema) string {
 	type place struct {
 		path string

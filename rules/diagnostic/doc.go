@@ -1,9 +1,9 @@
-// Package diagnostic has the findings of rules: what is wrong, at which position, and what to write instead. It does not
-// know rules, YAML or CEL, so every other package of the tree can report with it.
+// Package diagnostic has the findings of rules: what is wrong, at which position, and what to write instead. It does
+// not know rules, YAML or CEL, so every other package of the tree can report with it.
 //
 // A phase collects its findings in a [List], with the position and a [Code]. The code decides the [Severity], and
-// docs/reference/findings explains it. At the end, the list returns [Findings]: sorted, without duplicates, not more than
-// a reader can use, and each with its line of the source:
+// docs/reference/findings explains it. At the end, the list returns [Findings]: sorted, without duplicates, not more
+// than a reader can use, and each with its line of the source:
 //
 //	var list diagnostic.List
 //	list.Report(pos, diagnostic.CodeUnknownField, "unknown field %q in spec", "chidren").
@@ -17,10 +17,11 @@
 //	      |   ^~~~~~~
 //	      hint: did you mean "children"?
 //
-// A finding that is about a second place names it with [Finding.WithRelated], such as the first of two children with the
-// same id.
+// A finding that is about a second place names it with [Finding.WithRelated], such as the first of two children with
+// the same id.
 //
 // list.go collects findings, finding.go and position.go have the values, fix.go the edits that remove a finding,
-// printer.go writes findings for people, suggest.go finds the name that the author meant, and codes.go lists all codes. A
-// new code goes at the end of its area in codes.go, with its title, and into docs/reference/findings, with its messages.
+// printer.go writes findings for people, suggest.go finds the name that the author meant, and codes.go lists all codes.
+// A new code goes at the end of its area in codes.go, with its title, and into docs/reference/findings, with its
+// messages.
 package diagnostic

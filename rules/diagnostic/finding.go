@@ -53,7 +53,8 @@ type Related struct {
 	Text string `json:"-"`
 }
 
-// String returns "file:line:col: severity: message; hint [code]" on one line. A Printer shows the line of the source too.
+// String returns "file:line:col: severity: message; hint [code]" on one line. A Printer shows the line of the source
+// too.
 func (f Finding) String() string {
 	var b strings.Builder
 	if pos := f.Position.String(); pos != "" {

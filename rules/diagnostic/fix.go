@@ -16,8 +16,8 @@ type Fix struct {
 	Edits []Edit `json:"edits"`
 }
 
-// Edit replaces Old, which begins at the position and is within one line, by New. If Old is empty, New is inserted before
-// the position.
+// Edit replaces Old, which begins at the position and is within one line, by New. If Old is empty, New is inserted
+// before the position.
 type Edit struct {
 	Position `json:",inline"`
 	Old      string `json:"old"`
@@ -45,8 +45,8 @@ func titleOf(before, after string) string {
 	}
 }
 
-// Suggest adds a hint and a fix that replace the name at the position of the finding by the most similar of the names. It
-// does nothing if no name is similar enough.
+// Suggest adds a hint and a fix that replace the name at the position of the finding by the most similar of the names.
+// It does nothing if no name is similar enough.
 func (f *Finding) Suggest(name string, names []string) *Finding {
 	if near, ok := Nearest(name, names); ok {
 		f.WithHint("did you mean %q?", near)
@@ -78,8 +78,8 @@ func (x *Fix) settled(lineAt func(Position) string) *Fix {
 	return out
 }
 
-// Fixed applies the fixes of the findings to data, the source of all of them, and returns the findings that it fixed. Of
-// two fixes for the same place, it applies only the first.
+// Fixed applies the fixes of the findings to data, the source of all of them, and returns the findings that it fixed.
+// Of two fixes for the same place, it applies only the first.
 func (fs Findings) Fixed(data []byte) (fixed []byte, done Findings) {
 	type change struct {
 		from, to int
@@ -147,8 +147,8 @@ func (l lineOffsets) offset(text string, e Edit) (int, bool) {
 // ByteOrderMark may begin a text and has no meaning.
 const ByteOrderMark = "\ufeff"
 
-// lineEnds are the characters that end a line in YAML 1.1, section 4.2, which the parser follows: NEL, LS and PS besides
-// the usual ones.
+// lineEnds are the characters that end a line in YAML 1.1, section 4.2, which the parser follows: NEL, LS and PS
+// besides the usual ones.
 const lineEnds = "\n\r\u0085\u2028\u2029"
 
 // CutLine cuts off the first line of a text, as YAML counts lines. The end of the last line is empty.

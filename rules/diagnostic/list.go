@@ -34,8 +34,8 @@ func (l List) Findings(source Source) Findings {
 // status.
 const maxFindings = 100
 
-// Shortened keeps the first errors and the first warnings of each source, and adds one summary for each severity with the
-// number of the others. It keeps one finding for each missing kind, because a rule is compiled again when the kind
+// Shortened keeps the first errors and the first warnings of each source, and adds one summary for each severity with
+// the number of the others. It keeps one finding for each missing kind, because a rule is compiled again when the kind
 // appears. The findings must be sorted.
 func (fs Findings) Shortened() Findings {
 	if len(fs) <= maxFindings {

@@ -28,7 +28,8 @@ import (
 type Printer struct {
 	// Color adds the colours of a terminal (ANSI escape codes).
 	Color bool
-	// Width is the maximum number of columns of a line. A longer line is cut around the column of the finding. 0 means 120.
+	// Width is the maximum number of columns of a line. A longer line is cut around the column of the finding. 0 means
+	// 120.
 	Width int
 }
 
@@ -132,8 +133,8 @@ type cell struct {
 	columns int
 }
 
-// excerpt returns a line as it is shown, the blanks before the caret below the character at column, which counts from 1,
-// and the number of columns of the length characters there.
+// excerpt returns a line as it is shown, the blanks before the caret below the character at column, which counts from
+// 1, and the number of columns of the length characters there.
 func (p Printer) excerpt(text string, column, length int) (line, before string, columns int) {
 	cells, at, cutBefore, cutAfter := p.cells(text, column-1)
 	from, to := p.window(cells, at)

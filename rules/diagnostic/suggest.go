@@ -28,8 +28,8 @@ func Nearest(name string, names []string) (string, bool) {
 	return best, best != ""
 }
 
-// NearestWord is Nearest, or else the only one of the names with the longest common prefix: children for childs, variables
-// for vars.
+// NearestWord is Nearest, or else the only one of the names with the longest common prefix: children for childs,
+// variables for vars.
 func NearestWord(name string, names []string) (string, bool) {
 	if near, ok := Nearest(name, names); ok {
 		return near, true

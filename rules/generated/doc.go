@@ -1,5 +1,5 @@
-// Package generated checks random values, such as passwords. Each must be generated once and then kept: random must be the
-// default of a field of the child's own observed object, and the template must set that same field, as in
+// Package generated checks random values, such as passwords. Each must be generated once and then kept: random must be
+// the default of a field of the child's own observed object, and the template must set that same field, as in
 //
 //	data: {password: "${observed.secret.?data.?password.orValue(bytes(random(24)))}"}
 //

@@ -16,8 +16,8 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// random returns another value at each evaluation. So it is only allowed where its value is used once: in the template and
-// the variables of a child with updatePolicy: CreateOnly, and as the default of a field that is generated once
+// random returns another value at each evaluation. So it is only allowed where its value is used once: in the template
+// and the variables of a child with updatePolicy: CreateOnly, and as the default of a field that is generated once
 // (program/generated.go). Expressions that read the child read the live object, which has the value with which it was
 // created.
 
@@ -54,7 +54,8 @@ func (p Place) Hint() string {
 	return fmt.Sprintf("generate it once, in the template, as in %s; or %s", yamlPath(examplePath(), value(spec, examplePath(), p.Node)), once)
 }
 
-// ownVariableHint returns the hint for a variable of the rule that should be a variable of a child; "" for everything else.
+// ownVariableHint returns the hint for a variable of the rule that should be a variable of a child; "" for everything
+// else.
 func (p Place) ownVariableHint() string {
 	for _, v := range p.Rule.Variables {
 		if v.Value != p.Node {
@@ -121,8 +122,8 @@ func yamlPath(path []string, value string) string {
 	return out
 }
 
-// pathTo returns the path from a template to a value in it. It returns false if the value is in a list, below a computed
-// key, or not in the template.
+// pathTo returns the path from a template to a value in it. It returns false if the value is in a list, below a
+// computed key, or not in the template.
 func pathTo(in, n *yamltree.Node) ([]string, bool) {
 	for _, f := range in.Entries() {
 		if scanner.HasExpression(f.Name) {

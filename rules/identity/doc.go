@@ -1,7 +1,7 @@
-// Package identity checks which objects the templates of a rule render: their kind, name and namespace, and other metadata
-// whose format the API server validates, such as labels. Two children, or two items of a child, must not be the same
-// object. A name must not change with the clock or be random, since each change is another object. A child must not be a
-// parent of the same rule.
+// Package identity checks which objects the templates of a rule render: their kind, name and namespace, and other
+// metadata whose format the API server validates, such as labels. Two children, or two items of a child, must not be
+// the same object. A name must not change with the clock or be random, since each change is another object. A child
+// must not be a parent of the same rule.
 //
 //	gvk := identity.Kind(reporter, spec)
 //	identity.CheckMetadata(reporter, spec, gvk.GroupKind(), true)

@@ -14,8 +14,8 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// CheckItems reports a forEach whose items would all be the same object. root is the child that has the forEach. readsItem
-// reports whether an expression reads an item, or has a mistake.
+// CheckItems reports a forEach whose items would all be the same object. root is the child that has the forEach.
+// readsItem reports whether an expression reads an item, or has a mistake.
 func CheckItems(r *reporting.Reporter, spec, root *syntax.Child, readsItem func(n *yamltree.Node) bool) {
 	if len(root.ForEach) == 0 || root.Gaps["forEach"] {
 		return
@@ -39,8 +39,8 @@ func CheckItems(r *reporting.Reporter, spec, root *syntax.Child, readsItem func(
 	r.Relate(f, root.ForEach[0].In, "the items are here").WithHint("make the name different for each item")
 }
 
-// AtMostOneItem reports whether forEach certainly has at most one item, as in [x] and in cond ? [x] : []. parsed returns the
-// expression of a scalar.
+// AtMostOneItem reports whether forEach certainly has at most one item, as in [x] and in cond ? [x] : []. parsed
+// returns the expression of a scalar.
 func AtMostOneItem(spec *syntax.Child, parsed func(n *yamltree.Node) *celenv.Expression) bool {
 	return !slices.ContainsFunc(spec.ForEach, func(f syntax.Dimension) bool {
 		switch {

@@ -44,13 +44,13 @@ func Kind(r *reporting.Reporter, spec *syntax.Child) schema.GroupVersionKind {
 	return gv.WithKind(values["kind"])
 }
 
-// CheckMetadata checks the metadata of a template, as far as it consists of literals. typed is true if the schema of the
-// kind is known, so that unknown fields are reported elsewhere.
+// CheckMetadata checks the metadata of a template, as far as it consists of literals. typed is true if the schema of
+// the kind is known, so that unknown fields are reported elsewhere.
 func CheckMetadata(r *reporting.Reporter, spec *syntax.Child, kind schema.GroupKind, typed bool) {
 	metadata := spec.Template.Get("metadata")
 	switch {
 	case metadata == nil:
-		if !spec.Template.Has("metadata") && (!typed || !hasNearly(spec.Template, "metadata")) {
+		if !spec.Template.Has("metadata") && (!typed || !hasSimilar(spec.Template, "metadata")) {
 			r.Report(r.At(spec.Template), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.Label())
 		}
 		return
@@ -67,7 +67,7 @@ func CheckMetadata(r *reporting.Reporter, spec *syntax.Child, kind schema.GroupK
 	}
 	switch name := metadata.Get("name"); {
 	case name == nil:
-		if !metadata.Has("name") && generate == nil && (!typed || !hasNearly(metadata, "name")) {
+		if !metadata.Has("name") && generate == nil && (!typed || !hasSimilar(metadata, "name")) {
 			r.Report(r.At(metadata), diagnostic.CodeIncomplete, "the template of %s is missing metadata.name", spec.Label())
 		}
 	case name.Kind != yamltree.Scalar || name.Value == nil || name.Value == "":
@@ -81,9 +81,9 @@ func CheckMetadata(r *reporting.Reporter, spec *syntax.Child, kind schema.GroupK
 	CheckServerFields(r, metadata)
 }
 
-// hasNearly reports whether a mapping has a field with a name similar to the missing one. The finding about that unknown
-// field is then enough.
-func hasNearly(n *yamltree.Node, name string) bool {
+// hasSimilar reports whether a mapping has a field with a name similar to the missing one. The finding about that
+// unknown field is then enough.
+func hasSimilar(n *yamltree.Node, name string) bool {
 	return slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool {
 		_, near := diagnostic.Nearest(f.Name, []string{name})
 		return near && !scanner.HasExpression(f.Name)

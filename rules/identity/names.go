@@ -17,8 +17,8 @@ import (
 // RBACGroup is the API group of RBAC, whose objects can have almost any characters in their names.
 const RBACGroup = "rbac.authorization.k8s.io"
 
-// CheckNames reports what the API server refuses in the name, the namespace, the labels and the keys of annotations, as far
-// as they are literals.
+// CheckNames reports what the API server refuses in the name, the namespace, the labels and the keys of annotations, as
+// far as they are literals.
 func CheckNames(r *reporting.Reporter, metadata *yamltree.Node, kind schema.GroupKind) {
 	hint := lowerNames
 	if kind.Group == RBACGroup {

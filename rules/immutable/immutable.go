@@ -17,9 +17,9 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Some fields of an object are immutable. If a template computes such a field from values that can change, the API server
-// will refuse a change one day, unless the child says what happens to the object then, or the change also gives the object
-// another name.
+// Some fields of an object are immutable. If a template computes such a field from values that can change, the API
+// server will refuse a change one day, unless the child says what happens to the object then, or the change also gives
+// the object another name.
 
 // immutableFields returns the immutable fields of a kind that rules compute. It omits kinds whose objects must not be
 // recreated, and fields for which a refusal is the best outcome, such as the storage class of a volume claim.
@@ -94,8 +94,8 @@ func (r *Reads) NoteVariable(n *yamltree.Node, name string) {
 	r.variables[n] = name
 }
 
-// Matters reports whether the reads of a rule need to be recorded: it has patches, children with immutable fields, or reads
-// observed objects.
+// Matters reports whether the reads of a rule need to be recorded: it has patches, children with immutable fields, or
+// reads observed objects.
 func Matters(rule *syntax.Rule) bool {
 	return len(rule.Patches) > 0 || rule.Source.Mentions(flow.RootObserved+".") || slices.ContainsFunc(rule.Children, func(spec syntax.Child) bool {
 		return len(immutableFields(syntax.TemplateGVK(spec.Template), spec.Template)) > 0
@@ -140,8 +140,8 @@ func (r *Reads) Check(spec *syntax.Child, child *program.Child) {
 	}
 }
 
-// isNamed reports whether the name of the object is computed from the read, or from everything that the read is computed
-// from. Then a change of the read gives the object another name.
+// isNamed reports whether the name of the object is computed from the read, or from everything that the read is
+// computed from. Then a change of the read gives the object another name.
 func (r *Reads) isNamed(spec *syntax.Child, read flow.FieldRead, named []flow.FieldRead) bool {
 	if slices.ContainsFunc(named, read.IsPartOf) {
 		return true
@@ -152,8 +152,8 @@ func (r *Reads) isNamed(spec *syntax.Child, read flow.FieldRead, named []flow.Fi
 	})
 }
 
-// sources returns what a field of a forEach item is computed from. It returns false if no expression computes items with
-// that field.
+// sources returns what a field of a forEach item is computed from. It returns false if no expression computes items
+// with that field.
 func (r *Reads) sources(spec *syntax.Child, read flow.FieldRead) (from []flow.FieldRead, known bool) {
 	for _, f := range r.ItemsOf(spec).ForEach {
 		if f.Name != read.Root || f.In == nil {

@@ -8,9 +8,9 @@ import (
 	"kanon.dev/kanon/rules/flow"
 )
 
-// observed.<id> is the object that the child has, whatever its name. If the name changes, for example with a version in the
-// spec, it is the object with the earlier name until the new one exists. An expression then takes the status of the earlier
-// object, such as a completed migration to the last version, for that of the new one.
+// observed.<id> is the object that the child has, whatever its name. If the name changes, for example with a version in
+// the spec, it is the object with the earlier name until the new one exists. An expression then takes the status of the
+// earlier object, such as a completed migration to the last version, for that of the new one.
 
 // stateRead is a read of the status of a child's observed object.
 type stateRead struct {
@@ -20,8 +20,8 @@ type stateRead struct {
 	own bool
 }
 
-// NoteStates records the reads of the status of observed objects in an expression. It skips objects whose metadata or spec
-// the expression reads as well, even by a variable: it can check which object it is.
+// NoteStates records the reads of the status of observed objects in an expression. It skips objects whose metadata or
+// spec the expression reads as well, even by a variable: it can check which object it is.
 func (r *Reads) NoteStates(reads, all []flow.FieldRead, place string) {
 	for _, read := range reads {
 		tells := func(other flow.FieldRead) bool { return other.Root == read.Root && other.IsOneOf("metadata", "spec") }

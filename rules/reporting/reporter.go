@@ -56,8 +56,8 @@ func (r *Reporter) ReportSpan(n *yamltree.Node, offset, length int, code diagnos
 	return f
 }
 
-// ReportAround is ReportNode for a finding about the text around the expressions of a scalar. It underlines the first text
-// for which is returns true.
+// ReportAround is ReportNode for a finding about the text around the expressions of a scalar. It underlines the first
+// text for which is returns true.
 func (r *Reporter) ReportAround(n *yamltree.Node, is func(text string) bool, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	text, _ := n.Text()
 	parts, err := scanner.Scan(text)

@@ -149,8 +149,8 @@ func IsNameByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// stringEnd returns the index after the string that begins at start, or -1. In CEL, a string that is not triple-quoted ends
-// with its line; the parser reports that.
+// stringEnd returns the index after the string that begins at start, or -1. In CEL, a string that is not triple-quoted
+// ends with its line; the parser reports that.
 func stringEnd(s string, start int, raw bool) int {
 	quote := s[start : start+1]
 	if triple := strings.Repeat(quote, 3); strings.HasPrefix(s[start:], triple) {
@@ -169,8 +169,8 @@ func stringEnd(s string, start int, raw bool) int {
 	return -1
 }
 
-// Whole returns the expression if the string is one expression and nothing else. One newline at the end, as block strings
-// have it, does not count.
+// Whole returns the expression if the string is one expression and nothing else. One newline at the end, as block
+// strings have it, does not count.
 func Whole(parts []Part) (Part, bool) {
 	switch {
 	case len(parts) == 1 && parts[0].Expr:

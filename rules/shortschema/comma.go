@@ -9,9 +9,9 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// tornOff returns the fields in after that are really the rest of f's text. In a flow mapping {…}, YAML ends a text
-// without quotes at a comma.
-func (r *Reader) tornOff(f yamltree.Field, after []yamltree.Field) []yamltree.Field {
+// splitAtComma returns the fields in after that are really the rest of f's text. In a flow mapping {…}, YAML ends a
+// text without quotes at a comma.
+func (r *Reader) splitAtComma(f yamltree.Field, after []yamltree.Field) []yamltree.Field {
 	written, _ := f.Value.Text()
 	if parts := scan(written); len(parts.markers) == 0 || !parts.markers[len(parts.markers)-1].hasValue {
 		return nil
@@ -26,7 +26,7 @@ func (r *Reader) tornOff(f yamltree.Field, after []yamltree.Field) []yamltree.Fi
 	return after
 }
 
-func (r *Reader) reportTorn(f yamltree.Field, rest []yamltree.Field) {
+func (r *Reader) reportSplit(f yamltree.Field, rest []yamltree.Field) {
 	written, _ := f.Value.Text()
 	at, last := r.source.At(f.Value), rest[len(rest)-1]
 	for _, more := range rest {

@@ -15,8 +15,8 @@ import (
 func (r *Reader) Constrain() { r.constraints++ }
 
 // enter is called with the markers of a field before its content is read, and leave after that. A validation, or
-// maxProperties, can forbid that an object has two of its mappings at once. Below such a field no mapping gets a default
-// that its author did not write: if each had one, no object would be valid.
+// maxProperties, can forbid that an object has two of its mappings at once. Below such a field no mapping gets a
+// default that its author did not write: if each had one, no object would be valid.
 func (r *Reader) enter(markers []marker) (leave func()) {
 	if !slices.ContainsFunc(markers, func(m marker) bool { return m.name == "validation" || m.name == "maxProperties" }) {
 		return func() {}

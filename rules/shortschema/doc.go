@@ -14,8 +14,8 @@
 //	r := shortschema.NewReader(source, types, report)
 //	schema := r.Object(node, "spec", "versions", "0", "schema", "openAPIV3Schema", "properties", "spec")
 //
-// The path is the place of the schema in the definition. With it, [Reader.Place] finds the line of the rule for a problem
-// that the API server's validation finds in the definition.
+// The path is the place of the schema in the definition. With it, [Reader.Place] finds the line of the rule for a
+// problem that the API server's validation finds in the definition.
 //
 //   - scan.go splits the text of a field; comma.go reports a text that YAML ended at a comma.
 //   - reader.go makes the schema of a field. types.go and owntypes.go have the types.
@@ -27,6 +27,6 @@
 //   - definition.go, column.go, path.go and versions.go make a CustomResourceDefinition of the schemas of all versions.
 //   - places.go maps paths of the definition to positions in the rule.
 //
-// The package does not know rules or clusters. Package definitions checks the result as the API server does, such as the
-// cost of an expression.
+// The package does not know rules or clusters. Package definitions checks the result as the API server does, such as
+// the cost of an expression.
 package shortschema

@@ -18,10 +18,10 @@ type fixedField struct {
 	at diagnostic.Position
 }
 
-// addImmutable adds the immutable fields of a field to the object that has the field. The API server compares two values
-// only where both exist, so there are two validations: one on each immutable field, and one on each object above it that
-// forbids to remove a field on its path. The second is not needed for a field that is required or has a default: it
-// can only be removed together with the object around it.
+// addImmutable adds the immutable fields of a field to the object that has the field. The API server compares two
+// values only where both exist, so there are two validations: one on each immutable field, and one on each object above
+// it that forbids to remove a field on its path. The second is not needed for a field that is required or has a
+// default: it can only be removed together with the object around it.
 func (r *Reader) addImmutable(object *made, name string, f *made) {
 	object.immutables = append(object.immutables, f.immutables...)
 	fields := f.fixed

@@ -121,7 +121,7 @@ func valueOf(kind, text string) (any, error) {
 	return parsed, nil
 }
 
-// numberOf parses a number of JSON: an int64, or a float64 if it has a fraction or an exponent.
+// numberOf parses a number: an int64, or else a float64 as in JSON.
 func numberOf(value string) (any, bool) {
 	if n, err := strconv.ParseInt(value, 10, 64); err == nil {
 		return n, true

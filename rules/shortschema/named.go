@@ -20,8 +20,8 @@ func (r *Reader) named(n *yamltree.Node) []named {
 	fields := make([]named, 0, len(n.Fields))
 	for i := 0; i < len(n.Fields); i++ {
 		f := n.Fields[i]
-		if rest := r.tornOff(f, n.Fields[i+1:]); len(rest) > 0 {
-			r.reportTorn(f, rest)
+		if rest := r.splitAtComma(f, n.Fields[i+1:]); len(rest) > 0 {
+			r.reportSplit(f, rest)
 			i += len(rest)
 			continue
 		}

@@ -19,8 +19,8 @@ func openAPIOf(n *yamltree.Node) *yamltree.Node {
 	return nil
 }
 
-// isBareOpenAPI reports whether a mapping is an OpenAPI schema that is not below openAPI, and would be taken for an object
-// with fields. It reports a finding if so.
+// isBareOpenAPI reports whether a mapping is an OpenAPI schema that is not below openAPI, and would be taken for an
+// object with fields. It reports a finding if so.
 func (r *Reader) isBareOpenAPI(n *yamltree.Node) bool { return r.isMisnamed(n) || r.isUnnamed(n) }
 
 // isMisnamed reports whether the schema is below a key that is not quite openAPI. It reports a finding if so.

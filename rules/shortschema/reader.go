@@ -73,9 +73,9 @@ func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 	return root.schema
 }
 
-// Complete gives spec a default if it can have one, and returns the validations of whole objects, which forbid to remove
-// spec or status while they have immutable fields. Call it once, after Root and after the validations of spec are in its
-// schema.
+// Complete gives spec a default if it can have one, and returns the validations of whole objects, which forbid to
+// remove spec or status while they have immutable fields. Call it once, after Root and after the validations of spec
+// are in its schema.
 func (r *Reader) Complete() []any {
 	whole := &made{schema: map[string]any{}}
 	for _, name := range []string{"spec", "status"} {
@@ -94,7 +94,8 @@ func (r *Reader) Complete() []any {
 	return rules
 }
 
-// Object returns the schema of an object with the fields of a mapping. path is the place of the schema in the definition.
+// Object returns the schema of an object with the fields of a mapping. path is the place of the schema in the
+// definition.
 func (r *Reader) Object(n *yamltree.Node, path ...string) map[string]any {
 	return r.object(n, path).schema
 }
@@ -197,13 +198,7 @@ func (r *Reader) written(n *yamltree.Node, text string, path []string) *made {
 func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *made {
 	at := r.source.Within(n, offset)
 	if items, ok := strings.CutPrefix(typ, "[]"); ok {
-		of := r.repeatedType(n, items, offset+2, append(slices.Clone(path), "items"))
-		if of == nil {
-			return nil
-		}
-		f := &made{schema: map[string]any{"type": "array", "items": of.schema}, base: list}
-		f.addImmutableItems(of)
-		return f
+		return r.container(n, list, items, offset+len("[]"), path)
 	}
 	if key, value, ok := cutMap(typ); ok {
 		if key != "string" {
@@ -212,13 +207,7 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 			found.WithEdit(at, "map["+key+"]", "map[string]")
 			return nil
 		}
-		of := r.repeatedType(n, value, offset+len("map[string]"), append(slices.Clone(path), "additionalProperties"))
-		if of == nil {
-			return nil
-		}
-		f := &made{schema: map[string]any{"type": "object", "additionalProperties": of.schema}, base: mapping}
-		f.addImmutableItems(of)
-		return f
+		return r.container(n, mapping, value, offset+len("map[string]"), path)
 	}
 	if t, ok := typeOf(typ); ok {
 		return &made{schema: maps.Clone(t.schema), base: t.base}
@@ -234,15 +223,22 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 	return nil
 }
 
-// repeatedType returns the schema of the items of a list, or of the values of a map.
-func (r *Reader) repeatedType(n *yamltree.Node, typ string, offset int, path []string) *made {
+// container returns the schema of a list or a map of values of a type.
+func (r *Reader) container(n *yamltree.Node, kind base, typ string, offset int, path []string) *made {
+	name, below := "array", "items"
+	if kind == mapping {
+		name, below = "object", "additionalProperties"
+	}
 	r.repeated++
 	defer func() { r.repeated-- }()
-	of := r.typ(n, typ, offset, path)
-	if of != nil {
-		r.checkWhole(of, r.source.Within(n, offset))
+	of := r.typ(n, typ, offset, append(slices.Clone(path), below))
+	if of == nil {
+		return nil
 	}
-	return of
+	r.checkWhole(of, r.source.Within(n, offset))
+	f := &made{schema: map[string]any{"type": name, below: of.schema}, base: kind}
+	f.addImmutableItems(of)
+	return f
 }
 
 func (r *Reader) reportExpression(n *yamltree.Node) *diagnostic.Finding {
@@ -251,8 +247,8 @@ func (r *Reader) reportExpression(n *yamltree.Node) *diagnostic.Finding {
 	return found
 }
 
-// expressionIn returns the first scalar in a part of a schema that is an expression; nil if there is none. Expressions in
-// markers do not count.
+// expressionIn returns the first scalar in a part of a schema that is an expression; nil if there is none. Expressions
+// in markers do not count.
 func expressionIn(n *yamltree.Node) *yamltree.Node {
 	if text, ok := n.Text(); ok && strings.Contains(text, "${") && !strings.Contains(text, "|") {
 		return n

@@ -26,8 +26,8 @@ type field struct {
 	brokenAt int
 }
 
-// scan splits the text of a field: TYPE | NAME=VALUE NAME …. A value in double quotes may contain anything, with " and \
-// escaped as \" and \\. Any other value ends at a space or | outside of brackets. Markers may be separated by more |.
+// scan splits the text of a field: TYPE | NAME=VALUE NAME …. A value in double quotes may contain anything, with " and
+// \ escaped as \" and \\. Any other value ends at a space or | outside of brackets. Markers may be separated by more |.
 func scan(text string) field {
 	typ, _, _ := strings.Cut(text, "|")
 	f := field{typ: strings.TrimSpace(typ), typeAt: len(typ) - len(strings.TrimLeft(typ, " \t\n"))}

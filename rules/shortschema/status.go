@@ -11,8 +11,8 @@ import (
 // Leaf returns the schema of a node of a template, at a path, that is not a mapping with fields.
 type Leaf func(n *yamltree.Node, path []string) map[string]any
 
-// Set adds to a schema, which may be nil, the fields that a template sets and the schema lacks: an object for each mapping,
-// and the result of leaf for every other node. path is the place of the schema in the definition.
+// Set adds to a schema, which may be nil, the fields that a template sets and the schema lacks: an object for each
+// mapping, and the result of leaf for every other node. path is the place of the schema in the definition.
 func (r *Reader) Set(schema map[string]any, template *yamltree.Node, leaf Leaf, path ...string) map[string]any {
 	return r.set(schema, template, leaf, nil, path)
 }

@@ -11,8 +11,8 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// pod reports mistakes in the spec of Pods. claims are the volumeClaimTemplates of a StatefulSet; allClaims is true if it
-// certainly has no others.
+// pod reports mistakes in the spec of Pods. claims are the volumeClaimTemplates of a StatefulSet; allClaims is true if
+// it certainly has no others.
 func (c *checker) pod(path string, spec *yamltree.Node, claims []*yamltree.Node, allClaims bool) {
 	if spec == nil || spec.Kind != yamltree.Mapping {
 		return
@@ -35,8 +35,8 @@ func (c *checker) pod(path string, spec *yamltree.Node, claims []*yamltree.Node,
 	c.uniqueContainers(path, spec)
 }
 
-// uniqueContainers reports containers with the name of an init container. Duplicates in one list are reported by the keys
-// of the list.
+// uniqueContainers reports containers with the name of an init container. Duplicates in one list are reported by the
+// keys of the list.
 func (c *checker) uniqueContainers(path string, spec *yamltree.Node) {
 	initial, _ := items(spec.Get("initContainers"))
 	containers, _ := items(spec.Get("containers"))

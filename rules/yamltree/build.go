@@ -11,7 +11,8 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Build makes a Node of a node that Parse returned. It returns nil if no part of it is usable; the reason is in findings.
+// Build makes a Node of a node that Parse returned. It returns nil if no part of it is usable; the reason is in
+// findings.
 func (s *Source) Build(n *yaml.Node, findings *diagnostic.List) *Node {
 	b := &builder{src: s, findings: findings, anchors: map[*yaml.Node]*Node{}}
 	return b.build(n, 0)

@@ -1,5 +1,5 @@
-// Package yamltree reads YAML and keeps the position of every part, down to a byte in a quoted or folded string. It does
-// not know what a rule is.
+// Package yamltree reads YAML and keeps the position of every part, down to a byte in a quoted or folded string. It
+// does not know what a rule is.
 //
 // A [Source] is the text of a file, of a key of a ConfigMap in a file, or of an object. Its documents are parsed one by
 // one, so that a mistake in one does not affect the others. [Source.Build] makes [Node] trees of them, in which aliases
@@ -20,8 +20,8 @@
 //	src.At(node)         // rule.yaml:12:7, where the node begins
 //	src.Within(node, 8)  // rule.yaml:12:16, the eighth byte of its text
 //
-// A node that lacks a part because of a reported mistake is Partial and lists the names of missing fields in Lost. Callers
-// do not report consequences of that.
+// A node that lacks a part because of a reported mistake is Partial and lists the names of missing fields in Lost.
+// Callers do not report consequences of that.
 //
 // Documents can be hostile: bounds.go has the limits, which build.go and parse.go enforce. source.go has lines and
 // positions, hidden.go the parts of lines that nobody is shown, locate.go the positions inside scalars, span.go the

@@ -55,7 +55,8 @@ func (s *Source) Hide(n *Node, from, to int) {
 	s.hide(begin, end)
 }
 
-// hideAll hides a whole scalar. Unless its length is known, that is the rest of its line and the more indented lines below.
+// hideAll hides a whole scalar. Unless its length is known, that is the rest of its line and the more indented lines
+// below.
 func (s *Source) hideAll(n *Node) {
 	at := s.At(n)
 	if span := s.spanOf(n.yaml); span > 0 {
@@ -94,8 +95,8 @@ func (s *Source) hide(begin, end diagnostic.Position) {
 	}
 }
 
-// HideUnread hides parts of a line that is in no tree, because the text is not YAML. hidden gets the lines of the file and
-// the index of the line, and returns ranges of bytes in that line.
+// HideUnread hides parts of a line that is in no tree, because the text is not YAML. hidden gets the lines of the file
+// and the index of the line, and returns ranges of bytes in that line.
 func (s *Source) HideUnread(p diagnostic.Position, hidden func(lines []string, at int) [][2]int) {
 	outer := s.outermost()
 	if p.Line < 1 || p.Line > len(outer.lines) {

@@ -78,8 +78,8 @@ func (c *cursor) skipProperties() {
 	}
 }
 
-// intoFlow moves forward in a plain or quoted scalar by offset bytes of its value. step moves forward by one character of
-// the source and returns the number of bytes that it has in the value.
+// intoFlow moves forward in a plain or quoted scalar by offset bytes of its value. step moves forward by one character
+// of the source and returns the number of bytes that it has in the value.
 func (c *cursor) intoFlow(value string, offset int, step func() int) bool {
 	for done := 0; ; {
 		if strings.TrimRight(c.rest(), " \t") == "" && done < len(value) {

@@ -184,8 +184,8 @@ func (n *Node) hashInto(h hash.Hash) {
 	}
 }
 
-// Step returns the value of a field, or of an item by its index, and the node that names it: the key of the field, or the
-// item itself. Both are nil if there is no such field or item.
+// Step returns the value of a field, or of an item by its index, and the node that names it: the key of the field, or
+// the item itself. Both are nil if there is no such field or item.
 func (n *Node) Step(name string) (key, value *Node) {
 	if f := n.field(name); f != nil {
 		return f.Key, f.Value

@@ -44,7 +44,8 @@ func fieldStep(name string, first bool) string {
 	}
 }
 
-// inObject returns the position of a node of an object. For text of several lines it adds the line of the byte at offset.
+// inObject returns the position of a node of an object. For text of several lines it adds the line of the byte at
+// offset.
 func (s *Source) inObject(n *yaml.Node, offset int) diagnostic.Position {
 	p := diagnostic.Position{File: s.name, Path: s.paths[n]}
 	text := strings.TrimRight(n.Value, "\n")

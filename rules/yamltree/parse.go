@@ -18,8 +18,8 @@ type document struct {
 	first, last int
 }
 
-// Documents splits the source at the lines that start with ---. In YAML, such a line ends a document even within a block
-// string. So a document that does not parse does not affect the others.
+// Documents splits the source at the lines that start with ---. In YAML, such a line ends a document even within a
+// block string. So a document that does not parse does not affect the others.
 func (s *Source) Documents() []document {
 	var docs []document
 	start := 0
@@ -95,8 +95,9 @@ func shift(n *yaml.Node, lines int) {
 // errProbed is the error of a probe after maxProbed bytes.
 var errProbed = errors.New("too much was parsed again already")
 
-// syntaxError reports where a document stops being YAML. The parser names only a line, often that of the construct around
-// the mistake. So syntaxError searches for the position: the end of the longest prefix of the document that parses.
+// syntaxError reports where a document stops being YAML. The parser names only a line, often that of the construct
+// around the mistake. So syntaxError searches for the position: the end of the longest prefix of the document that
+// parses.
 func (s *Source) syntaxError(d document, err error) *diagnostic.Finding {
 	message, line := parserMessage(err)
 	pos := diagnostic.Position{File: s.name, Line: d.first + max(line, 1), Column: 1}
@@ -205,8 +206,8 @@ func itemOf(line string) string {
 	return item
 }
 
-// hasInnerColon reports whether a line has a value without quotes around it that contains a colon in quotes or brackets,
-// such as a == {"b": 1}.
+// hasInnerColon reports whether a line has a value without quotes around it that contains a colon in quotes or
+// brackets, such as a == {"b": 1}.
 func hasInnerColon(line string) bool {
 	const opening = `{["'`
 	key, value, found := strings.Cut(itemOf(line), ": ")
@@ -219,8 +220,8 @@ func hasInnerColon(line string) bool {
 	return value != "" && !strings.ContainsAny(value[:1], opening) && strings.ContainsAny(value, opening) && strings.Contains(value, ": ")
 }
 
-// goesOn reports whether a value goes on as an expression after YAML ended it. YAML ends a value at the quote or bracket
-// that closes the first one, as in "a" == b, {"a": 1} == b or [1].all(…). rest is the text after that.
+// goesOn reports whether a value goes on as an expression after YAML ended it. YAML ends a value at the quote or
+// bracket that closes the first one, as in "a" == b, {"a": 1} == b or [1].all(…). rest is the text after that.
 func goesOn(line, rest string) bool {
 	value := itemOf(line)
 	if key, after, ok := strings.Cut(value, ": "); ok && !strings.ContainsAny(key, `{["'`) {

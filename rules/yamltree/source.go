@@ -90,8 +90,8 @@ func (s *Source) text(first, last int) string {
 // At returns the position of a node.
 func (s *Source) At(n *Node) diagnostic.Position { return s.at(n.yaml) }
 
-// Within returns the position of the byte at offset of a scalar's value. It is exact for plain and quoted scalars and for
-// block strings. If it cannot match the text with the value, it returns the position of the scalar.
+// Within returns the position of the byte at offset of a scalar's value. It is exact for plain and quoted scalars and
+// for block strings. If it cannot match the text with the value, it returns the position of the scalar.
 func (s *Source) Within(n *Node, offset int) diagnostic.Position { return s.within(n.yaml, offset) }
 
 func (s *Source) at(n *yaml.Node) diagnostic.Position {

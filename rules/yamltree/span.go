@@ -6,8 +6,8 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// SpanAt returns the number of characters of the scalar, with its quotes, that begins at a position which At returned. It
-// returns 0 for a scalar of several lines, and for every other position.
+// SpanAt returns the number of characters of the scalar, with its quotes, that begins at a position which At returned.
+// It returns 0 for a scalar of several lines, and for every other position.
 func (s *Source) SpanAt(p diagnostic.Position) int {
 	s.spanning.Do(func() {
 		s.spans = make(map[diagnostic.Position]int)
@@ -49,8 +49,8 @@ func (s *Source) spanOf(n *yaml.Node) int {
 	return to.Column - from.Column
 }
 
-// Span returns the number of characters in the source of length bytes of a scalar's value, from offset on. It returns 0 if
-// they are on several lines.
+// Span returns the number of characters in the source of length bytes of a scalar's value, from offset on. It returns 0
+// if they are on several lines.
 func (s *Source) Span(n *Node, offset, length int) int {
 	from, to := s.Within(n, offset), s.Within(n, offset+length)
 	if text, ok := n.Text(); !ok || s.paths != nil || from.Line != to.Line || offset+length > len(text) {

@@ -30,11 +30,11 @@ func (b bound) most(args []ref.Val) int64 {
 	return b.fixed + b.of(args)
 }
 
-// little is the bound of a small value, such as a number.
-func little() bound { return bound{fixed: 2 * value.ValueBytes} }
+// small is the bound of a small value, such as a number.
+func small() bound { return bound{fixed: 2 * value.ValueBytes} }
 
 // partOf is the bound of a result that is one of the arguments, or a part of one.
-func partOf() bound { return little() }
+func partOf() bound { return small() }
 
 // atMost is the bound of a result with a maximum length.
 func atMost(bytes int64) bound { return bound{fixed: value.ValueBytes + bytes} }
@@ -132,8 +132,8 @@ func formattedLength(args []ref.Val) int64 {
 	return value.TextLength(args[0]) + formatDigits(args[0]) + 2*(most-max(left, 0))
 }
 
-// formatDigits returns the maximum length of the numbers that the clauses of a format write: a double without an exponent,
-// and the digits of its precision.
+// formatDigits returns the maximum length of the numbers that the clauses of a format write: a double without an
+// exponent, and the digits of its precision.
 func formatDigits(format ref.Val) int64 {
 	const number = 330
 	text, _ := format.(types.String)

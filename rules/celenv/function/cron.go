@@ -45,12 +45,12 @@ func cronFunctions() []*Function {
 			cost:       func([]ref.Val, ref.Val) uint64 { return cronUnits },
 		},
 		{
-			name: "next", class: costReads, bytes: little(), signatures: at("next"), call: cronNext,
+			name: "next", class: costReads, bytes: small(), signatures: at("next"), call: cronNext,
 			cost:  func([]ref.Val, ref.Val) uint64 { return nextUnits },
 			times: []int{1}, change: cronChange,
 		},
 		{
-			name: "previous", class: costReads, bytes: little(), signatures: at("previous"), call: cronPrevious,
+			name: "previous", class: costReads, bytes: small(), signatures: at("previous"), call: cronPrevious,
 			cost:  func([]ref.Val, ref.Val) uint64 { return previousUnits },
 			times: []int{1}, change: cronChange,
 		},
@@ -248,8 +248,8 @@ func cronBetween(args []ref.Val) ref.Val {
 	return types.NewRefValList(value.Adapter{}, times)
 }
 
-// cronChange returns after how long the value of a call changes: when the first of the arguments that move with the clock
-// reaches a time of the schedule.
+// cronChange returns after how long the value of a call changes: when the first of the arguments that move with the
+// clock reaches a time of the schedule.
 func cronChange(args []ref.Val, moving []int) (Wait, bool) {
 	s, ok := args[0].(*schedule)
 	if !ok {

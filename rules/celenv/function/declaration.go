@@ -35,8 +35,9 @@ const (
 // zoneUnits is about the cost of reading a time zone.
 const zoneUnits = 100
 
-// Declaration bounds the calls of a function, for all of its overloads. A call cannot be interrupted, so its bounds must be
-// known before it. A test compares the declarations with the environment, so that no function and no overload lacks one.
+// Declaration bounds the calls of a function, for all of its overloads. A call cannot be interrupted, so its bounds
+// must be known before it. A test compares the declarations with the environment, so that no function and no overload
+// lacks one.
 type Declaration struct {
 	cost CostClass
 	// bytes is the maximum size of the result.
@@ -53,7 +54,7 @@ type Declaration struct {
 func (d Declaration) MakesLong() bool { return d.bytes.of != nil }
 
 // MakesMuch reports whether the result can be larger than a small value.
-func (d Declaration) MakesMuch() bool { return d.MakesLong() || d.bytes.fixed > little().fixed }
+func (d Declaration) MakesMuch() bool { return d.MakesLong() || d.bytes.fixed > small().fixed }
 
 // Cheap reports whether the function may be called in an expression whose cost is not metered.
 func (d Declaration) Cheap() bool { return d.cost == costConstant || d.cost == costScan }
@@ -66,8 +67,8 @@ func (d Declaration) ExtraUnits(args int) uint64 {
 	return 0
 }
 
-// ChargedFor returns the cost class, and whether a call costs the length of its arguments. It does not if the function is
-// cheap, or computes the cost itself.
+// ChargedFor returns the cost class, and whether a call costs the length of its arguments. It does not if the function
+// is cheap, or computes the cost itself.
 func (d Declaration) ChargedFor() (CostClass, bool) { return d.cost, !d.Cheap() && !d.charges }
 
 // declarations returns the declarations of all functions of the environment, by name.

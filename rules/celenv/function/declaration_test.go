@@ -99,8 +99,8 @@ func mismatches(all map[string]Declaration, known, overloads map[string][]string
 func TestUndeclared(t *testing.T) {
 	t.Parallel()
 	all := map[string]Declaration{
-		"old":  {cost: costConstant, bytes: little()},
-		"gone": {cost: costConstant, bytes: little()},
+		"old":  {cost: costConstant, bytes: small()},
+		"gone": {cost: costConstant, bytes: small()},
 		"half": {cost: costConstant},
 	}
 	known := map[string][]string{"old": {"old_int"}, "gone": {"gone_int"}, "half": {"half_int"}}

@@ -14,11 +14,11 @@ func coreFunctions() []row {
 		{names{
 			operators.LogicalNot, operators.Negate, operators.NotStrictlyFalse, operators.Modulo, operators.LogicalAnd, operators.Multiply,
 			operators.Subtract, operators.Divide, "__not_strictly_false__", operators.LogicalOr, "type",
-		}, costConstant, little(), 0, nil},
+		}, costConstant, small(), 0, nil},
 		{names{
 			operators.In, operators.NotEquals, operators.LessEquals, operators.Less, operators.Equals, operators.GreaterEquals, operators.Greater,
 			operators.OldIn, "in", "size",
-		}, costScan, little(), 0, nil},
+		}, costScan, small(), 0, nil},
 		{names{operators.OptSelect, operators.Conditional, operators.OptIndex, operators.Index, "dyn"}, costConstant, partOf(), 0, nil},
 	}
 }
@@ -26,7 +26,7 @@ func coreFunctions() []row {
 // conversions are the functions that are named like types.
 func conversions() []row {
 	return []row{
-		{names{"bool", "double", "duration", "int", "timestamp", "uint"}, costScan, little(), maxNumber, nil},
+		{names{"bool", "double", "duration", "int", "timestamp", "uint"}, costScan, small(), maxNumber, nil},
 		{names{"bytes"}, costReads, texts(1), 0, nil},
 		{names{"string"}, costScan, texts(1), 0, nil},
 	}
@@ -36,15 +36,15 @@ func textFunctions() []row {
 	return []row{
 		{names{"base64.decode", "base64.encode"}, costReads, texts(2), 0, nil},
 		{names{"charAt"}, costReads, atMost(4), 0, nil},
-		{names{"contains", "endsWith", "startsWith"}, costScan, little(), 0, nil},
+		{names{"contains", "endsWith", "startsWith"}, costScan, small(), 0, nil},
 		{names{"find"}, costChecked, partOf(), 0, binaryBound(limitMatch)},
 		{names{"findAll"}, costChecked, atMost((value.ItemBytes + value.ValueBytes) * maxMade), 0, binaryBound(limitMatch)},
 		{names{"format"}, costChecked, formatted(), 0, limitFormat},
-		{names{"indexOf", "lastIndexOf"}, costChecked, little(), 0, limitSearch},
+		{names{"indexOf", "lastIndexOf"}, costChecked, small(), 0, limitSearch},
 		{names{"join"}, costChecked, joins(), 0, limitJoin},
 		{names{"json.encode"}, costReads, atMost(maxText), 0, nil},
 		{names{"lowerAscii", "upperAscii"}, costScan, texts(2), 0, nil},
-		{names{"matches"}, costChecked, little(), 0, binaryBound(limitMatch)},
+		{names{"matches"}, costChecked, small(), 0, binaryBound(limitMatch)},
 		{names{"replace"}, costChecked, replaced(), 0, limitReplace},
 		{names{"reverse"}, costReads, sums(), 0, nil},
 		{names{"split"}, costChecked, splits(), 0, limitSplit},
@@ -65,7 +65,7 @@ func listFunctions() []row {
 		{names{"lists.range"}, costReads, ranged(), 0, nil},
 		{names{
 			"sets.contains", "sets.equivalent", "sets.intersects",
-		}, costPairs, little(), 0, binaryBound(func(a, b ref.Val) ref.Val { return limitPairs("this set function", a, b) })},
+		}, costPairs, small(), 0, binaryBound(func(a, b ref.Val) ref.Val { return limitPairs("this set function", a, b) })},
 		{names{"slice"}, costReads, lists(), 0, nil},
 	}
 }
@@ -82,12 +82,12 @@ func numberFunctions() []row {
 		{names{
 			"getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth",
 			"getSeconds",
-		}, costZone, little(), maxNumber, nil},
+		}, costZone, small(), maxNumber, nil},
 		{names{"math.@max", "math.@min"}, costReads, partOf(), 0, nil},
 		{names{
 			"math.abs", "math.bitAnd", "math.bitNot", "math.bitOr", "math.bitShiftLeft", "math.bitShiftRight", "math.bitXor", "math.ceil",
 			"math.floor", "math.isFinite", "math.isInf", "math.isNaN", "math.round", "math.sign", "math.sqrt", "math.trunc",
-		}, costConstant, little(), 0, nil},
+		}, costConstant, small(), 0, nil},
 	}
 }
 
@@ -100,14 +100,14 @@ func kubernetesFunctions() []row {
 			"format.dns1123SubdomainPrefix", "format.labelValue", "format.named", "format.qualifiedName", "format.uri", "format.uuid",
 			"isGlobalUnicast", "isGreaterThan", "isInteger", "isLessThan", "isLinkLocalMulticast", "isLinkLocalUnicast", "isLoopback",
 			"isUnspecified", "major", "masked", "minor", "patch", "prefixLength", "sign",
-		}, costConstant, little(), 0, nil},
+		}, costConstant, small(), 0, nil},
 		{names{
 			"cidr", "containsCIDR", "containsIP", "ip", "ip.isCanonical", "isCIDR", "isIP", "isSemver", "semver",
 		}, costReads, atMost(4 * maxNumber), maxNumber, nil},
 		{names{"getEscapedPath", "getHost", "getHostname", "getPort", "getScheme"}, costReads, atMost(3 * maxNamed), 0, nil},
 		{names{"getQuery"}, costReads, atMost((value.EntryBytes + value.ItemBytes + 2*value.ValueBytes) * maxNamed / 2), 0, nil},
 		{names{"isQuantity", "quantity"}, costReads, atMost(4 * maxNumber), maxNumber, limitExponent},
-		{names{"isURL"}, costReads, little(), maxNamed, nil},
+		{names{"isURL"}, costReads, small(), maxNamed, nil},
 		{names{"url"}, costReads, texts(4), maxNamed, nil},
 		{names{"validate"}, costChecked, atMost(4 * maxNamed), maxNamed, nil},
 	}

@@ -91,9 +91,9 @@ func HowToConvert(operands ...string) string {
 	return "convert one with string(…), int(…) or double(…)"
 }
 
-// adapted replaces the behaviour of some functions of cel-go. The value() of optional.none() is a *ReadError, like every
-// other read of a missing value; its node is the call. json.encode is toJson by another name. findAll returns an error
-// instead of a list that is too long.
+// adapted replaces the behaviour of some functions of cel-go. The value() of optional.none() is a *ReadError, like
+// every other read of a missing value; its node is the call. json.encode is toJson by another name. findAll returns an
+// error instead of a list that is too long.
 func adapted(b *functions.Overload) *functions.Overload {
 	bounded := *b
 	switch b.Operator {

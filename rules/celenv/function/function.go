@@ -59,8 +59,8 @@ func (f *Function) Cost(args []ref.Val, result ref.Val) uint64 {
 	return f.cost(args, result)
 }
 
-// ChangesIn returns after how long the value of a call changes; false if it never does. speeds says for each argument by
-// how many seconds it grows in a second.
+// ChangesIn returns after how long the value of a call changes; false if it never does. speeds says for each argument
+// by how many seconds it grows in a second.
 func (f *Function) ChangesIn(args []ref.Val, speeds []int) (Wait, bool) {
 	if f.change == nil {
 		return 0, false
@@ -105,8 +105,8 @@ func (s signature) declare(fn *Function) cel.FunctionOpt {
 	return cel.Overload(s.id, s.args, s.result, binding)
 }
 
-// maxArguments bounds the arguments of a function that takes any number. CEL has no variadic functions, so each number of
-// arguments is a signature of its own.
+// maxArguments bounds the arguments of a function that takes any number. CEL has no variadic functions, so each number
+// of arguments is a signature of its own.
 const maxArguments = 8
 
 // anyNumber returns the signatures of a function that takes least to maxArguments arguments of one type.

@@ -95,8 +95,8 @@ func joinedLength(args []ref.Val) int64 {
 	return max(total, 0)
 }
 
-// limitSearch returns an error if cel-go's search for one text in another, which compares it at every position, would take
-// too long.
+// limitSearch returns an error if cel-go's search for one text in another, which compares it at every position, would
+// take too long.
 func limitSearch(args ...ref.Val) ref.Val {
 	if len(args) < 2 {
 		return nil
@@ -148,7 +148,8 @@ func limitYAML(args ...ref.Val) ref.Val {
 	return nil
 }
 
-// limitExponent returns an error if a quantity has a huge exponent: Kubernetes' parser would write out all of its digits.
+// limitExponent returns an error if a quantity has a huge exponent: Kubernetes' parser would write out all of its
+// digits.
 func limitExponent(args ...ref.Val) ref.Val {
 	const most = 3
 	text, _ := args[0].(types.String)
@@ -190,8 +191,8 @@ func limitSum(args ...ref.Val) ref.Val {
 	return nil
 }
 
-// joined returns a + b for two lists, and nil for anything else. It replaces CEL's own sum, which is a view of both lists:
-// views of views take ever longer to read, and can have more items than memory has room for.
+// joined returns a + b for two lists, and nil for anything else. It replaces CEL's own sum, which is a view of both
+// lists: views of views take ever longer to read, and can have more items than memory has room for.
 func joined(a, b ref.Val) ref.Val {
 	if _, gathers := a.(traits.MutableLister); gathers {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// maxMerged is how many entries one call of merge or deepMerge may read: far more than objects have, and about a tenth of
-// a second.
+// maxMerged is how many entries one call of merge or deepMerge may read: far more than objects have, and about a tenth
+// of a second.
 const maxMerged = 50_000
 
 var errTooManyEntries = fmt.Errorf("more than %d entries", maxMerged)

@@ -59,9 +59,9 @@ const (
 	nameJoint, nameMark = "--", "---"
 )
 
-// dnsName makes a DNS-1123 label of texts. Two different lists of texts never have the same label. Labels without "--" in
-// them are joined with "--", so that the list can be recovered from the name. Every other list, and one that is too long,
-// becomes its letters and digits, "---" and a hash. No name has both forms.
+// dnsName makes a DNS-1123 label of texts. Two different lists of texts never have the same label. Labels without "--"
+// in them are joined with "--", so that the list can be recovered from the name. Every other list, and one that is too
+// long, becomes its letters and digits, "---" and a hash. No name has both forms.
 func dnsName(args []ref.Val) ref.Val {
 	parts := make([]string, len(args))
 	plain := true
@@ -85,8 +85,8 @@ func isLabel(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }
 
 func isLabelByte(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
-// readableName returns the letters, in lower case, and digits of texts, with one dash for everything between them, in at
-// most so many characters. It returns "x" if there are none.
+// readableName returns the letters, in lower case, and digits of texts, with one dash for everything between them, in
+// at most so many characters. It returns "x" if there are none.
 func readableName(parts []string, most int) string {
 	var b strings.Builder
 	for _, part := range parts {

@@ -35,7 +35,7 @@ func statusFunctions() []*Function {
 			return convert(s)
 		}
 		return &Function{
-			name: name, class: costReads, bytes: little(),
+			name: name, class: costReads, bytes: small(),
 			call: func(args []ref.Val) ref.Val { return compute(args[0], nil) },
 			within: func(frame *interpreter.ExecutionFrame, args []ref.Val) ref.Val {
 				val, _ := frame.ResolveName(StatusKindsName)
@@ -55,8 +55,8 @@ func statusFunctions() []*Function {
 	}
 }
 
-// objectStatus returns the kstatus of an object, as dependsOn uses it: NotFound for null. problem is an error value for an
-// object that cannot be read.
+// objectStatus returns the kstatus of an object, as dependsOn uses it: NotFound for null. problem is an error value for
+// an object that cannot be read.
 func objectStatus(name string, val ref.Val, kinds StatusKinds) (s status.Status, problem ref.Val) {
 	if val == types.NullValue {
 		return status.NotFoundStatus, nil

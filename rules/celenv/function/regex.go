@@ -33,8 +33,8 @@ func tooLongToMatch(length int) ref.Val {
 	return types.NewErr("a text of %d bytes is too long for this regular expression", length)
 }
 
-// instructions returns the size of the program of a regular expression; 0 if the pattern is invalid. The time of a match
-// is at most proportional to this size and to the length of the text.
+// instructions returns the size of the program of a regular expression; 0 if the pattern is invalid. The time of a
+// match is at most proportional to this size and to the length of the text.
 func instructions(pattern string) int {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -47,7 +47,8 @@ func instructions(pattern string) int {
 	return len(prog.Inst)
 }
 
-// ConstantPatterns compiles constant regular expressions, and bounds the length of the texts that they are matched with.
+// ConstantPatterns compiles constant regular expressions, and bounds the length of the texts that they are matched
+// with.
 func ConstantPatterns() interpreter.PlannerOption {
 	bounded := func(o *interpreter.RegexOptimization) *interpreter.RegexOptimization {
 		out := *o
@@ -73,8 +74,8 @@ func ConstantPatterns() interpreter.PlannerOption {
 		bounded(library.FindRegexOptimization), bounded(library.FindAllRegexOptimization))
 }
 
-// findAll implements text.findAll(pattern) and text.findAll(pattern, most), because the library does not bound the number
-// of results. re is nil if the pattern is not compiled yet.
+// findAll implements text.findAll(pattern) and text.findAll(pattern, most), because the library does not bound the
+// number of results. re is nil if the pattern is not compiled yet.
 func findAll(re *regexp.Regexp, args ...ref.Val) ref.Val {
 	if len(args) < 2 || len(args) > 3 {
 		return types.NoSuchOverloadErr()

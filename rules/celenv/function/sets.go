@@ -34,8 +34,8 @@ func withFastSets(b *functions.Overload) *functions.Overload {
 	return &fast
 }
 
-// scalarsOf returns the items of a list of only texts or only ints, each once, as a set and in order. It returns nil for
-// every other list, and for one that is too long.
+// scalarsOf returns the items of a list of only texts or only ints, each once, as a set and in order. It returns nil
+// for every other list, and for one that is too long.
 func scalarsOf(val ref.Val) (set sets.Set[ref.Val], order []ref.Val) {
 	list, ok := val.(traits.Lister)
 	if !ok || value.ListLength(list) > maxScalars {
@@ -60,7 +60,8 @@ func scalarsOf(val ref.Val) (set sets.Set[ref.Val], order []ref.Val) {
 	return set, order
 }
 
-// setRelation compares two lists of scalars of the same type by holds. It leaves all other lists to op, which is cel-go's.
+// setRelation compares two lists of scalars of the same type by holds. It leaves all other lists to op, which is
+// cel-go's.
 func setRelation(op functions.BinaryOp, holds func(a, b sets.Set[ref.Val]) bool) functions.BinaryOp {
 	if op == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 
 func timeFunctions() []*Function {
 	return []*Function{{
-		name: "truncate", class: costConstant, bytes: little(),
+		name: "truncate", class: costConstant, bytes: small(),
 		signatures: []signature{{
 			id: "kanon_truncate", args: []*cel.Type{cel.TimestampType, cel.DurationType}, result: cel.TimestampType,
 		}},

@@ -12,8 +12,8 @@ import (
 	"kanon.dev/kanon/rules/celenv/function"
 )
 
-// ClockName is the name by which expressions that depend on the time resolve the *Clock from the activation. No expression
-// can contain it.
+// ClockName is the name by which expressions that depend on the time resolve the *Clock from the activation. No
+// expression can contain it.
 const ClockName = "@kanon_clock"
 
 // Clock has the time of one evaluation, and records when a value that was computed from it changes. It is not safe for
@@ -31,8 +31,8 @@ func NewClock(now time.Time) Clock {
 // Now returns the time as a value.
 func (c *Clock) Now() ref.Val { return types.Timestamp{Time: c.time} }
 
-// NextChange returns the first time, in whole seconds, at which a value that was computed from the clock so far would be
-// different; zero if there is none.
+// NextChange returns the first time, in whole seconds, at which a value that was computed from the clock so far would
+// be different; zero if there is none.
 func (c *Clock) NextChange() time.Time { return c.next }
 
 // noteChange records that a value changes after that time, rounded up to seconds.
@@ -55,8 +55,8 @@ func noteChange(frame *interpreter.ExecutionFrame, in function.Wait) {
 	}
 }
 
-// watchComparisons makes the comparisons in moving record when their result changes. moving has the speeds of both sides:
-// 1 for a side that grows with the clock, such as now or now - t, and -1 for one that shrinks, such as t - now.
+// watchComparisons makes the comparisons in moving record when their result changes. moving has the speeds of both
+// sides: 1 for a side that grows with the clock, such as now or now - t, and -1 for one that shrinks, such as t - now.
 func watchComparisons(moving map[int64][]int) interpreter.PlannerOption {
 	return decorateCalls(func(call interpreter.InterpretableCall) exec {
 		speeds := moving[call.ID()]

@@ -7,8 +7,8 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 )
 
-// Constant returns the value of a part of the expression that reads no names and is cheap; false for every other part, and
-// for one without a value.
+// Constant returns the value of a part of the expression that reads no names and is cheap; false for every other part,
+// and for one without a value.
 func Constant(x *celenv.Expression, e ast.Expr) (ref.Val, bool) {
 	for n := range celenv.All(e) {
 		if n.Kind() == ast.IdentKind {
@@ -22,8 +22,8 @@ func Constant(x *celenv.Expression, e ast.Expr) (ref.Val, bool) {
 	return val, err == nil && val != nil
 }
 
-// Value evaluates a part of the expression that reads no names. It returns the error of the evaluation. If the part cannot
-// be planned alone, it returns nil and no error.
+// Value evaluates a part of the expression that reads no names. It returns the error of the evaluation. If the part
+// cannot be planned alone, it returns nil and no error.
 func Value(x *celenv.Expression, e ast.Expr) (ref.Val, error) {
 	prog, issues := New(x.Part(e), Options{})
 	if len(issues) > 0 {

@@ -17,6 +17,6 @@
 //   - Memory. Memory counts the bytes of values (ErrMemory). Above a small amount it takes them from an Account that all
 //     evaluations share (ErrSharedMemory).
 //
-// A read of a missing key is a *value.ReadError (path.go). A Clock records when a value that depends on the time changes,
-// so that the parent can be reconciled then (clock.go).
+// A read of a missing key is a *value.ReadError (path.go). A Clock records when a value that depends on the time
+// changes, so that the parent can be reconciled then (clock.go).
 package run

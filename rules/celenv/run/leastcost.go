@@ -10,8 +10,8 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 )
 
-// LeastCost returns a lower bound of the cost of one evaluation that has a value, in units of the meter. It counts loops
-// whose number of iterations is known. cel-go's estimate is in other units, and does not know lists.range.
+// LeastCost returns a lower bound of the cost of one evaluation that has a value, in units of the meter. It counts
+// loops whose number of iterations is known. cel-go's estimate is in other units, and does not know lists.range.
 func LeastCost(x *celenv.Expression) uint64 { return leastCost(x.Root()) }
 
 // estimate is the least cost of an expression, and the least length of its value if that is a list.
@@ -46,7 +46,7 @@ func estimateCall(call ast.CallExpr) estimate {
 	args := call.Args()
 	switch call.FunctionName() {
 	case operators.LogicalAnd, operators.LogicalOr:
-		// Either side alone can decide.
+		// Either side alone can decide; both are evaluated if one has no value.
 		return estimate{cost: min(leastCost(args[0]), leastCost(args[1]))}
 	case operators.Conditional:
 		yes, no := estimateOf(args[1]), estimateOf(args[2])

@@ -36,8 +36,8 @@ const (
 	memoryChunk = 1 << 20
 )
 
-// Memory counts the bytes of the values that one evaluation of a rule makes and keeps. The zero value has no limit. It is
-// not safe for concurrent use.
+// Memory counts the bytes of the values that one evaluation of a rule makes and keeps. The zero value has no limit. It
+// is not safe for concurrent use.
 //
 // The count is an upper bound of the memory in use, not of all allocations: when an expression has its value, its
 // intermediate values are no longer counted.

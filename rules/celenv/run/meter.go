@@ -17,11 +17,11 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// meter counts the cost of one evaluation. cel-go's own tracker has a stack of values that grows with every iteration of a
-// loop and is searched at every iteration, so it costs more than the loop itself. The units are close to CEL's: one for a
-// call, a literal list or map and an iteration of a loop, and one for every ten bytes of text, or every item of a list,
-// that a call returns. Scanning text is free, since time is bounded too; Kanon's own functions, which do more with it,
-// charge for what they read (Function.Cost).
+// meter counts the cost of one evaluation. cel-go's own tracker has a stack of values that grows with every iteration
+// of a loop and is searched at every iteration, so it costs more than the loop itself. The units are close to CEL's:
+// one for a call, a literal list or map and an iteration of a loop, and one for every ten bytes of text, or every item
+// of a list, that a call returns. Scanning text is free, since time is bounded too; Kanon's own functions, which do
+// more with it, charge for what they read (Function.Cost).
 type meter struct {
 	ctx         context.Context //nolint:containedctx // the context of the call of Eval that the meter is for; may be nil
 	budget      *Budget
@@ -34,8 +34,8 @@ type meter struct {
 // units, calls that scan a long text for free take some tens of milliseconds.
 const checkEvery = 50
 
-// charge adds to the cost. It panics, to end the evaluation, if it costs too much or its time is over; recovered catches
-// the panic. There is no other way out of a loop that absorbs errors.
+// charge adds to the cost. It panics, to end the evaluation, if it costs too much or its time is over; recovered
+// catches the panic. There is no other way out of a loop that absorbs errors.
 func (m *meter) charge(units uint64) {
 	m.cost += units
 	switch {
@@ -189,8 +189,8 @@ func budgetOf(frame *interpreter.ExecutionFrame) *Budget {
 // activation. No expression can contain it.
 const BudgetName = "@kanon_budget"
 
-// leastCounted is how many bytes a value must have to be counted in an expression that is not metered. Such an expression
-// has few nodes, so smaller values do not matter.
+// leastCounted is how many bytes a value must have to be counted in an expression that is not metered. Such an
+// expression has few nodes, so smaller values do not matter.
 const leastCounted = 1 << 10
 
 // countMade counts the results of calls that can be long in the evaluation's Memory, in an expression whose cost is not

@@ -6,8 +6,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// decorateOptional makes or and orValue evaluate their second operand only if the first has no value. cel-go does this in
-// the program options of its library, which Expression.Plan does not use.
+// decorateOptional makes or and orValue evaluate their second operand only if the first has no value. cel-go does this
+// in the program options of its library, which Expression.Plan does not use.
 func decorateOptional() interpreter.PlannerOption {
 	return decorate(func(i interpreter.InterpretableV2) exec {
 		call, ok := i.(interpreter.InterpretableCall)

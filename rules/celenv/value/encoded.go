@@ -13,8 +13,8 @@ import (
 )
 
 // JSON has no bytes: a field with format: byte has base64. In an expression it is bytes, as in Kubernetes' own CEL, and
-// bytes that an expression returns are written as base64. Maps and lists of such fields know where the bytes in them are,
-// so that they stay bytes in merge, in a loop or in a variable. They are decoded only when they are read.
+// bytes that an expression returns are written as base64. Maps and lists of such fields know where the bytes in them
+// are, so that they stay bytes in merge, in a loop or in a variable. They are decoded only when they are read.
 
 // ErrTextForBytes is the error for text in a field with format: byte, ErrBytesForText for bytes in a text field, and
 // ErrBytesInText for bytes between other text.

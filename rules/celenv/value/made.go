@@ -5,15 +5,16 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// madeMap is a map that merge or a template made. Its values can be JSON or values of CEL. They are shared and only read.
-// It behaves as a jsonMap, but ToJSON must convert its values.
+// madeMap is a map that merge or a template made. Its values can be JSON or values of CEL. They are shared and only
+// read. It behaves as a jsonMap, but ToJSON must convert its values.
 type madeMap struct {
 	jsonMap
 	// entries is the number of entries of other maps that were read to make it, for the meter.
 	entries uint64
 }
 
-// Entries returns the number of entries of other maps that were read to make a map of MadeFrom; 0 for every other value.
+// Entries returns the number of entries of other maps that were read to make a map of MadeFrom; 0 for every other
+// value.
 func Entries(val ref.Val) uint64 {
 	if m, ok := val.(*madeMap); ok {
 		return m.entries
@@ -21,7 +22,8 @@ func Entries(val ref.Val) uint64 {
 	return 0
 }
 
-// withBytes converts the maps and lists that contain values of CEL to values of CEL, and reports whether there were any.
+// withBytes converts the maps and lists that contain values of CEL to values of CEL, and reports whether there were
+// any.
 func withBytes(val any) (out any, mixed bool) {
 	switch v := val.(type) {
 	case ref.Val:

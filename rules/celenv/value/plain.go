@@ -21,8 +21,8 @@ func (e keyTypeError) Error() string {
 	return "the keys must be strings, and one is " + TypeText(e.key)
 }
 
-// MaxDepth is how deep values may be nested that are parsed from text or written as text. The API server refuses objects
-// that are nested deeper.
+// MaxDepth is how deep values may be nested that are parsed from text or written as text. The API server refuses
+// objects that are nested deeper.
 const MaxDepth = 1000
 
 // plainWriter implements Plain.
@@ -31,8 +31,8 @@ type plainWriter struct {
 	left, most int
 }
 
-// Plain converts a value to JSON for a text of at most so many bytes. Unlike ToJSON, it keeps null, since the author wrote
-// it. It returns a TooLongError for a value that is too long: a value can contain another one many times.
+// Plain converts a value to JSON for a text of at most so many bytes. Unlike ToJSON, it keeps null, since the author
+// wrote it. It returns a TooLongError for a value that is too long: a value can contain another one many times.
 func Plain(val ref.Val, most int) (any, error) {
 	p := &plainWriter{left: most, most: most}
 	return p.value(val, 0)

@@ -28,11 +28,11 @@ const maxParts = 1_000_000
 // ErrTooManyParts is the error of ToJSON for a value that contains too many values.
 var ErrTooManyParts = fmt.Errorf("the value has more than %d parts", maxParts)
 
-// ToJSON converts a value to JSON: nil, bool, int64, float64, string, []any, map[string]any. The result shares no memory
-// with the value. ToJSON omits fields of maps that are null or optional.none(), and items of lists that are
-// optional.none(). Bytes become base64, timestamps RFC 3339, durations text such as 1.5s. It returns an error for a value
-// that JSON cannot represent, ErrTooManyParts for one of more than a million parts, and ErrNoValue for optional.none()
-// itself.
+// ToJSON converts a value to JSON: nil, bool, int64, float64, string, []any, map[string]any. The result shares no
+// memory with the value. ToJSON omits fields of maps that are null or optional.none(), and items of lists that are
+// optional.none(). Bytes become base64, timestamps RFC 3339, durations text such as 1.5s. It returns an error for a
+// value that JSON cannot represent, ErrTooManyParts for one of more than a million parts, and ErrNoValue for
+// optional.none() itself.
 func ToJSON(val ref.Val) (any, error) {
 	left := maxParts
 	return ToJSONWithin(val, Place{}, &left)
@@ -144,8 +144,8 @@ func (r *renderer) bytes(v types.Bytes, into *openapi.Schema) (any, error) {
 	return base64.StdEncoding.EncodeToString(v), nil
 }
 
-// copied copies the JSON that a value wraps. If the value contains encoded bytes, it stays as it is where bytes must stay
-// bytes; elsewhere its JSON is base64 already.
+// copied copies the JSON that a value wraps. If the value contains encoded bytes, it stays as it is where bytes must
+// stay bytes; elsewhere its JSON is base64 already.
 func (r *renderer) copied(val ref.Val, plain any, bytes *encoded, into *openapi.Schema) (any, error) {
 	if bytes != nil {
 		if r.keepsBytes {
@@ -216,8 +216,8 @@ func (r *renderer) items(l traits.Lister, into *openapi.Schema) (any, error) {
 	return out, nil
 }
 
-// ToText converts a value to text between other text: strings, ints, bools, whole doubles (without exponent), timestamps
-// (RFC 3339) and durations. Everything else is an error.
+// ToText converts a value to text between other text: strings, ints, bools, whole doubles (without exponent),
+// timestamps (RFC 3339) and durations. Everything else is an error.
 func ToText(val ref.Val) (string, error) {
 	switch v := val.(type) {
 	case types.String:
@@ -317,8 +317,8 @@ func (r *renderer) plainFields(fields map[string]any, into *openapi.Schema) any 
 	return out
 }
 
-// firstWrong sets r.err to the error of the first field by name that has one, so that the same value always gives the same
-// error.
+// firstWrong sets r.err to the error of the first field by name that has one, so that the same value always gives the
+// same error.
 func (r *renderer) firstWrong(fields map[string]any, into *openapi.Schema) {
 	for _, k := range slices.Sorted(maps.Keys(fields)) {
 		again := renderer{left: math.MaxInt}

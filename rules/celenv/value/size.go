@@ -27,15 +27,15 @@ func TextLength(val ref.Val) int64 {
 	return 0
 }
 
-// CountParts subtracts the number of values in a value, itself included, from left. It stops below 0, and reports whether
-// left sufficed.
+// CountParts subtracts the number of values in a value, itself included, from left. It stops below 0, and reports
+// whether left sufficed.
 func CountParts(val any, left *int) bool {
 	*left--
 	return *left >= 0 && eachPart(val, func(_ int64, part any) bool { return CountParts(part, left) })
 }
 
-// eachPart calls do for the values directly in a value, each with the bytes of its place. It stops if do returns false, and
-// reports whether it visited all.
+// eachPart calls do for the values directly in a value, each with the bytes of its place. It stops if do returns false,
+// and reports whether it visited all.
 func eachPart(val any, do func(place int64, part any) bool) bool {
 	switch v := val.(type) {
 	case map[string]any:
@@ -75,16 +75,16 @@ func eachPart(val any, do func(place int64, part any) bool) bool {
 	return true
 }
 
-// The approximate size in bytes of a value, of an item's place in a list, and of an entry's place in a map, without their
-// content.
+// The approximate size in bytes of a value, of an item's place in a list, and of an entry's place in a map, without
+// their content.
 const (
 	ValueBytes = 32
 	ItemBytes  = 24
 	EntryBytes = 96
 )
 
-// MadeBytes returns the approximate size in bytes of the result of a call or a literal, without what it shares with other
-// values.
+// MadeBytes returns the approximate size in bytes of the result of a call or a literal, without what it shares with
+// other values.
 func MadeBytes(val ref.Val) int64 {
 	switch v := val.(type) {
 	case types.String:
@@ -106,8 +106,8 @@ func MadeBytes(val ref.Val) int64 {
 	return ValueBytes
 }
 
-// Held returns how many of the bytes that an expression made its value still occupies. It is at most made, since the rest
-// of the value is shared with what existed before.
+// Held returns how many of the bytes that an expression made its value still occupies. It is at most made, since the
+// rest of the value is shared with what existed before.
 func Held(val ref.Val, made int64) int64 {
 	if val == nil {
 		return 0

@@ -53,8 +53,8 @@ func Parts(val any) ([]any, bool) {
 	return items, true
 }
 
-// JSON returns the map or list of JSON that a value wraps, for reading only. It returns false if ToJSON must convert the
-// value.
+// JSON returns the map or list of JSON that a value wraps, for reading only. It returns false if ToJSON must convert
+// the value.
 func JSON(val ref.Val) (any, bool) {
 	switch v := val.(type) {
 	case *jsonMap:
@@ -88,9 +88,9 @@ func TypeText(val ref.Val) string {
 	}
 }
 
-// Items returns the items of a forEach over a value: the items of a list, or a map {key, value} for each entry of a map,
-// sorted by key. null and optional.none() have no items. Any other value is an error, and so is a list of more than a
-// million items.
+// Items returns the items of a forEach over a value: the items of a list, or a map {key, value} for each entry of a
+// map, sorted by key. null and optional.none() have no items. Any other value is an error, and so is a list of more
+// than a million items.
 func Items(val ref.Val) ([]ref.Val, error) {
 	switch v := val.(type) {
 	case types.Null:
