@@ -141,7 +141,7 @@ func (e *Evaluation) tuples(b *Body) ([][]ref.Val, *template.Problem) {
 type familyItems struct {
 	// tuples are the values of the forEach names for each item. They are computed
 	// once, for the child that has the forEach.
-	known   bool
+	known bool
 	// tuples are the values of the forEach names for each item. They are computed once, for the child with the forEach.
 	tuples  [][]ref.Val
 	problem *template.Problem
