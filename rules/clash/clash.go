@@ -15,8 +15,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Clash is a conflict between two rules that run at the same time, as far as it is known
-// without a parent.
+// Clash is a conflict between two rules that run at the same time, as far as it is known without a parent.
 type Clash struct {
 	// With is the other rule.
 	With *syntax.Rule
@@ -25,22 +24,23 @@ type Clash struct {
 	// ConditionsOf is the kind of the parents if both rules write the same conditions. If Kanon
 	// sets no conditions on objects of that kind, there is no clash.
 	ConditionsOf schema.GroupVersionKind
-	// Message says what the conflict is and what to do about it. It names the other rule.
+	// Message describes the conflict and what to do about it. It names the other rule.
 	Message string
 }
 
-// Finding is about the conflict of a rule.
+// Finding is the finding for a rule with this conflict.
 func (c Clash) Finding(r *syntax.Rule) diagnostic.Finding {
 	f := diagnostic.New(c.Position, diagnostic.CodeClash, "%s; that rule is at %s", c.Message, c.Other)
 	return *f.WithRelated(c.Other, "the other rule").WithLines(r.Source)
 }
 
-// maxClashes is how many conflicts of one rule are found: the first ones are enough to act, and all could be millions.
+// maxClashes bounds the conflicts that are found of one rule: the first ones are enough to act on, and there could be
+// millions.
 const maxClashes = 10
 
-// Find finds, for each of the rules that run at the same time, its conflicts with the
-// others: schemas for the same kind, the same conditions on the same parents, and children that are the same object.
-// Rules whose selectors or namespaces exclude each other have no conflict.
+// Find finds, for each of the rules that run at the same time, its conflicts with the others: schemas for the same
+// kind, the same conditions on the same parents, and children that are the same object. Rules whose selectors or
+// namespaces exclude each other have no conflict.
 func Find(all []*syntax.Rule) [][]Clash {
 	type spokesman struct {
 		schema.GroupKind
@@ -115,8 +115,8 @@ func ofChildren(r *syntax.Rule, child int, other *syntax.Rule, theirs int, id ch
 		r.Children[child].Label(), id.kind, id.name, other.Children[theirs].Label(), other.Name)}
 }
 
-// childIdentity is the object that a child is, by the texts of its name and namespace. Equal
-// texts give equal names for one parent.
+// childIdentity identifies the object of a child by the texts of its name and namespace. Equal texts give equal names
+// for one parent.
 type childIdentity struct {
 	group, kind string
 	// namespace is empty for the namespace of the parent, and for a cluster-scoped object.
@@ -125,14 +125,14 @@ type childIdentity struct {
 	fixed bool
 }
 
-// isOne reports whether the children of two rules with this identity are one object: the
-// rules have the same parents, or the object is the same for all parents.
+// isOne reports whether the children of two rules with this identity are one object: the rules have the same parents,
+// or the object is the same for all parents.
 func (id childIdentity) isOne(a, b *syntax.Parent) bool {
 	return id.fixed && id.namespace != "" || a.GVK.GroupKind() == b.GVK.GroupKind() && overlap(a, b)
 }
 
-// identityOf is the object that the child is. It has no name if that depends on more than the
-// parent: the child may not exist, it is one of many, or its name reads something else.
+// identityOf is the identity of a child's object. It has no name if the object depends on more than the parent: the
+// child may not exist, it is one of many, or its name reads something else.
 func identityOf(c *syntax.Child) childIdentity {
 	if c.When != nil || c.Many() || c.CreateWhen != nil || c.Cleanup || c.Template == nil {
 		return childIdentity{}
@@ -172,8 +172,8 @@ func overlap(p, other *syntax.Parent) bool {
 	return mayOverlap(p.Selector, other.Selector) && mayOverlap(p.NamespaceSelector, other.NamespaceSelector)
 }
 
-// mayOverlap reports whether one set of labels may match both selectors. A nil selector
-// matches all. Only contradictory values and labels that must be absent are compared.
+// mayOverlap reports whether one set of labels may match both selectors. A nil selector matches everything. Only
+// contradictory values and labels that must be absent are compared.
 func mayOverlap(a, b labels.Selector) bool {
 	if a == nil || b == nil {
 		return true

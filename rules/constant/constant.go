@@ -20,23 +20,23 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// An expression that reads nothing has the same value in every evaluation, so it is
-// evaluated when the rule is compiled, and what is wrong with it is a finding.
+// An expression that reads nothing has the same value in every evaluation. So it is evaluated when the rule is compiled, and
+// an error is a finding.
 
-// constantBytes is how large a value may be that is kept with the program, which lives
-// long and counts in no budget. The checks need names and conditions.
+// constantBytes bounds a value that is kept with the program, which lives long and counts in no budget. The checks only
+// need names and conditions.
 const constantBytes = 4 << 10
 
-// Value is what an expression gives that reads nothing.
+// Value is the constant value of an expression.
 type Value struct {
-	// val is nil where it takes more than constantBytes.
+	// val is nil if it takes more than constantBytes.
 	val ref.Val
-	// IsBool is true where the value is true or false, and Kind says what it is.
+	// IsBool is true for true and false. Kind describes the value.
 	IsBool bool
 	Kind   string
 }
 
-// newValue is a value that takes bytes.
+// newValue is a value of so many bytes.
 func newValue(val ref.Val, bytes int64) *Value {
 	out := &Value{IsBool: val.Type() == types.BoolType, Kind: value.TypeText(val)}
 	if bytes <= constantBytes {
@@ -45,28 +45,29 @@ func newValue(val ref.Val, bytes int64) *Value {
 	return out
 }
 
-// Evaluator evaluates what reads nothing, and remembers what it gives. It is not safe for concurrent use.
+// Evaluator evaluates expressions that read nothing, and remembers their values. It is not safe for concurrent use.
 type Evaluator struct {
 	*reporting.Reporter
 	source *yamltree.Source
 	limits *template.Limits
 	values map[*template.Expression]*Value
-	// cost is what may still be spent.
+	// cost is the remaining budget.
 	cost uint64
 }
 
-// New returns an evaluator for a rule in a source. What all evaluations cost together is bounded, so that a rule is compiled soon.
+// New returns an evaluator for a rule in a source. The total cost of its evaluations is bounded, so that compiling
+// stays fast.
 func New(source *yamltree.Source, limits *template.Limits, reporter *reporting.Reporter) *Evaluator {
 	return &Evaluator{Reporter: reporter, source: source, limits: limits, values: map[*template.Expression]*Value{}, cost: 2 * limits.ExpressionCost}
 }
 
-// Of is what an expression gives each time; nil if that is not known.
+// Of is the constant value of an expression; nil if it has none, or if it is not known.
 func (e *Evaluator) Of(x *template.Expression) *Value { return e.values[x] }
 
-// Attempt renders a part of a rule as an evaluation does, and gives what is wrong with it.
+// Attempt renders a part of a rule as an evaluation does, and returns what is wrong with it.
 type Attempt func(t template.Template, s template.Scope) *template.Problem
 
-// AttemptOf is the attempt at a part that an evaluation renders so.
+// AttemptOf makes an Attempt of a render function.
 func AttemptOf[T any](render func(t template.Template, s template.Scope) (T, *template.Problem)) Attempt {
 	return func(t template.Template, s template.Scope) *template.Problem {
 		_, p := render(t, s)
@@ -74,15 +75,15 @@ func AttemptOf[T any](render func(t template.Template, s template.Scope) (T, *te
 	}
 }
 
-// isFree reports whether an expression reads nothing, and gives the same each time.
+// isFree reports whether an expression reads nothing and always gives the same value.
 func isFree(x *celenv.Expression) bool {
 	roots, functions := x.Names()
 	return !slices.ContainsFunc(roots, func(n celenv.Name) bool { return !x.Env().IsType(n.Name) }) &&
 		!slices.ContainsFunc(functions, func(n celenv.Name) bool { return n.Name == function.RandomName })
 }
 
-// Evaluate evaluates an expression that reads nothing, and notes what it gives. It
-// says whether that is in order: an error is a finding.
+// Evaluate evaluates an expression that reads nothing, and remembers the value. It is false if that failed, which is a
+// finding.
 func (e *Evaluator) Evaluate(expr *celenv.Expression, x *template.Expression, at func(int) diagnostic.Position) bool {
 	if !isFree(expr) || run.LeastCost(expr) > e.limits.ExpressionCost { // that was reported
 		return true
@@ -113,7 +114,7 @@ func (e *Evaluator) Evaluate(expr *celenv.Expression, x *template.Expression, at
 	return false
 }
 
-// Is reports whether a template gives the same each time.
+// Is reports whether a template always gives the same value.
 func (e *Evaluator) Is(t template.Template) bool {
 	switch t := t.(type) {
 	case template.Const:
@@ -134,9 +135,8 @@ func (e *Evaluator) Is(t template.Template) bool {
 	return false
 }
 
-// Try evaluates a part of the rule that gives the same each time as an evaluation does,
-// and reports what comes of it where it cannot be used. Nothing is tried where there
-// was a finding.
+// Try evaluates a part of the rule that always gives the same value, as an evaluation does, and reports a value that
+// cannot be used. It does nothing if there was a finding.
 func (e *Evaluator) Try(n *yamltree.Node, t template.Template, place string, evaluate Attempt) {
 	if t == nil || n == nil || !e.Is(t) {
 		return
@@ -163,7 +163,7 @@ func (e *Evaluator) Try(n *yamltree.Node, t template.Template, place string, eva
 	e.Report(pos, diagnostic.CodeBadConstant, "%s: %s", place, p.Text())
 }
 
-// Bool is what a condition is that reads nothing. It is false of nil.
+// Bool is the value if it is true or false. A nil value is not.
 func (v *Value) Bool() (holds, ok bool) {
 	if v == nil {
 		return false, false
@@ -172,7 +172,7 @@ func (v *Value) Bool() (holds, ok bool) {
 	return bool(b), ok
 }
 
-// Text is the value if it is text. It is false of nil.
+// Text is the value if it is text. A nil value is not.
 func (v *Value) Text() (string, bool) {
 	if v == nil {
 		return "", false
@@ -181,8 +181,8 @@ func (v *Value) Text() (string, bool) {
 	return string(text), ok
 }
 
-// CheckCalls reports calls whose arguments are written out and that fail each time:
-// they may stand where they are seldom reached.
+// CheckCalls reports calls with literal arguments that always fail, because a branch with such a call may seldom be
+// reached.
 func (e *Evaluator) CheckCalls(expr *celenv.Expression, at func(int) diagnostic.Position) bool {
 	wrong := false
 	for _, n := range expr.Nodes() {
@@ -201,7 +201,7 @@ func (e *Evaluator) CheckCalls(expr *celenv.Expression, at func(int) diagnostic.
 	return !wrong
 }
 
-// readsText says whether a function reads a text that must be of some form.
+// readsText reports whether a function parses a text that must have a certain form.
 func readsText(function string) bool {
 	switch function {
 	case "quantity", "semver", "ip", "cidr", "url", "fromJson", "fromYaml", "int", "uint", "double", "bool":
@@ -210,8 +210,7 @@ func readsText(function string) bool {
 	return false
 }
 
-// CheckCost reports an expression that costs more than it may whenever it is
-// evaluated.
+// CheckCost reports an expression that exceeds the cost limit in every evaluation.
 func (e *Evaluator) CheckCost(x *celenv.Expression, pos diagnostic.Position) {
 	if least := run.LeastCost(x); least > e.limits.ExpressionCost {
 		f := e.Report(pos, diagnostic.CodeTooCostly, "this costs at least %s each time, and %s are allowed by --max-expression-cost",

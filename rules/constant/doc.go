@@ -1,5 +1,5 @@
-// Package constant evaluates, when a rule is compiled, the expressions that read nothing. They give the same in every evaluation,
-// so what fails, costs too much or cannot be used is a finding, and a condition that is always true can be told.
+// Package constant evaluates the expressions of a rule that read nothing, when the rule is compiled. They give the same in every
+// evaluation. So one that fails, costs too much or gives something that cannot be used is a finding, and so is a constant condition.
 //
 //	constants := constant.New(rule.Source, limits, reporter)
 //	ok := constants.Evaluate(expr, x, at)

@@ -1,10 +1,10 @@
-// Package dependency works with the graph of a compiled rule: which child needs which, because it reads it or because of
-// dependsOn. It gives the order in which children are written, and reports cycles, and reads of what may not exist: a child or a
-// lookup that a when, createWhen or optional may skip, read by a part that does not ask.
+// Package dependency is the graph of a compiled rule: which child needs which, because it reads it or because of dependsOn. It computes
+// the order in which children are written. It reports cycles, and reads of what may not exist: a child or a lookup that a when,
+// createWhen or optional may skip, read by a part that does not test for it.
 //
 //	graph := dependency.Graph{Reporter: reporter, Rule: rule, Program: p, Nodes: nodes, Readers: readers, …}
 //	p.Order = graph.Order()
 //	graph.CheckSkips(rest)
 //
-// What an expression reads, and whether a condition ensures that it exists, is package flow's.
+// Package flow knows what an expression reads, and whether a condition ensures that it exists.
 package dependency

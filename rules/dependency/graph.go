@@ -12,13 +12,13 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Graph is a rule of which all parts are compiled.
+// Graph is a rule whose parts are all compiled.
 type Graph struct {
 	*reporting.Reporter
 	Rule     *syntax.Rule
 	Program  *program.Program
 	Children map[string]*syntax.Child
-	// Lookup is a lookup of the rule; nil if there is none of that name.
+	// Lookup is a lookup of the rule; nil if no lookup has the id.
 	Lookup func(id string) *flow.Lookup
 	// Nodes are the children in the order of the rule.
 	Nodes []*Node
@@ -31,12 +31,12 @@ type Node struct {
 	Spec *syntax.Child
 	flow.Uses
 	Guard flow.Guard
-	// Creation is the guard that createWhen makes for those who read the child.
+	// Creation is the guard that createWhen is for the readers of the child.
 	Creation flow.Guard
 }
 
-// Order works out which child needs which, and returns an order in which
-// each comes after those it needs. Children that need each other are reported.
+// Order finds which child needs which, and returns an order in which each comes after those it needs. It reports
+// children that need each other.
 func (g *Graph) Order() []int {
 	p := g.Program
 	for i, n := range g.Nodes {
@@ -91,7 +91,7 @@ func (g *Graph) reportCycles(p *program.Program, cycles [][]int) {
 	}
 }
 
-// Rank counts the nodes that each one follows on.
+// Rank sets the rank of each child: the length of the longest chain of nodes before it.
 func Rank(p *program.Program) {
 	for _, i := range p.Order {
 		child := p.Children[i]

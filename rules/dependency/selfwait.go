@@ -9,11 +9,11 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// A child whose template cannot be rendered without a field of its own observed object is never
-// created, because the field comes with the object: it waits for itself.
+// A child whose template needs a field of its own observed object waits for itself: the field comes with the object, which is
+// never created.
 
-// CheckSelfWait reports the expressions of a template that always read a field of the child's own
-// observed object. A child that may exist without the rule having created it is not asked.
+// CheckSelfWait reports the expressions of a template that always read a field of the child's own observed object. It
+// skips a child whose object may exist without the rule having created it.
 func CheckSelfWait(spec *syntax.Child, r *reporting.Reporter, parsed func(n *yamltree.Node) *celenv.Expression) {
 	if spec.ID == "" || spec.Many() || spec.Adopt || spec.When != nil || spec.CreateWhen != nil {
 		return

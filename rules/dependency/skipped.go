@@ -10,22 +10,20 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Reader is a part of the rule that reads nodes and is no node itself: a condition,
-// an event, a readyWhen.
+// Reader is a part of the rule that reads nodes and is no node itself: a condition, an event, a readyWhen.
 type Reader struct {
 	// Label names it in findings.
 	Label string
-	// ID is the child that it is a part of.
+	// ID is the child that it belongs to.
 	ID string
-	// Bare is true where it cannot have a when of its own.
+	// Bare is true if it cannot have a when of its own.
 	Bare bool
 	flow.Uses
 	Guard flow.Guard
 }
 
-// CheckSkips reports reads of nodes that may be skipped, or null, by readers that
-// do not ask. rest is what the parts of the rule read that may read what is
-// skipped.
+// CheckSkips reports reads of nodes that may be skipped, or null, by readers that do not test for them. rest is what
+// those parts of the rule read that may read what is skipped.
 func (g *Graph) CheckSkips(rest *flow.Uses) {
 	byID, readers := map[string]*Node{}, slices.Clip(g.Readers)
 	for _, n := range g.Nodes {
@@ -103,7 +101,7 @@ func (g *Graph) checkSkippedLookup(by *Reader, r flow.Ref) {
 	}
 }
 
-// lookupAt is where a lookup is declared.
+// lookupAt is the position of a lookup.
 func (g *Graph) lookupAt(id string) diagnostic.Position {
 	if l := g.Lookup(id); l != nil {
 		return l.Pos
@@ -111,7 +109,7 @@ func (g *Graph) lookupAt(id string) diagnostic.Position {
 	return diagnostic.Position{}
 }
 
-// checkPast reports a read of something in an optional lookup.
+// checkPast reports a read of a field of an optional lookup.
 func (g *Graph) checkPast(reader string, r flow.Ref, by *flow.Guard) {
 	if !by.Asked[r.Name()] && !by.Lost && !slices.ContainsFunc(r.Guards, func(guard *flow.Guard) bool { return guard.Asked[r.Name()] || guard.Lost }) {
 		g.Report(r.Pos, diagnostic.CodeUnguardedLookup, "%s reads something in %s, which is optional, and waits while that does not exist", reader, r.Name()).
@@ -119,23 +117,21 @@ func (g *Graph) checkPast(reader string, r flow.Ref, by *flow.Guard) {
 	}
 }
 
-// Optional is the condition under which an optional child exists: that the
-// cluster has its kind. Kinds of one group are installed together, so what is
-// optional itself and of the same group may read it.
+// Optional is the condition under which an optional child exists: the cluster has its kind. Kinds of one group are
+// installed together, so another optional child of the same group may read it.
 func Optional(gvk schema.GroupVersionKind) flow.Guard {
 	return flow.Guard{Given: true, Conjuncts: []string{optionalTerm(gvk.Group)}, Asked: map[string]bool{}}
 }
 
-// Finalizing is the condition under which all that belongs to spec.finalize exists.
+// Finalizing is the condition under which everything in spec.finalize exists.
 func Finalizing() flow.Guard {
 	return flow.Guard{Given: true, Conjuncts: []string{flow.RootFinalizing}, Asked: map[string]bool{}}
 }
 
-// optionalTerm is a term that no expression has.
+// optionalTerm is a term that no expression can have.
 func optionalTerm(group string) string { return "\x00the cluster has kinds of " + group }
 
-// differOnlyInKind tells whether a reader has the conditions of the child that it
-// reads, except for that of its kind.
+// differOnlyInKind reports whether a reader has the conditions of the child that it reads, except for that of its kind.
 func (g *Graph) differOnlyInKind(reader *flow.Guard, target *Node) bool {
 	if !target.Spec.Optional {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// AlwaysReads reports whether an expression cannot have a value without a field of
-// observed.<id>. It is false for a part that may not be evaluated.
+// AlwaysReads reports whether an expression has no value without a field of observed.<id>. It is false for a part that
+// may not be evaluated.
 func AlwaysReads(e ast.Expr, id string) bool {
 	switch e.Kind() {
 	case ast.SelectKind:
@@ -30,12 +30,12 @@ func AlwaysReads(e ast.Expr, id string) bool {
 	}
 }
 
-// anyAlwaysReads is alwaysReads for one of several expressions.
+// anyAlwaysReads reports whether AlwaysReads is true for one of several expressions.
 func anyAlwaysReads(all []ast.Expr, id string) bool {
 	return slices.ContainsFunc(all, func(e ast.Expr) bool { return AlwaysReads(e, id) })
 }
 
-// evaluated lists the operands that a call needs in any case.
+// evaluated lists the operands that a call always needs.
 func evaluated(call ast.CallExpr) []ast.Expr {
 	switch name := call.FunctionName(); {
 	case name == operators.Conditional, isStep(name):

@@ -15,27 +15,27 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Names tells what the names in an expression stand for.
+// Names resolves the names in an expression.
 type Names interface {
-	// Origin is that of a value of forEach, of self or of status; nil for every other name.
+	// Origin is the origin of a forEach name, of self or of status; nil for every other name.
 	Origin(name string) *Origin
-	// Variable and Lookup are nil if there is none of that name.
+	// Variable and Lookup are nil if nothing has the name.
 	Variable(name string) *Variable
 	Lookup(id string) *Lookup
 	// Members lists the names that can follow a root, for hints.
 	Members(root string) []string
-	// RandomHint is how a value that random makes is kept.
+	// RandomHint says how a random value can be kept.
 	RandomHint() string
 }
 
 // Variable is what is known of a variable that was compiled.
 type Variable struct {
-	// Origin is nil if that is not known.
+	// Origin is nil if it is not known.
 	Origin *Origin
 	Uses   *Uses
 	// Local is true for a variable of a child, a lookup or a patch.
 	Local bool
-	// StandsFor is the path that the variable stands for, if that is all it is; see Analysis.Path.
+	// StandsFor is the path of which the variable consists, if it does; see Analysis.Path.
 	StandsFor string
 }
 
@@ -52,37 +52,34 @@ type Scope struct {
 	Place string
 	// Bare is true for an expression without ${ and } around it.
 	Bare bool
-	// Roots are the names that an expression may start with. OpenNames is true if there are more
-	// than could be read.
+	// Roots are the names that an expression may start with. OpenNames is true if there are names that could not be
+	// read.
 	Roots     []string
 	OpenNames bool
-	// AllowChildren is false where children cannot be read.
+	// AllowChildren is false if children cannot be read.
 	AllowChildren bool
-	// MayMove is true for a variable: only that may have a value that changes with the clock.
+	// MayMove is true for a variable: only a variable may have a value that changes with the clock.
 	MayMove bool
-	// Rendered is true for a template: what is in it may change with the clock if
-	// spec.requeueAfter sets how often it is rendered.
+	// Rendered is true for a template. Its values may change with the clock if spec.requeueAfter sets how often it is
+	// rendered.
 	Rendered bool
-	// Random is true where random can be called, and OwnRandom where it can be in the variables
-	// of the child.
+	// Random is true if random can be called here, and OwnRandom if the variables of the child can call it.
 	Random, OwnRandom bool
-	// Own is the child whose template, or variable, is compiled, where random can be the default
-	// of a field of its own observed object. OwnGenerated is the child whose variables may be such
-	// a default.
+	// Own is the child whose template, or variable, is compiled, if random can be the default of a field of its own
+	// observed object. OwnGenerated is the child whose variables may have such a default.
 	Own, OwnGenerated string
-	// Family are the children whose items are paired with the one that is compiled: what each can
-	// be followed by.
+	// Family are the children with the same items as the one that is compiled: the members of each.
 	Family []string
-	// Child is the child whose live object self is. It is empty if there is no self.
+	// Child is the child whose live object self is; empty without self.
 	Child string
-	// OpenVariables is true if there are more variables than could be read.
+	// OpenVariables is true if there are variables that could not be read.
 	OpenVariables bool
 }
 
 // Report reports something at an offset in an expression.
 type Report func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 
-// Input is an expression, which CEL's checker has passed, and what is known around it.
+// Input is an expression that CEL's checker has passed, and its context.
 type Input struct {
 	Expr     *celenv.Expression
 	Rule     *syntax.Rule
@@ -90,7 +87,7 @@ type Input struct {
 	Scope    Scope
 	Names    Names
 	Report   Report
-	// Position is the place of an offset in the expression.
+	// Position is the position of an offset in the expression.
 	Position func(offset int) diagnostic.Position
 }
 
@@ -102,33 +99,32 @@ type Read struct {
 	Text string
 }
 
-// Analysis is what an expression reads, and where its value comes from.
+// Analysis is what an expression reads, and the origin of its value.
 type Analysis struct {
 	Uses
 	Origin *Origin
 	// Live are the children whose live object is read.
 	Live map[string]bool
-	// Absent are, for a node has(path) whose path may fill in later, the nodes of the path.
+	// Absent maps a node has(path), whose path may fill in later, to the nodes of the path.
 	Absent map[int64][]int64
-	// Moving are the nodes that note when their value changes, with the speeds of their operands.
+	// Moving are the nodes that record when their value changes, with the speeds of their operands.
 	Moving map[int64][]int
-	// CallsRandom is true if the value is random. Generates is true if random is the default of a
-	// field of the child's own observed object.
+	// CallsRandom is true if the value is random. Generates is true if random is the default of a field of the child's
+	// own observed object.
 	CallsRandom, Generates bool
 	// Drifts is true if a value that is rendered changes with the clock.
 	Drifts bool
-	// Path is the text of an expression that is a path into an object of the cluster, without a
-	// question mark and without a computed key. It is empty for every other expression.
+	// Path is the text of the expression if it is a path into an object of the cluster, without a question mark and
+	// without a computed key. It is empty for every other expression.
 	Path string
 
 	in    Input
 	reads map[int64]Read
-	// reported keeps a finding from being reported twice if the body of a loop is walked over a
-	// second time.
+	// reported prevents a second finding if the body of a loop is visited twice.
 	reported map[int64]bool
 }
 
-// Analyze finds out what an expression reads, and reports what it may not.
+// Analyze finds what an expression reads, and reports what it must not read.
 func Analyze(in Input) *Analysis {
 	a := &analyzer{
 		Input: in,
@@ -144,19 +140,19 @@ func Analyze(in Input) *Analysis {
 	return a.out
 }
 
-// Reads are the reads in the order of their nodes.
+// Reads lists the reads in the order of their nodes.
 func (a *Analysis) Reads() []Read {
 	return slices.SortedFunc(maps.Values(a.reads), func(x, y Read) int { return cmp.Compare(x.Node, y.Node) })
 }
 
-// Fails reports whether the expression fails, and does not wait, if a read finds nothing.
+// Fails reports whether the expression fails, instead of waiting, if a read finds nothing.
 func (a *Analysis) Fails(id int64) bool {
 	r, ok := a.reads[id]
 	return ok && !r.Waits
 }
 
-// ReportNode reports something about a node, and about a name in it if that is not empty. There is
-// one finding for a node.
+// ReportNode reports something about a node, and about a name in it unless that is empty. A node has one finding at
+// most.
 func (a *Analysis) ReportNode(id int64, name string, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 	if a.reported[id] {
 		return &diagnostic.Finding{} // that is kept nowhere
@@ -171,16 +167,16 @@ func (a *Analysis) ReportNode(id int64, name string, code diagnostic.Code, forma
 	return f
 }
 
-// analyzer walks over one expression.
+// analyzer visits the nodes of one expression.
 type analyzer struct {
 	Input
 	out *Analysis
-	// driftsAt is where a value first changes with the clock in a way that is not followed.
+	// driftsAt is the first node whose value changes with the clock in a way that is not followed.
 	driftsAt ast.Expr
-	// presence is true below has(), where nothing is read for its value.
+	// presence is true below has(), where only existence is tested.
 	presence bool
-	// path is the outermost node of the path that is being walked over: what a message names if a
-	// part of the path does not exist yet.
+	// path is the outermost node of the path that is being visited. Messages name it if a part of the path does not
+	// exist yet.
 	path ast.Expr
 }
 
@@ -193,7 +189,7 @@ func (a *analyzer) report(e ast.Expr, code diagnostic.Code, format string, args 
 	return a.out.ReportNode(e.ID(), "", code, format, args...)
 }
 
-// value is the origin of a node that is used for its value.
+// value is the origin of a node whose value is used.
 func (a *analyzer) value(e ast.Expr, env bindings) *Origin {
 	outer, presence := a.path, a.presence
 	a.path, a.presence = nil, false
@@ -254,9 +250,8 @@ func (a *analyzer) call(e ast.Expr, env bindings) *Origin {
 	return out
 }
 
-// note keeps what follows when the node cannot be read. A message about
-// something that is to come names the whole path, one about a mistake the part
-// of it that is not there.
+// note records what follows if the node cannot be read. A message about something that fills in later names the whole
+// path; one about a mistake names the part that does not exist.
 func (a *analyzer) note(id int64, waits bool, shown ast.Expr) {
 	if old, ok := a.out.reads[id]; ok && (old.Waits || !waits) {
 		return
@@ -279,8 +274,8 @@ func (a *analyzer) note(id int64, waits bool, shown ast.Expr) {
 	a.out.reads[id] = Read{Node: id, Waits: waits, Text: text}
 }
 
-// behindVariable is the text of a path that begins with a variable, with what the variable stands
-// for in its place where that is a path too: who waits needs the name of the object.
+// behindVariable is the text of a path that begins with a variable. If the variable stands for a path, that replaces
+// it: a message about waiting needs the name of the object.
 func (a *analyzer) behindVariable(e ast.Expr, text string) string {
 	name, read := PathOf(e).Variable()
 	if name == "" {
@@ -293,8 +288,7 @@ func (a *analyzer) behindVariable(e ast.Expr, text string) string {
 	return text
 }
 
-// plainPath is the text of an expression that is a path into an object of the cluster, without a
-// question mark and without a computed key; empty for every other.
+// plainPath is Analysis.Path.
 func (a *analyzer) plainPath() string {
 	p := PathOf(a.Expr.Root())
 	if root := p.RootName(); len(p.Steps) == 0 || !IsGroup(root) && root != RootParent || p.Steps[0].Name == "" {
@@ -310,10 +304,10 @@ func (a *analyzer) plainPath() string {
 	return path
 }
 
-// maxPathText is how long a path may be that messages show in the place of a variable.
+// maxPathText is the longest path that replaces a variable in messages.
 const maxPathText = 200
 
-// operand walks over what a step is read from.
+// operand visits what a step reads from.
 func (a *analyzer) operand(s Step, env bindings) *Origin {
 	path, outer := a.path, a.presence
 	if a.path == nil {
@@ -325,7 +319,7 @@ func (a *analyzer) operand(s Step, env bindings) *Origin {
 	return from
 }
 
-// field is operand.name, in all its spellings.
+// field visits operand.name, in all its spellings.
 func (a *analyzer) field(s Step, env bindings) *Origin {
 	from := a.operand(s, env)
 	soft := s.Asks || s.Optional || a.presence
@@ -345,7 +339,7 @@ func (a *analyzer) field(s Step, env bindings) *Origin {
 	return value
 }
 
-// item is operand[index] with an index that is computed, or a number.
+// item visits operand[index] with a number or a computed index.
 func (a *analyzer) item(s Step, env bindings) *Origin {
 	at := a.value(s.Index, env)
 	from := a.operand(s, env)
@@ -393,8 +387,7 @@ func (a *analyzer) mapLiteral(e ast.Expr, env bindings) *Origin {
 	return out
 }
 
-// comprehension follows the loop variables to the range and what the loop
-// gives to all that goes into it.
+// comprehension follows the loop variables to the range, and the result to everything that it is made of.
 func (a *analyzer) comprehension(c ast.ComprehensionExpr, env bindings) *Origin {
 	over := a.value(c.IterRange(), env)
 	item := &Origin{Waits: over.Waits, Drifts: over.Moves()}
@@ -411,7 +404,7 @@ func (a *analyzer) comprehension(c ast.ComprehensionExpr, env bindings) *Origin 
 	return a.walk(c.Result(), env.With(map[string]*Origin{c.AccuVar(): result}))
 }
 
-// notePast notes that something is read of a lookup that may be null.
+// notePast records that something is read of a lookup that may be null.
 func (a *analyzer) notePast(e ast.Expr, from *Origin) {
 	if from.optional == "" {
 		return
@@ -419,8 +412,7 @@ func (a *analyzer) notePast(e ast.Expr, from *Origin) {
 	a.out.Nodes = append(a.out.Nodes, Ref{Root: RootLookups, ID: from.optional, Hard: true, Past: true, Pos: a.at(e)})
 }
 
-// noteNullTest notes a comparison of a lookup with null, which asks whether it is
-// there.
+// noteNullTest records a comparison of a lookup with null, which tests whether it exists.
 func (a *analyzer) noteNullTest(call ast.CallExpr, operands []*Origin) {
 	if fn := call.FunctionName(); fn != operators.Equals && fn != operators.NotEquals {
 		return

@@ -10,24 +10,20 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// What depends on now is followed through expressions like where a value comes
-// from. now itself, and what is now with a constant added or taken from a
-// constant, goes with the clock at a speed that is known here: 1 for now and
-// now - t, -1 for t - now. A comparison of two such values, and a function that
-// makes steps of a time, does not go with it: its value stays until a time that
-// the evaluation can compute (run.Clock). What is made of now in any other way
-// drifts: it can change with every second, and nobody knows when. It may be held
-// in a variable, but nothing can be decided by it, nor rendered from it unless
-// spec.requeueAfter says how often.
+// What depends on now is followed through expressions like any other origin. now itself, and now with a constant added
+// to it or subtracted from a constant, moves with the clock at a speed that is known here: 1 for now and now - t, -1
+// for t - now. A comparison of two such values, and a function that rounds a time, does not move: its value stays until
+// a time that the evaluation can compute (run.Clock). Everything else that is computed from now drifts: it can change
+// with every second, and nobody knows when. A variable may have such a value, but nothing may be decided by it, nor
+// rendered from it unless spec.requeueAfter sets how often.
 
-// clocked is an origin that goes with the clock.
+// clocked is an origin that moves with the clock.
 func clocked(speed int) *Origin { return &Origin{speed: speed} }
 
 // maxSpeed bounds what is followed of sums such as now - t + (now - u).
 const maxSpeed = 100
 
-// clockedCall is the origin of a call as far as the time is concerned; nil
-// where no operand goes with the clock. operands are in the order of
+// clockedCall is the origin of a call with regard to the clock; nil if no operand moves. operands are in the order of
 // celenv.Operands.
 func (a *analyzer) clockedCall(e ast.Expr, operands []*Origin) *Origin {
 	moving := make([]int, len(operands))
@@ -58,7 +54,7 @@ func (a *analyzer) clockedCall(e ast.Expr, operands []*Origin) *Origin {
 	return a.drift(e)
 }
 
-// isConversion says whether a function gives a time or a span as it is.
+// isConversion reports whether a function returns a time or a duration unchanged.
 func isConversion(function string) bool {
 	return function == "timestamp" || function == "duration" || function == "dyn"
 }
@@ -70,7 +66,7 @@ func (a *analyzer) sum(e ast.Expr, speed int) *Origin {
 	return clocked(speed)
 }
 
-// drift notes the first node at which a value begins to drift.
+// drift records the first node at which a value begins to drift.
 func (a *analyzer) drift(e ast.Expr) *Origin {
 	if a.driftsAt == nil {
 		a.driftsAt = e
@@ -78,7 +74,7 @@ func (a *analyzer) drift(e ast.Expr) *Origin {
 	return &Origin{Drifts: true}
 }
 
-// conditional is the origin of yes where the condition holds, and else of no.
+// conditional is the origin of condition ? yes : no.
 func (a *analyzer) conditional(e ast.Expr, condition, yes, no *Origin) *Origin {
 	out := *Join(yes, no)
 	if yes.Root == no.Root && yes.Root != "" {
@@ -93,7 +89,7 @@ func (a *analyzer) conditional(e ast.Expr, condition, yes, no *Origin) *Origin {
 	return &out
 }
 
-// checkMoving reports an expression of which the value goes with the clock.
+// checkMoving reports an expression whose value changes with the clock.
 func (a *analyzer) checkMoving(from *Origin) {
 	if from == nil || a.Scope.MayMove || !from.Moves() {
 		return

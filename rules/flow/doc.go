@@ -1,37 +1,31 @@
-// Package flow knows what the expressions of a rule read, and what follows from that: what
-// must exist first, which conditions ensure that it does, and in which order children can be
-// rendered. It does not compile anything and knows no schemas.
+// Package flow knows what the expressions of a rule read, and what follows from that: what must exist first, which conditions ensure
+// that it does, and in which order children can be rendered. It compiles nothing and knows no schemas.
 //
-// An expression that reads field after field is a [Path], and [PathOf] is how any expression
-// is taken apart into its steps:
+// An expression that reads field after field is a [Path]. [PathOf] splits any expression into its steps:
 //
 //	p := flow.PathOf(e)    // lookups.db.?status.host
 //	p.RootName()           // "lookups"
 //	p.Names()              // lookups, db, status, host
 //	p.Steps[1].Optional    // true: .?status
 //
-// What a part of a rule reads is its [Uses]: the nodes, each a [Ref], and the fields. What a
-// variable or a lookup reads counts for those who read it:
+// What a part of a rule reads is its [Uses]: the nodes, each a [Ref], and the fields. It includes what its variables and lookups read:
 //
 //	var u flow.Uses
 //	u.Follow(variable, pos, nil) // the part reads what the variable reads
 //
-// A part that is evaluated under a condition has a [Guard]. It ensures that another node
-// exists if it asks for the node, or has all terms of the node's own condition:
+// A part that is evaluated under a condition has a [Guard]. It ensures that another node exists if it tests for the node, or has all
+// terms of the node's own condition:
 //
 //	children:
 //	- {id: a, when: "${parent.spec.on}", …}
 //	- {id: b, when: "${parent.spec.on && parent.spec.b}", …} # may read children.a
 //
-// [Analyze] walks over one expression and finds its Uses, the [Origin] of its value, and what
-// follows if a read finds nothing: what comes from children, lookups, observed, self or the
-// parent's status fills in later, and what comes from anywhere else does not. It reports names
-// that do not exist, and values that change with every second or are random where they must not.
-// What the names stand for it asks of [Names], which compiles variables and lookups on the way.
+// [Analyze] visits one expression and finds its Uses, the [Origin] of its value, and what follows if a read finds nothing: what comes
+// from children, lookups, observed, self or the parent's status fills in later; what comes from anywhere else does not. It reports names
+// that do not exist, and values that change with every second or are random where they must not. [Names] resolves the names, and
+// compiles variables and lookups on the way.
 //
-// names.go has the names that an expression can begin with and unknown.go those that do not
-// exist; path.go the paths; analysis.go, members.go, origin.go and clock.go the analysis; uses.go
-// what is read and under which conditions; reads.go the fields that are read, and written.go those
-// that a template sets; order.go the order of nodes, and always.go what an expression cannot do
-// without.
+// names.go has the names that an expression can begin with, and unknown.go reports those that do not exist. path.go has the paths;
+// analysis.go, members.go, origin.go and clock.go the analysis; uses.go what is read and under which conditions; reads.go the fields that
+// are read, and written.go those that a template sets; order.go the order of nodes, and always.go what an expression cannot do without.
 package flow

@@ -9,8 +9,8 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 )
 
-// Extent is where a node is written in its expression. CEL knows only one position of a node, that of its operator, so this is
-// known of paths, of literals and of the expression as a whole.
+// Extent is where a node is written in its expression. CEL knows only one position of a node, that of its operator, so
+// the extent is known only for paths, literals and the expression as a whole.
 func Extent(x *celenv.Expression, e ast.Expr) (offset int, text string, ok bool) {
 	all := x.Text()
 	switch p := PathOf(e); {

@@ -45,8 +45,8 @@ func (a *analyzer) ident(e ast.Expr, env bindings) *Origin {
 	return fixed()
 }
 
-// member is the origin of from.name, and that of the value that is missing where
-// there is none. soft is true where the expression has a value without it.
+// member is the origin of from.name, and that of the missing value if nothing has the name. soft is true if the
+// expression has a value without it.
 func (a *analyzer) member(e ast.Expr, from *Origin, name string, soft bool) (value, missing *Origin) {
 	switch from.Root {
 	case RootParent:
@@ -83,13 +83,13 @@ func (a *analyzer) member(e ast.Expr, from *Origin, name string, soft bool) (val
 	return from, from
 }
 
-// noteMember notes that the node e reads a member of a group.
+// noteMember records that the node e reads a member of a group.
 func (a *analyzer) noteMember(e ast.Expr, root, id string, hard bool) {
 	pos := a.Position(NameOffset(a.Expr.Text(), a.Expr.Offset(e.ID()), id))
 	a.out.Nodes = append(a.out.Nodes, Ref{Root: root, ID: id, Hard: hard, Pos: pos})
 }
 
-// child is children.<id>.
+// child visits children.<id>.
 func (a *analyzer) child(e ast.Expr, id string, soft bool) *Origin {
 	if !a.Scope.AllowChildren {
 		return later() // unknownNames reported it
@@ -112,7 +112,7 @@ func (a *analyzer) childCalled(e ast.Expr, root, id string) *syntax.Child {
 	return spec
 }
 
-// observed is observed.<id>. It orders nothing, and may be null.
+// observed visits observed.<id>. It orders nothing, and may be null.
 func (a *analyzer) observed(e ast.Expr, id string) *Origin {
 	if !a.Scope.AllowChildren || a.childCalled(e, RootObserved, id) == nil {
 		return later()
@@ -122,7 +122,7 @@ func (a *analyzer) observed(e ast.Expr, id string) *Origin {
 	return later()
 }
 
-// pair is each.<id>.
+// pair visits each.<id>.
 func (a *analyzer) pair(e ast.Expr, id string, soft bool) *Origin {
 	if len(a.Scope.Family) == 0 {
 		return later() // unknownNames reported it
@@ -140,7 +140,7 @@ func (a *analyzer) pair(e ast.Expr, id string, soft bool) *Origin {
 	return later()
 }
 
-// variable is variables.<name>.
+// variable visits variables.<name>.
 func (a *analyzer) variable(e ast.Expr, name string) *Origin {
 	v := a.Names.Variable(name)
 	if v == nil {
@@ -163,7 +163,7 @@ func (a *analyzer) variable(e ast.Expr, name string) *Origin {
 	return v.Origin
 }
 
-// lookup is lookups.<id>.
+// lookup visits lookups.<id>.
 func (a *analyzer) lookup(e ast.Expr, id string, soft bool) *Origin {
 	l := a.Names.Lookup(id)
 	if l == nil {
@@ -191,7 +191,7 @@ func (a *analyzer) lookup(e ast.Expr, id string, soft bool) *Origin {
 	return o
 }
 
-// follow takes over what a variable or a lookup reads.
+// follow adds what a variable or a lookup reads.
 func (a *analyzer) follow(e ast.Expr, name string, read *Uses, by *Guard) {
 	for _, r := range read.Nodes {
 		if r.Root != RootLookups && !a.Scope.AllowChildren {
@@ -201,7 +201,7 @@ func (a *analyzer) follow(e ast.Expr, name string, read *Uses, by *Guard) {
 	a.out.Follow(read, a.at(e), by)
 }
 
-// statusField is status.<name> in an event.
+// statusField visits status.<name> in an event.
 func (a *analyzer) statusField(e ast.Expr, name string) {
 	status := a.Rule.Status
 	if status == nil || status.Kind != yamltree.Mapping || status.Partial || status.Has(name) {
@@ -218,7 +218,7 @@ func (a *analyzer) statusField(e ast.Expr, name string) {
 		Suggest(name, names)
 }
 
-// checkFinalizing reports a read of finalizing in a rule that does not keep its parents.
+// checkFinalizing reports a read of finalizing in a rule without spec.finalize.
 func (a *analyzer) checkFinalizing(e ast.Expr) {
 	if a.Rule.Finalize == nil && !a.Rule.Partial {
 		a.report(e, diagnostic.CodeConstant, "finalizing is always false, because the rule has no spec.finalize").
@@ -226,7 +226,7 @@ func (a *analyzer) checkFinalizing(e ast.Expr) {
 	}
 }
 
-// checkRandom notes a call of random, and reports it if its value is not kept.
+// checkRandom records a call of random, and reports it if its value is not kept.
 func (a *analyzer) checkRandom(e ast.Expr) {
 	if e.AsCall().FunctionName() != function.RandomName {
 		return
@@ -242,7 +242,7 @@ func (a *analyzer) checkRandom(e ast.Expr) {
 	}
 }
 
-// reportUnkept reports that a variable that is made at random is read outside the template.
+// reportUnkept reports that a random variable is read outside of the template.
 func (a *analyzer) reportUnkept(e ast.Expr, name string) {
 	f := a.report(e, diagnostic.CodeOutOfScope, "variables.%s is generated with random, and can be read in the template only: %s would see another value than the object has", name, a.Scope.Place)
 	if a.Scope.Child != "" {

@@ -33,9 +33,8 @@ func IsGroup(root string) bool {
 	return false
 }
 
-// NameOffset is the offset of a name in the text of an expression. CEL gives the offset of
-// the dot or bracket before the name, or of the parenthesis after it. For an empty name it
-// is what follows the dot.
+// NameOffset is the offset of a name in the text of an expression. CEL gives the offset of the dot or bracket before
+// the name, or of the parenthesis after it. For an empty name, it is the offset of what follows the dot.
 func NameOffset(text string, offset int, name string) int {
 	if offset < 0 || offset > len(text) {
 		return offset

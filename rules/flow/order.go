@@ -2,9 +2,9 @@ package flow
 
 import "slices"
 
-// Sort sorts nodes so that each comes after those it needs, as near to their own order
-// as possible. needs has the indices of those that a node needs. A cycle begins and ends
-// with the same node; there is one for each need that closes a cycle.
+// Sort sorts nodes so that each comes after those it needs, as near to their original order as possible. needs has the
+// indices of those that a node needs. A cycle begins and ends with the same node. There is one for each need that
+// closes a cycle.
 func Sort(needs [][]int) (order []int, cycles [][]int) {
 	const (
 		unseen = iota

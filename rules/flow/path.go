@@ -8,8 +8,8 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Path is an expression that reads field after field: parent.spec.?items[0].name. Any
-// expression is a path, if only one without steps.
+// Path is an expression that reads field after field: parent.spec.?items[0].name. Any expression is a path, perhaps
+// without steps.
 type Path struct {
 	// root is the expression that the first step reads from.
 	root ast.Expr
@@ -25,11 +25,11 @@ type Step struct {
 	Name    string
 	Literal bool
 	Index   ast.Expr
-	// Optional is true for .?name and [?name], and asks for has(path.name).
+	// Optional is true for .?name and [?name], and Asks for has(path.name).
 	Optional, Asks bool
 }
 
-// PathOf takes an expression apart.
+// PathOf splits an expression into its steps.
 func PathOf(e ast.Expr) Path {
 	var steps []Step
 	for {
@@ -67,7 +67,7 @@ func isStep(operator string) bool {
 	return operator == operators.Index || operator == operators.OptIndex || operator == operators.OptSelect
 }
 
-// RootName is the name that the path begins with. It is empty if that is no name.
+// RootName is the name that the path begins with; empty if it begins with another expression.
 func (p Path) RootName() string {
 	if p.root.Kind() != ast.IdentKind {
 		return ""
@@ -75,8 +75,8 @@ func (p Path) RootName() string {
 	return p.root.AsIdent()
 }
 
-// Variable is the name of the variable that the path begins with, and the expression that
-// reads the variable. It is empty for any other path.
+// Variable is the name of the variable that the path begins with, and the node that reads it. It is empty for any other
+// path.
 func (p Path) Variable() (string, ast.Expr) {
 	if len(p.Steps) == 0 || p.RootName() != RootVariables || p.Steps[0].Optional || p.Steps[0].Asks {
 		return "", nil
@@ -84,7 +84,7 @@ func (p Path) Variable() (string, ast.Expr) {
 	return p.Steps[0].Name, p.Steps[0].Expr
 }
 
-// WholeVariable is the name of the variable that an expression reads and nothing else.
+// WholeVariable is the variable of which an expression consists; empty for any other expression.
 func WholeVariable(e ast.Expr) string {
 	p := PathOf(e)
 	if len(p.Steps) != 1 {
@@ -103,11 +103,10 @@ func (p Path) Nodes() []int64 {
 	return ids
 }
 
-// anyKey is a key or an index in a list of names that is computed.
+// anyKey replaces a computed key or index in a list of names.
 const anyKey = "*"
 
-// Names lists the root and the fields of a path. It ends with anyKey at the first key that is
-// computed.
+// Names lists the root and the fields of a path. It ends with anyKey at the first computed key.
 func (p Path) Names() []string {
 	out := []string{p.RootName()}
 	for _, step := range p.Steps {
@@ -119,9 +118,8 @@ func (p Path) Names() []string {
 	return out
 }
 
-// GeneratedPath is the field of the child's own observed object of which the expression is
-// the value or a default: observed.<id>.?data.?password.orValue(…). It is nil for any other
-// expression.
+// GeneratedPath is the field of the child's own observed object that the expression reads with a default:
+// observed.<id>.?data.?password.orValue(…). It is nil for any other expression.
 func GeneratedPath(e ast.Expr, id string) []string {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "orValue" || !e.AsCall().IsMemberFunction() {
 		return nil

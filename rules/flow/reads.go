@@ -13,23 +13,22 @@ import (
 
 // FieldRead is a field of an object that an expression reads.
 type FieldRead struct {
-	// Root is the object: parent, children.<id>, lookups.<id>, observed.<id>, or the name
-	// of an item.
+	// Root is the object: parent, children.<id>, lookups.<id>, observed.<id>, or the name of an item.
 	Root string
 	path []string
-	// asks is true if the expression only asks whether the field exists.
+	// asks is true if the expression only tests whether the field exists.
 	asks bool
 	Text string
 	Pos  diagnostic.Position
 }
 
-// key identifies the field, and how it is read.
+// key identifies the field and how it is read.
 func (r FieldRead) key() string {
 	return strings.Join(append([]string{r.Root, strconv.FormatBool(r.asks)}, r.path...), "\x00")
 }
 
-// FieldReads lists the fields that an expression reads of objects. isItem reports whether a
-// name is that of an item of forEach, and at gives the position of a node.
+// FieldReads lists the fields that an expression reads of objects. isItem reports whether a name is a forEach item, and
+// at gives the position of a node.
 func FieldReads(x *celenv.Expression, isItem func(name string) bool, at func(id int64) diagnostic.Position) []FieldRead {
 	inner := map[int64]bool{}
 	nodes := x.Nodes()
@@ -62,8 +61,8 @@ func FieldReads(x *celenv.Expression, isItem func(name string) bool, at func(id 
 	return reads
 }
 
-// StateReads lists the reads of the status of observed objects, also by ready and kstatus. Each has the
-// position of its beginning.
+// StateReads lists the reads of the status of observed objects, including ready() and kstatus(). Each has the position
+// of its beginning.
 func StateReads(x *celenv.Expression, at func(id int64) diagnostic.Position) []FieldRead {
 	var reads []FieldRead
 	for _, e := range x.Nodes() {
@@ -80,7 +79,7 @@ func StateReads(x *celenv.Expression, at func(id int64) diagnostic.Position) []F
 	return reads
 }
 
-// Field is the first field that is read; empty if it is the object as a whole.
+// Field is the first field that is read; empty for the object as a whole.
 func (r FieldRead) Field() string {
 	if len(r.path) == 0 {
 		return ""
@@ -93,7 +92,7 @@ func (r FieldRead) IsPartOf(other FieldRead) bool {
 	return r.Root == other.Root && len(other.path) <= len(r.path) && slices.Equal(other.path, r.path[:len(other.path)])
 }
 
-// IsBelow reports whether r reads a field for which is holds, or a part of one.
+// IsBelow reports whether r reads a field for which is is true, or a part of one.
 func (r FieldRead) IsBelow(is func(path []string) bool) bool {
 	for n := range r.path {
 		if is(r.path[:n+1]) {
@@ -103,7 +102,7 @@ func (r FieldRead) IsBelow(is func(path []string) bool) bool {
 	return false
 }
 
-// IsOneOf reports whether r reads one of some fields, or a part of one.
+// IsOneOf reports whether r reads one of the fields, or a part of one.
 func (r FieldRead) IsOneOf(fields ...string) bool {
 	return slices.ContainsFunc(fields, func(field string) bool {
 		path := strings.Split(field, ".")

@@ -9,9 +9,8 @@ import (
 	"kanon.dev/kanon/rules/scanner"
 )
 
-// Unknown reports the names and the functions in an expression that do not exist, with what to
-// write instead. It gives the names, so that the expression can be checked as if they existed, and
-// whether there are functions among what does not exist.
+// Unknown reports unknown names and functions in an expression, with what to write instead. It returns the names, so
+// that the expression can be checked as if they existed, and whether a function is unknown.
 func Unknown(env *celenv.Env, parsed *celenv.Parsed, text string, scope Scope, known Names, report Report) (roots []string, functions bool) {
 	names, called := parsed.Names()
 	names = slices.DeleteFunc(names, func(n celenv.Name) bool { return slices.Contains(scope.Roots, n.Name) || env.IsType(n.Name) })
@@ -24,7 +23,7 @@ func Unknown(env *celenv.Env, parsed *celenv.Parsed, text string, scope Scope, k
 		}
 		functions = true
 		name, offset := f.Name, NameOffset(text, f.Offset, f.Name)
-		// An unknown name before it is taken for the rest of its own: math.foo.
+		// In math.foo(), an unknown name math belongs to the name of the function, and is not reported on its own.
 		names = slices.DeleteFunc(names, func(n celenv.Name) bool {
 			if n.Offset < 0 || n.Offset+len(n.Name)+1 != offset || text[n.Offset+len(n.Name)] != '.' {
 				return false
@@ -49,7 +48,7 @@ func Unknown(env *celenv.Env, parsed *celenv.Parsed, text string, scope Scope, k
 	return roots, functions
 }
 
-// outOfScope says why a name that means something elsewhere does not here.
+// outOfScope says why a name that exists elsewhere does not exist here.
 func outOfScope(name string, sc Scope) string {
 	switch name {
 	case RootChildren:
@@ -72,7 +71,7 @@ func outOfScope(name string, sc Scope) string {
 	return ""
 }
 
-// hintRoot says what an unknown name could have been meant for.
+// hintRoot adds what an unknown name may be meant for.
 func hintRoot(f *diagnostic.Finding, text string, n celenv.Name, sc Scope, known Names) {
 	isMember := func(root string) bool { return slices.Contains(known.Members(root), n.Name) }
 	name := n.Name
@@ -114,8 +113,7 @@ func hintRoot(f *diagnostic.Finding, text string, n celenv.Name, sc Scope, known
 	}
 }
 
-// isMacro reports whether a call by that name is expanded when it is parsed, so that one that is
-// left was not written as it has to be.
+// isMacro reports whether the parser expands calls with a name. A call that is left was written incorrectly.
 func isMacro(name string) bool {
 	switch name {
 	case "has", "map", "filter", "all", "exists", "exists_one", "existsOne", "sortBy":
@@ -124,8 +122,8 @@ func isMacro(name string) bool {
 	return false
 }
 
-// dashedName is the whole key for a name that is the last part of a key with - or /, such as
-// app-name. In CEL, labels.app-name is a subtraction.
+// dashedName is the whole key if a name is the last part of a key with - or /, such as app-name. In CEL,
+// labels.app-name is a subtraction.
 func dashedName(text string, n celenv.Name) string {
 	at := n.Offset
 	if at < 2 || at > len(text) || text[at-1] != '-' && text[at-1] != '/' {
@@ -144,7 +142,7 @@ func dashedName(text string, n celenv.Name) string {
 	return text[start:at] + n.Name
 }
 
-// foreignFunction is a hint for a function of other languages.
+// foreignFunction is a hint for a function of another language.
 func foreignFunction(name string) string {
 	switch name {
 	case "len", "length", "count":

@@ -23,13 +23,13 @@ type Ref struct {
 	Guards []*Guard
 }
 
-// Name is the node in the text of a rule.
+// Name is the node as an expression names it.
 func (r *Ref) Name() string { return r.Root + "." + r.ID }
 
-// Orders reports whether the node must be settled before the one that reads it.
+// Orders reports whether the node must be settled before its reader.
 func (r *Ref) Orders() bool { return r.Root == RootChildren || r.Root == RootEach }
 
-// Uses is what a part of a rule reads, also through variables and lookups.
+// Uses is what a part of a rule reads, including what it reads through variables and lookups.
 type Uses struct {
 	Nodes []Ref
 	// OwnStatus is true if the status of the parent is read.
@@ -40,10 +40,9 @@ type Uses struct {
 	Items bool
 	// Random are the scalars whose expressions call random.
 	Random []*yamltree.Node
-	// Generated are the scalars in which random is the default of a field of the child's own
-	// observed object.
+	// Generated are the scalars in which random is the default of a field of the child's own observed object.
 	Generated []*yamltree.Node
-	// Fields are the fields of objects that are read, in rules that need to know them.
+	// Fields are the fields of objects that are read. They are only recorded in rules for which they matter.
 	Fields []FieldRead
 }
 
@@ -58,18 +57,17 @@ func (u *Uses) Add(o *Uses) {
 	u.Fields = append(u.Fields, o.Fields...)
 }
 
-// followedRead is a nodeRef without its position and guards.
+// followedRead is a Ref without its position and guards.
 type followedRead struct {
 	root, id   string
 	hard, past bool
 }
 
-// maxWays is through how many different lookups a node counts that is read at one position.
+// maxWays bounds the different lookups through which a node counts as read at one position.
 const maxWays = 16
 
-// Follow adds what a variable or a lookup reads. pos is the position that reads the variable
-// or lookup, and by the condition of the lookup. Each read is added once: otherwise variables
-// that read one another twice would double with each.
+// Follow adds what a variable or a lookup reads. pos is the position that reads it, and by the condition of the lookup.
+// Each read is added once: variables that read each other twice would otherwise double the reads with every step.
 func (u *Uses) Follow(o *Uses, pos diagnostic.Position, by *Guard) {
 	u.OwnStatus = u.OwnStatus || o.OwnStatus
 	u.Finalizing = u.Finalizing || o.Finalizing
@@ -99,16 +97,16 @@ func (u *Uses) Follow(o *Uses, pos diagnostic.Position, by *Guard) {
 
 // Guard is the condition under which a part of a rule is evaluated.
 type Guard struct {
-	// Given is true if there is a condition, and lost if it could not be read.
+	// Given is true if there is a condition, and Lost if it could not be read.
 	Given, Lost bool
-	// Conjuncts are the terms of the condition that && joins, in the notation of CEL.
+	// Conjuncts are the terms of the condition that && joins, in CEL's notation.
 	Conjuncts []string
-	// Asked are the nodes of which the condition asks whether they exist.
+	// Asked are the nodes whose existence the condition tests.
 	Asked map[string]bool
 }
 
-// ensures reports whether a node with the condition target exists, as far as is known, when
-// the condition of the guard is true.
+// ensures reports whether a node with the condition target exists, as far as is known, if the guard's condition is
+// true.
 func (g *Guard) ensures(node string, target *Guard) bool {
 	if g.Asked[node] || containsAll(g.Conjuncts, target.Conjuncts) {
 		return true
@@ -128,7 +126,7 @@ func GuardOf(x *celenv.Expression, u *Uses) Guard {
 	return g
 }
 
-// Under adds the condition under which the part is there at all.
+// Under adds the condition under which the part exists.
 func (g Guard) Under(outer Guard) Guard {
 	return Guard{
 		Given: true, Lost: g.Lost, Asked: g.Asked,
@@ -136,8 +134,8 @@ func (g Guard) Under(outer Guard) Guard {
 	}
 }
 
-// GuardOwn makes the reads of a node soft if the same part asks whether the node exists:
-// has(children.a) ? children.a.x : …
+// GuardOwn makes the reads of a node soft if the same part tests whether the node exists: has(children.a) ?
+// children.a.x : …
 func (u *Uses) GuardOwn() {
 	asked := map[string]bool{}
 	for _, r := range u.Nodes {
@@ -152,14 +150,13 @@ func (u *Uses) GuardOwn() {
 	}
 }
 
-// Ensured reports whether one of the conditions under which a node is read ensures that it
-// exists.
+// Ensured reports whether one of the conditions under which a node is read ensures that it exists.
 func Ensured(r Ref, reader, target *Guard) bool {
 	return reader.ensures(r.Name(), target) ||
 		slices.ContainsFunc(r.Guards, func(g *Guard) bool { return g.ensures(r.Name(), target) })
 }
 
-// containsAll reports whether have contains all of want, and want is not empty.
+// containsAll reports whether have contains all of want. It is false for an empty want.
 func containsAll(have, want []string) bool {
 	for _, w := range want {
 		if !slices.Contains(have, w) {

@@ -26,7 +26,7 @@ const (
 	asList
 )
 
-// Written lists the fields that a template sets. path is that of n.
+// Written lists the fields that a template sets. path is the path of n.
 func Written(n *yamltree.Node, path []string) []writtenField {
 	switch n.Kind {
 	case yamltree.Sequence:
@@ -59,7 +59,7 @@ func isWhole(n *yamltree.Node) bool {
 	return whole
 }
 
-// IsReadBy reports whether a read contains what is written, or is a part of it.
+// IsReadBy reports whether a read contains the written field, or is a part of it.
 func (w writtenField) IsReadBy(r FieldRead) bool {
 	path := r.path
 	at := slices.Index(path, anyKey)
@@ -81,11 +81,11 @@ func (w writtenField) IsReadBy(r FieldRead) bool {
 	}
 }
 
-// ObjectText is the name and namespace of an object as the rule has them. Equal texts give
-// the same object for one parent.
+// ObjectText is the name and namespace of an object as written in the rule. Equal texts give the same object for one
+// parent.
 type ObjectText struct{ Name, namespace string }
 
-// ObjectTextOf is the objectText of two fields. A namespace that is that of the parent is empty.
+// ObjectTextOf is the ObjectText of two fields. The parent's namespace is empty.
 func ObjectTextOf(name, namespace *yamltree.Node) ObjectText {
 	var out ObjectText
 	if text, ok := name.Text(); ok {
@@ -97,7 +97,7 @@ func ObjectTextOf(name, namespace *yamltree.Node) ObjectText {
 	return out
 }
 
-// SameText is a text without the blanks at the ends of its expressions.
+// SameText is a text without blanks at the ends of its expressions.
 func SameText(s string) string {
 	parts, err := scanner.Scan(s)
 	if err != nil {

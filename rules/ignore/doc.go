@@ -4,5 +4,5 @@
 //	parsed, err := ignore.Parse("spec.template.spec.containers[name=web].image")
 //	parsed.Steps.String()
 //
-// Whether the schema of a kind has the field is package conform's.
+// Package conform checks whether the schema of a kind has the field.
 package ignore

@@ -10,21 +10,20 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Path is one item of a child's ignore: the path of a field that Kanon sets when it
-// creates the object, and leaves to others from then on.
+// Path is one item of a child's ignore: the path of a field that Kanon sets when it creates the object, and leaves to others
+// from then on.
 //
-// Its text is a name, and any number of .name, [key] and [name=value,…] after it:
+// Its text is a name, followed by any number of .name, [key] and [name=value,…]:
 //
 //	spec.replicas
 //	metadata.annotations[a.b/c]
 //	spec.template.spec.containers[name=web].image
 //
-// Names are made of letters, digits, _, - and $. Brackets have the key of a map, or the
-// fields that identify an item of a list. In quotes, as in JSON, both can have any
-// character, and ["…"] is always a key. All that is below the path is ignored as well.
+// Names consist of letters, digits, _, - and $. Brackets have the key of a map, or the fields that identify an item of a list.
+// In quotes, as in JSON, both can have any character, and ["…"] is always a key. Everything below the path is ignored as well.
 type Path []Step
 
-// Step is one step of an Path.
+// Step is one step of a Path.
 type Step struct {
 	// Field is the name of a field, or the key of a map. It is empty if there are Keys.
 	Field string
@@ -32,7 +31,7 @@ type Step struct {
 	Keys map[string]string
 }
 
-// String is the path as a rule can have it.
+// String is the path as a rule writes it.
 func (p Path) String() string {
 	var b strings.Builder
 	for i, step := range p {
@@ -70,7 +69,7 @@ func bracketText(text, special string) string {
 	return text
 }
 
-// Parsed is an Path and the offset of each step in its text.
+// Parsed is a Path and the offset of each step in its text.
 type Parsed struct {
 	Steps Path
 	At    []int
@@ -80,7 +79,7 @@ type Parsed struct {
 type Error struct {
 	Offset        int
 	Message, Hint string
-	// Meant is the whole path as it is meant; empty if that is not known.
+	// Meant is the whole path as it was probably meant; empty if that is not known.
 	Meant string
 }
 
@@ -106,7 +105,7 @@ func (p *parser) fail(offset int, hint, format string, args ...any) *Error {
 	return &Error{Offset: offset, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// meant is the error of a path that is to be written as another text.
+// meant is the error for a path that has to be written as another text.
 func (p *parser) meant(text, message string) *Error {
 	return &Error{Message: message, Hint: fmt.Sprintf("write %q", text), Meant: text}
 }

@@ -15,16 +15,16 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// maxInferences bounds how often the rules of several kinds are gone through, whose statuses take their types from one another.
+// maxInferences bounds the passes over rules whose statuses take their types from one another.
 const maxInferences = 10
 
-// Schemas gives the schemas of kinds, from memory.
+// Schemas returns the schemas of kinds, from memory.
 type Schemas interface {
-	// Schema is the schema of whole objects of a kind; nil where none is known.
+	// Schema is the schema of whole objects of a kind; nil if none is known.
 	Schema(gvk schema.GroupVersionKind) *openapi.Schema
 }
 
-// Input is what is known before.
+// Input is what an inference needs.
 type Input struct {
 	// Schemas has the kinds that no rule of the documents defines.
 	Schemas Schemas
@@ -34,14 +34,14 @@ type Input struct {
 	Compile func(r *syntax.Rule, schemas Schemas) (*Status, error)
 }
 
-// Infer completes the definitions of the documents. A kind that a rule of the same text defines is what that rule says; another kind
-// is what a rule of the other documents says, or Schemas. The findings are about fields whose type is not known, and about paths of
-// columns that lead nowhere; a rule with one is partial from then on. A rule that waits for a kind has no finding, and Parent.Awaits
-// names the kind.
+// Infer completes the definitions of the documents. A kind that a rule of the same text defines is as that rule says;
+// another kind is as a rule of the other documents says, or Schemas. The findings are about fields whose type is not
+// known, and about paths of columns that lead nowhere; they make a rule partial. A rule that waits for a kind has no
+// finding, and Parent.Awaits names the kind.
 //
-// An expression may read the parent's status, which is what is looked for. So a rule is compiled with a status of any fields,
-// and again with the types that were found, until no new one is found. In the same way the rules are gone through again while the
-// types of another kind become known.
+// An expression may read the parent's own status, whose types are inferred. So a rule is compiled with a status of any
+// fields, and again with the types that were found, until no new one is found. In the same way, the rules are processed
+// again while the types of other kinds become known.
 func Infer(in Input, all ...*syntax.Documents) diagnostic.Findings {
 	made := openapi.Kinds{}
 	var todo []*inference
@@ -74,16 +74,16 @@ func Infer(in Input, all ...*syntax.Documents) diagnostic.Findings {
 	return findings
 }
 
-// inference is the search for the types of one rule's status.
+// inference is the state for the status of one rule.
 type inference struct {
 	Input
 	docs *syntax.Documents
 	rule *syntax.Rule
-	// made are the kinds of all rules, as far as they were inferred.
+	// made are the kinds of all rules, as far as they are inferred.
 	made openapi.Kinds
 	// known are the schemas of the leaves of spec.status.
 	known map[*yamltree.Node]map[string]any
-	// given are the kinds that the text defines, as far as their status is known now.
+	// given are the kinds that the text defines, as far as their status is known.
 	given openapi.Kinds
 	// untyped are the findings about fields whose type is not known.
 	untyped diagnostic.Findings
@@ -96,7 +96,7 @@ func (i *inference) uses(kinds []schema.GroupVersionKind) bool {
 	})
 }
 
-// publish tells the other rules what the kind is, and returns its versions that are not what they were.
+// publish makes the kind known to the other rules, and returns the versions that changed.
 func (i *inference) publish() (changed []schema.GroupVersionKind) {
 	kinds, err := openapi.FromCRD(i.rule.Parent.Definition)
 	if err != nil { // the API server's validation reports it
@@ -111,7 +111,7 @@ func (i *inference) publish() (changed []schema.GroupVersionKind) {
 	return changed
 }
 
-// conclude returns what is wrong with the rule, and refuses it for that.
+// conclude returns the findings about the rule, and refuses a rule with errors.
 func (i *inference) conclude() diagnostic.Findings {
 	findings, awaited := i.rule.CheckPaths(), &i.rule.Parent.Awaits
 	for _, f := range i.untyped {
@@ -128,7 +128,7 @@ func (i *inference) conclude() diagnostic.Findings {
 	return findings
 }
 
-// infer looks for the types with what is known of all kinds.
+// infer infers the types from what is known of all kinds.
 func (i *inference) infer() {
 	i.known, i.untyped = map[*yamltree.Node]map[string]any{}, nil
 	i.rule.Parent.Untyped = false
@@ -159,7 +159,7 @@ func (i *inference) infer() {
 	}
 }
 
-// finish makes the definition with what was found, and reports the rest.
+// finish builds the definition from the types that were found, and reports the fields without one.
 func (i *inference) finish(status *Status) {
 	var list diagnostic.List
 	reported := map[*yamltree.Node]bool{}
@@ -190,7 +190,7 @@ func (i *inference) finish(status *Status) {
 	i.untyped = list.Findings(i.rule.Source)
 }
 
-// unknownKind is a kind without a schema that a part of the status reads; nil: there is none.
+// unknownKind is a kind without a schema that a part of the status reads; nil if there is none.
 func (i *inference) unknownKind(n *yamltree.Node) *schema.GroupVersionKind {
 	text := textOf(n)
 	reads := func(id string) bool {
@@ -253,7 +253,7 @@ func (i *inference) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 	return i.Schemas.Schema(gvk)
 }
 
-// structural is a schema as definitions have it; nil if it is not known.
+// structural is a schema in the form of a definition; nil if it is not known.
 func structural(s *openapi.Schema) map[string]any {
 	if s == nil {
 		return nil
@@ -264,7 +264,7 @@ func structural(s *openapi.Schema) map[string]any {
 	return nil
 }
 
-// typed is a mapping in which the last of the names has a type.
+// typed is the text of a mapping in which the last of the names has a type.
 func typed(path []string) string {
 	text := path[len(path)-1] + ": TYPE"
 	for _, name := range slices.Backward(path[:len(path)-1]) {

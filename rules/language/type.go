@@ -2,7 +2,7 @@ package language
 
 import "cmp"
 
-// Form is what a value looks like in YAML.
+// Form is the shape of a value in YAML.
 type Form uint8
 
 const (
@@ -38,16 +38,16 @@ const (
 	Required
 )
 
-// Type is what a field may have as its value. The zero value is text without expressions.
+// Type is the type of a field. The zero value is text without expressions.
 type Type struct {
 	Form Form
-	// Expressions is for Text, and for what else an expression may take the place of.
+	// Expressions is for Text, and for any other type whose value an expression may compute.
 	Expressions Expressions
-	// Gives says what the expression has to give, where there may be one.
+	// Gives is what an expression must give, if one is allowed.
 	Gives string
 	// Words are the only texts that are allowed, besides an expression. Empty: any text.
 	Words []string
-	// Pattern is for the texts that are allowed, besides an expression. Empty: any text.
+	// Pattern matches the texts that are allowed, besides an expression. Empty: any text.
 	Pattern string
 	// Least is the smallest Number.
 	Least int
@@ -62,21 +62,20 @@ type Type struct {
 // Field is one field of a mapping.
 type Field struct {
 	Name string
-	// Doc explains it, in Markdown. The first sentence stands for itself.
+	// Doc explains it, in Markdown. The first sentence can be shown alone.
 	Doc      string
 	Type     Type
 	Required bool
-	// Default is the value of a field that is left out, as it is written. Empty: there is
-	// none, or Doc says it.
+	// Default is the value of a field that is left out, as a rule writes it. Empty: there is none, or Doc explains it.
 	Default string
-	// Since is the version of Kanon that has the field first. Empty: the first version.
+	// Since is the version of Kanon that introduced the field. Empty: the first version.
 	Since string
 }
 
-// Version is the version of Kanon that has the field first.
+// Version is the version of Kanon that introduced the field.
 func (f *Field) Version() string { return cmp.Or(f.Since, "0.1") }
 
-// Description is Doc with the default.
+// Description is Doc, followed by the default.
 func (f *Field) Description() string {
 	if f.Default == "" {
 		return f.Doc
@@ -84,10 +83,10 @@ func (f *Field) Description() string {
 	return f.Doc + " Default: `" + f.Default + "`."
 }
 
-// Fields are those of a mapping, in the order in which they are written.
+// Fields are the fields of a mapping, in the order in which kanon fmt writes them.
 type Fields []Field
 
-// Field is the field of that name, and nil without one.
+// Field is the field of a name; nil if there is none.
 func (f Fields) Field(name string) *Field {
 	for i := range f {
 		if f[i].Name == name {
@@ -97,10 +96,10 @@ func (f Fields) Field(name string) *Field {
 	return nil
 }
 
-// Words are the texts that a field may have.
+// Words are the texts that a field allows.
 func (f Fields) Words(name string) []string { return f.Field(name).Type.Words }
 
-// Names are those of all fields.
+// Names are the names of all fields.
 func (f Fields) Names() []string {
 	names := make([]string, len(f))
 	for i := range f {
@@ -109,7 +108,7 @@ func (f Fields) Names() []string {
 	return names
 }
 
-// Forms are the type and those that it may be instead.
+// Forms are the type and its alternatives.
 func (t *Type) Forms() []*Type {
 	if t == nil {
 		return nil
@@ -117,8 +116,8 @@ func (t *Type) Forms() []*Type {
 	return append([]*Type{t}, t.Or.Forms()...)
 }
 
-// Below is the type of a field of a mapping, or of the items of a list if name is empty. It
-// is nil where anything may stand.
+// Below is the type of a field of a mapping; for an empty name, that of the items of a list. It is nil if anything is
+// allowed.
 func (t *Type) Below(name string) *Type {
 	for _, form := range t.Forms() {
 		switch {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// IsPathSegment returns what is wrong with the name of an object whose kind has no stricter rule.
+// IsPathSegment returns what is wrong with the name of an object of any kind. Most kinds have a stricter rule.
 func IsPathSegment(name string) []string { return content.IsPathSegmentName(name) }
 
 // OfKind returns what the API server asks of the names of a kind, as a function that returns what is wrong with a name. Most kinds, and

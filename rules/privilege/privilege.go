@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// LabelRules is the label of ConfigMaps that hold rules.
+// LabelRules is the label of ConfigMaps that contain rules.
 const LabelRules = "kanon.dev/rules"
 
-// OfKind says why all objects of a kind grant rights; empty: they do not, for all that the kind tells.
+// OfKind says why all objects of a kind grant rights. It is empty if the kind alone does not decide.
 func OfKind(kind schema.GroupKind) (reason string) {
 	if reason, ok := groups()[kind.Group]; ok {
 		return reason
@@ -17,7 +17,7 @@ func OfKind(kind schema.GroupKind) (reason string) {
 	return kinds()[kind]
 }
 
-// OfObject says why an object grants rights; empty: it does not.
+// OfObject says why an object grants rights; empty if it does not.
 func OfObject(object *unstructured.Unstructured) (reason string) {
 	kind := object.GroupVersionKind().GroupKind()
 	if reason := OfKind(kind); reason != "" {
@@ -39,7 +39,7 @@ func OfObject(object *unstructured.Unstructured) (reason string) {
 	return ""
 }
 
-// groups are those of which every kind grants rights.
+// groups are the API groups whose kinds all grant rights.
 func groups() map[string]string {
 	return map[string]string{
 		"rbac.authorization.k8s.io":    "it grants rights",
@@ -53,7 +53,7 @@ func groups() map[string]string {
 	}
 }
 
-// kinds are those of other groups.
+// kinds are single kinds, of other groups, that grant rights.
 func kinds() map[schema.GroupKind]string {
 	return map[schema.GroupKind]string{
 		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:           "it defines kinds for the whole cluster",
@@ -65,9 +65,9 @@ func kinds() map[schema.GroupKind]string {
 	}
 }
 
-// Error says that a rule does not write an object, because the object grants rights and the rule may not.
+// Error refuses the write of an object that grants rights, because the rule may not write such objects.
 type Error struct {
-	// Object is the object, such as "Secret team-a/token", and Because is a reason as of OfObject.
+	// Object names the object, such as "Secret team-a/token". Because is a reason from OfObject.
 	Object, Because string
 }
 
@@ -75,5 +75,5 @@ func (e *Error) Error() string {
 	return e.Object + " is not written, because " + e.Because + ", and the rule does not say allowPrivileged: true"
 }
 
-// Reason is that of a condition, and true: nothing changes until somebody changes something.
+// Reason returns the reason of a condition, and true: retrying is useless until somebody changes something.
 func (e *Error) Reason() (reason string, stalled bool) { return "Forbidden", true }

@@ -182,7 +182,7 @@ func (e *Evaluation) Next() []Rendered {
 	var batch []Rendered
 	for _, i := range e.prog.Order {
 		n := &e.nodes[i]
-		if n.state != nodePending || !e.canGo(i) {
+		if n.state != nodePending || e.unsettledNeed(i) >= 0 {
 			continue
 		}
 		n.awaits = e.dependencyNotReady(i)
@@ -225,9 +225,6 @@ func (e *Evaluation) toWrite(i int) Rendered {
 	}
 	return out
 }
-
-// canGo reports whether all that a child needs is settled.
-func (e *Evaluation) canGo(i int) bool { return e.unsettledNeed(i) < 0 }
 
 // dependencyNotReady returns the first child that i depends on and that is not ready, and why; nil if all are ready.
 func (e *Evaluation) dependencyNotReady(i int) *template.Problem {
@@ -376,9 +373,9 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 		}
 	case nodePending:
 		o.State, o.HoldPrune = StateWaiting, true
-		need := i
-		if first := e.unsettledNeed(i); first >= 0 {
-			need = first
+		need := e.unsettledNeed(i)
+		if need < 0 {
+			need = i
 		}
 		p = template.Waiting("waits for %s", e.prog.Children[need].ID)
 	}

@@ -23,7 +23,7 @@ func (e *Evaluation) skipMissing() {
 	}
 }
 
-// isLeftOut tells whether a child is skipped because its kind is missing.
+// isLeftOut reports whether a child is skipped because its kind is missing.
 func (e *Evaluation) isLeftOut(child *Child) bool {
 	absence, missing := e.missing[child.GVK]
 	return missing && child.Optional && absence.Certain
@@ -37,8 +37,7 @@ func (e *Evaluation) whySkipped(i int) string {
 	return "its when is false"
 }
 
-// checkKind is the problem of a node whose kind is missing. It goes away with an event of the
-// kind.
+// checkKind is the problem of a node whose kind is missing; nil if the kind exists. The arrival of the kind ends it.
 func (e *Evaluation) checkKind(gvk schema.GroupVersionKind) *template.Problem {
 	if absence, missing := e.missing[gvk]; missing {
 		return &template.Problem{Verdict: template.Waits, KindMissing: true, Message: absence.Message}

@@ -1,4 +1,4 @@
-// Package reach checks what a rule may reach, as far as its text tells: the namespace of its source, for a tenant's rule that is
+// Package reach checks what a rule may reach, as far as its text shows: the namespace of its source, for a tenant's rule that is
 // confined to it; objects that grant rights, which need allowPrivileged; and parents that no rule may delete. The engine and the API
 // server refuse the rest when the rule runs.
 //
@@ -6,5 +6,5 @@
 //	r.CheckPlace(p)
 //	r.Confine("child web", gvk, namespaced, template, namespace)
 //
-// Which kinds grant rights is package privilege's.
+// Package privilege knows which kinds grant rights.
 package reach

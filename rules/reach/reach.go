@@ -19,12 +19,13 @@ import (
 type Reach struct {
 	*reporting.Reporter
 	Rule *syntax.Rule
-	// Namespace is that of the source, and Confined is true for a rule that must not reach beyond it.
+	// Namespace is the namespace of the source. Confined is true for a rule that must not reach beyond it.
 	Namespace string
 	Confined  bool
 }
 
-// CheckPlace reports a rule in a namespace other than that of its source, and says with whose rights the rule acts.
+// CheckPlace reports a rule in a namespace other than that of its source, and sets the ServiceAccount with which the
+// rule acts.
 func (r *Reach) CheckPlace(p *program.Program) {
 	rule := r.Rule
 	p.ServiceAccountName, p.AllowPrivileged, p.Confined = rule.ServiceAccountName, rule.AllowPrivileged, r.Confined
@@ -67,8 +68,8 @@ func (r *Reach) ConfineParent(parent *program.Parent) {
 	parent.Namespaces = []string{own}
 }
 
-// Confine reports a node of a confined rule that reaches beyond the rule's namespace, as far as the text tells. The engine refuses
-// the rest.
+// Confine reports a node of a confined rule that reaches beyond the rule's namespace, as far as the text shows. The
+// engine refuses the rest.
 func (r *Reach) Confine(label string, gvk schema.GroupVersionKind, namespaced bool, n, namespace *yamltree.Node) {
 	if !r.Confined || n == nil {
 		return
@@ -87,7 +88,7 @@ func (r *Reach) reportBeyond(pos diagnostic.Position, only, found string) *diagn
 	return r.Report(pos, diagnostic.CodeBeyond, "the rule is confined to its namespace: %s, and %s", only, found)
 }
 
-// CheckPrivilege reports an object that grants rights, unless the rule may write such.
+// CheckPrivilege reports an object that grants rights, unless the rule may write such objects.
 func (r *Reach) CheckPrivilege(label string, gvk schema.GroupVersionKind, n *yamltree.Node) {
 	reason := privilege.OfKind(gvk.GroupKind())
 	if r.Rule.AllowPrivileged || reason == "" || n == nil {
@@ -101,7 +102,7 @@ func (r *Reach) CheckPrivilege(label string, gvk schema.GroupVersionKind, n *yam
 	f.WithHint("if everybody who may write a parent may have that, add allowPrivileged: true to spec")
 }
 
-// CheckDeletion reports a deleteWhen for parents that no rule may delete, and says whether this one may.
+// CheckDeletion reports a deleteWhen for parents that no rule may delete. It is true if the rule may delete them.
 func (r *Reach) CheckDeletion(deleteWhen *yamltree.Node) bool {
 	kind := r.Rule.Parent.GVK.GroupKind()
 	if isPowerful(kind) || privilege.OfKind(kind) != "" && !r.Rule.AllowPrivileged {
@@ -112,7 +113,7 @@ func (r *Reach) CheckDeletion(deleteWhen *yamltree.Node) bool {
 	return true
 }
 
-// isPowerful says whether more goes with an object of a kind than itself.
+// isPowerful reports whether the deletion of an object of a kind destroys more than the object itself.
 func isPowerful(gk schema.GroupKind) bool {
 	switch gk {
 	case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Kind: "Node"}, schema.GroupKind{Kind: "PersistentVolume"},

@@ -7,11 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A Pod with the restartPolicy Never or OnFailure runs to completion: it is current when
-// it has succeeded. Any other Pod is while it is ready. To kstatus, a Pod is current also
-// when it has failed.
+// A Pod with the restartPolicy Never or OnFailure runs to completion: it is current once it has succeeded. Any other Pod is
+// current while it is ready. For kstatus, a failed Pod is current as well.
 
-// endedPod is what a phase says that kstatus misunderstands or does not know.
+// endedPod handles the phases of a Pod that has ended, or that kstatus does not know.
 func endedPod(obj *unstructured.Unstructured) (Result, bool) {
 	gvk := obj.GroupVersionKind()
 	if gvk.Group != "" || gvk.Kind != "Pod" || obj.GetDeletionTimestamp() != nil {
@@ -31,14 +30,14 @@ func endedPod(obj *unstructured.Unstructured) (Result, bool) {
 	return Result{}, false
 }
 
-// pod corrects what kstatus says of a Pod that has not ended.
+// pod corrects what kstatus reports for a Pod that has not ended.
 func pod(obj *unstructured.Unstructured, result Result) Result {
 	switch phase := text(obj, "status", "phase"); {
 	case result.Status == status.TerminatingStatus:
 		return result
 	case phase == "Pending":
-		// kstatus asks the clock and calls the Pod failed after 15 seconds, but an
-		// autoscaler may take longer to add a node.
+		// kstatus compares with the clock and calls the Pod failed after 15 seconds, but an autoscaler may take longer
+		// to add a node.
 		if c := condition(obj, "PodScheduled"); c != nil && c["status"] == "False" {
 			message, _ := c["message"].(string)
 			return because(inProgress("Pod is not scheduled"), message)
@@ -50,7 +49,7 @@ func pod(obj *unstructured.Unstructured, result Result) Result {
 	return result
 }
 
-// failedContainer says how the first container ended that has failed.
+// failedContainer says how the first failed container ended.
 func failedContainer(obj *unstructured.Unstructured) string {
 	fields, _ := obj.Object["status"].(map[string]any)
 	for _, kind := range []string{"initContainerStatuses", "containerStatuses"} {
@@ -66,13 +65,13 @@ func failedContainer(obj *unstructured.Unstructured) string {
 	return ""
 }
 
-// completes says whether a Pod ends when its work is done.
+// completes reports whether a Pod ends when its work is done.
 func completes(obj *unstructured.Unstructured) bool {
 	policy := text(obj, "spec", "restartPolicy")
 	return policy == "Never" || policy == "OnFailure"
 }
 
-// because adds the first of several texts that is not empty.
+// because adds the first of several texts that is not empty to the result.
 func because(result Result, why ...string) Result {
 	for _, text := range why {
 		if text != "" {

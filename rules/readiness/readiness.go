@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Result is how far an object has come.
+// Result is the state of an object.
 type Result struct {
 	Status status.Status
-	// Message says why the object is not current; it may be empty.
+	// Message is why the object is not current; may be empty.
 	Message string
 }
 
-// String is the status and, where there is one, the message behind a colon.
+// String is the status, followed by the message after a colon.
 func (r Result) String() string {
 	if r.Message == "" {
 		return r.Status.String()
@@ -23,15 +23,14 @@ func (r Result) String() string {
 	return r.Status.String() + ": " + r.Message
 }
 
-// AlwaysCurrent says whether every object of a kind is current that exists and is not
-// being deleted, whatever its content.
+// AlwaysCurrent reports whether every object of a kind is current that exists and is not being deleted, whatever its
+// content.
 func AlwaysCurrent(gk schema.GroupKind) bool {
 	return gk.Group == "" && (gk.Kind == "ConfigMap" || gk.Kind == "Secret")
 }
 
-// Of says how far an object has come. awaitsStatus is true for a kind whose controller
-// writes a status: without one, no controller has seen the object yet. The error says
-// that a field of the status has the wrong type.
+// Of returns the state of an object. awaitsStatus is true for a kind whose controller writes a status: without one, no
+// controller has seen the object yet. An error means that a field of the status has the wrong type.
 func Of(obj *unstructured.Unstructured, awaitsStatus bool) (Result, error) {
 	if result, ended := endedPod(obj); ended {
 		return result, nil
@@ -54,15 +53,14 @@ func Of(obj *unstructured.Unstructured, awaitsStatus bool) (Result, error) {
 	return refine(obj, result), nil
 }
 
-// SawNewest says whether a status is about the newest generation, as far as it says.
-// A message that names generations would be another one after each change, and a
-// condition with it.
+// SawNewest reports whether a status belongs to the newest generation, as far as it says. Messages do not name
+// generations: they would change with every update, and a condition with them.
 func SawNewest(obj *unstructured.Unstructured) bool {
 	seen, found, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 	return !found || err != nil || seen >= obj.GetGeneration()
 }
 
-// HasFailed says whether the status of an object says that it will not become ready.
+// HasFailed reports whether the status of an object says that it will not become ready.
 func HasFailed(obj *unstructured.Unstructured) bool {
 	result, err := Of(obj, false)
 	return err == nil && result.Status == status.FailedStatus
@@ -93,8 +91,8 @@ func failed(message string) Result {
 	return Result{Status: status.FailedStatus, Message: message}
 }
 
-// observed is for kinds whose controller notes the generation that it has seen. Until it
-// has, the status is empty and says nothing; kstatus takes zeros for a state.
+// observed is for kinds whose controller writes observedGeneration. Until it does, the status is empty, and kstatus
+// would read its zeros as a state.
 func observed(obj *unstructured.Unstructured, result Result) Result {
 	if result.Status != status.CurrentStatus {
 		return result
@@ -107,7 +105,7 @@ func observed(obj *unstructured.Unstructured, result Result) Result {
 	return result
 }
 
-// job makes a Job current when it is complete; to kstatus it is once it has started.
+// job makes a Job current once it is complete. For kstatus, it is current once it has started.
 func job(obj *unstructured.Unstructured, result Result) Result {
 	switch {
 	case result.Status == status.FailedStatus:
@@ -121,8 +119,8 @@ func job(obj *unstructured.Unstructured, result Result) Result {
 	return result
 }
 
-// statefulSet waits for the replicas of a StatefulSet whose Pods its user updates: kstatus
-// takes it for current without any.
+// statefulSet waits for the replicas of a StatefulSet whose Pods the user updates. kstatus calls it current without
+// any.
 func statefulSet(obj *unstructured.Unstructured, result Result) Result {
 	result = observed(obj, result)
 	if result.Status != status.CurrentStatus || text(obj, "spec", "updateStrategy", "type") != "OnDelete" {
@@ -139,8 +137,7 @@ func replicationController(obj *unstructured.Unstructured, result Result) Result
 	return replicas(obj, result, "availableReplicas")
 }
 
-// replicas wants as many replicas as the spec has, in existence and as a field of the
-// status counts them.
+// replicas waits until as many replicas as spec.replicas exist, and until a field of the status counts as many.
 func replicas(obj *unstructured.Unstructured, result Result, field string) Result {
 	wanted, exist, counted := number(obj, 1, "spec", "replicas"), number(obj, 0, "status", "replicas"), number(obj, 0, "status", field)
 	switch {
@@ -152,8 +149,8 @@ func replicas(obj *unstructured.Unstructured, result Result, field string) Resul
 	return result
 }
 
-// service waits for the address of a load balancer. kstatus looks for the cluster IP,
-// which the API server gives every Service at once.
+// service waits for the address of a load balancer. kstatus waits for the cluster IP, which the API server sets at
+// once.
 func service(obj *unstructured.Unstructured, result Result) Result {
 	if result.Status != status.CurrentStatus || text(obj, "spec", "type") != "LoadBalancer" {
 		return result
@@ -185,8 +182,8 @@ func certificateSigningRequest(obj *unstructured.Unstructured, result Result) Re
 	return inProgress("no certificate is issued yet")
 }
 
-// readyCondition does not take the word of a Ready condition about an older generation.
-// Many controllers note the generation in their conditions only.
+// readyCondition ignores a Ready condition of an older generation. Many controllers record the generation only in their
+// conditions.
 func readyCondition(obj *unstructured.Unstructured, result Result) Result {
 	ready := condition(obj, "Ready")
 	if result.Status != status.CurrentStatus || ready == nil {
@@ -199,7 +196,7 @@ func readyCondition(obj *unstructured.Unstructured, result Result) Result {
 	return result
 }
 
-// condition is the first condition of a type; nil where there is none.
+// condition is the first condition of a type; nil if there is none.
 func condition(obj *unstructured.Unstructured, kind string) map[string]any {
 	fields, _ := obj.Object["status"].(map[string]any)
 	all, _ := fields["conditions"].([]any)
@@ -215,7 +212,7 @@ func isTrue(obj *unstructured.Unstructured, kind string) bool {
 	return condition(obj, kind)["status"] == "True"
 }
 
-// reasonAndMessage joins the two as a status or a condition has them; either can be empty.
+// reasonAndMessage joins the reason and the message of a status or a condition; either may be empty.
 func reasonAndMessage(of any) string {
 	fields, _ := of.(map[string]any)
 	reason, _ := fields["reason"].(string)
@@ -226,13 +223,13 @@ func reasonAndMessage(of any) string {
 	return reason + ": " + message
 }
 
-// text is a field of an object; empty where it is none or no text.
+// text is a text field of an object; empty if it is missing or no text.
 func text(obj *unstructured.Unstructured, path ...string) string {
 	s, _, _ := unstructured.NestedString(obj.Object, path...)
 	return s
 }
 
-// number is a field of an object, which counts as otherwise where there is none.
+// number is a field of an object; otherwise if it is missing.
 func number(obj *unstructured.Unstructured, otherwise int64, path ...string) int64 {
 	if n, found, err := unstructured.NestedInt64(obj.Object, path...); found && err == nil {
 		return n

@@ -6,7 +6,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// booleanWords are what is a boolean without quotes in YAML 1.1, by which kubectl reads files, and text in YAML 1.2.
+// booleanWords are booleans without quotes in YAML 1.1, which kubectl reads, and text in YAML 1.2.
 var booleanWords = []string{ //nolint:gochecknoglobals // a table
 	"y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF",
 }

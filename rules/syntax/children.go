@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// variables decodes a list of variables. open is true if there are more than could be read.
+// variables decodes a list of variables. open is true if some could not be read.
 func (d *decoder) variables(n *yamltree.Node, path string) (out []Variable, open bool) {
 	open = n.Kind != yamltree.Sequence || len(n.Lost) > 0
 	for i, item := range d.list(n, path) {
@@ -124,7 +124,7 @@ func (d *decoder) ignored(n *yamltree.Node, path string, index int, before []Ign
 	return append(before, spec)
 }
 
-// lose records what of a body exists and could not be read.
+// lose records which parts of a body exist and could not be read.
 func (b *Body) lose(n *yamltree.Node) {
 	b.OpenNames = b.OpenNames || slices.Contains(n.Lost, "forEach")
 	b.OpenVariables = b.OpenVariables || slices.Contains(n.Lost, "variables")
@@ -137,7 +137,7 @@ func (d *decoder) items(n *yamltree.Node, path string, b *Body) {
 		slices.ContainsFunc(b.ForEach, func(f Dimension) bool { return f.Name == "" })
 }
 
-// sameAs decodes a forEach that has the items of another child.
+// sameAs decodes a forEach that shares the items of another child.
 func (d *decoder) sameAs(n *yamltree.Node, path string) *Dependency {
 	var same *Dependency
 	d.object(n, path, language.SameAs(), decoders{
@@ -176,7 +176,7 @@ func (d *decoder) forEach(n *yamltree.Node, path string) []Dimension {
 	return out
 }
 
-// dimensionName decodes the name of a dimension. before has the dimensions before it.
+// dimensionName decodes the name of a dimension. before has the earlier dimensions.
 func (d *decoder) dimensionName(n *yamltree.Node, path string, before []Dimension) string {
 	name := d.identifier(n, path+".name")
 	switch {

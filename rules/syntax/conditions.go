@@ -33,7 +33,7 @@ type Event struct {
 	Gaps                  Gaps
 }
 
-// eventNormal is the type of an event that names none.
+// eventNormal is the default type of an event.
 const eventNormal = "Normal"
 
 func (d *decoder) conditions(n *yamltree.Node) []Condition {
@@ -73,8 +73,7 @@ func (d *decoder) condition(n *yamltree.Node, index int, before []Condition) Con
 	return c
 }
 
-// conditionStatus decodes the status of a condition. YAML reads True and False as booleans,
-// which are accepted.
+// conditionStatus decodes the status of a condition. YAML reads True and False as booleans, which are accepted.
 func (d *decoder) conditionStatus(n *yamltree.Node, path string) *yamltree.Node {
 	_, isBool := n.Value.(bool)
 	text, _ := n.Text()
@@ -110,7 +109,7 @@ func (d *decoder) reason(n *yamltree.Node, path string, longest int) *yamltree.N
 	return n
 }
 
-// templateText is a string that may have expressions. It is nil after a finding.
+// templateText decodes a string that may have expressions. It is nil after a finding.
 func (d *decoder) templateText(n *yamltree.Node, path string) *yamltree.Node {
 	if _, ok := n.Text(); !ok {
 		f := d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What())

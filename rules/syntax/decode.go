@@ -17,28 +17,28 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Decode decodes every YAML document in data. name is what findings call the source: a
-// path, or configmap/NAMESPACE/NAME/KEY.
+// Decode decodes every YAML document in data. name is the name of the source in findings: a path, or
+// configmap/NAMESPACE/NAME/KEY.
 //
-// A rule or a CustomResourceDefinition without mistakes is returned even if others have
-// some, and a rule with mistakes as far as it could be read. The findings are sorted.
+// A rule or a CustomResourceDefinition without mistakes is returned even if others have some, and a rule with mistakes
+// as far as it could be read. The findings are sorted.
 func Decode(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: yamltree.New(name, data)}
 	d.decode()
 	return d.docs, d.findings.Findings(d.src)
 }
 
-// DecodeFile is Decode for a file, which may have other documents than rules beside them, such as parents: those are skipped. A
-// document that does not say its kind, does not parse, has the fields of a rule or contains one, as a List does, is not skipped: to skip
-// it would be to take a rule for removed.
+// DecodeFile is Decode for a file that may have other documents beside rules, such as parents. It skips those. It does
+// not skip a document that does not say its kind, does not parse, has the fields of a rule or contains one, as a List
+// does: a rule that is skipped by mistake would count as removed.
 func DecodeFile(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: yamltree.New(name, data), file: true}
 	d.decode()
 	return d.docs, d.findings.Findings(d.src)
 }
 
-// DecodeObject is Decode for a Rule object as JSON or YAML. Its findings have paths instead
-// of lines: an object has no lines, and those of the file that it came from are not known.
+// DecodeObject is Decode for a Rule object as JSON or YAML. Its findings have paths instead of lines, because an object
+// has no lines, and those of the file that it came from are not known.
 func DecodeObject(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: yamltree.NewObject(name, data)}
 	d.decode()
@@ -46,15 +46,15 @@ func DecodeObject(name string, data []byte) (Documents, diagnostic.Findings) {
 }
 
 const (
-	// maxRuleValues is how many nodes a rule may have, and maxExpressions how many
-	// expressions: ten times as many as the largest rules have.
+	// maxRuleValues bounds the nodes of a rule, and maxExpressions its expressions. Both are ten times the largest
+	// rules.
 	maxRuleValues, maxExpressions = 20_000, 5_000
 )
 
 // decoder turns nodes into rules.
 type decoder struct {
 	src *yamltree.Source
-	// mixed is true if there may be other documents among the rules, and ConfigMaps and lists that have some.
+	// mixed is true if there may be other documents among the rules, and ConfigMaps and Lists that contain rules.
 	mixed bool
 	// file is true if documents that are certainly of other kinds are skipped.
 	file     bool
@@ -93,8 +93,8 @@ func (d *decoder) report(n *yamltree.Node, code diagnostic.Code, format string, 
 	return d.findings.Report(d.src.At(n), code, format, args...).About(n.Kind == yamltree.Scalar)
 }
 
-// document decodes one document. before is the number of findings before it was built: if
-// there are more at the end, the document is returned as partial.
+// document decodes one document. before is the number of findings before it was built: if there are more at the end,
+// the document is partial.
 func (d *decoder) document(root *yamltree.Node, before int) {
 	if root.Kind == yamltree.Scalar && root.Value == nil {
 		return // a document with nothing in it, as between two lines of ---
@@ -279,7 +279,7 @@ func (d *decoder) spec(n *yamltree.Node, r *Rule) {
 	r.OpenChildren = r.OpenChildren || slices.Contains(n.Lost, "children")
 }
 
-// status is nil if it cannot be a status.
+// status is nil if the node cannot be a status.
 func (d *decoder) status(n *yamltree.Node) *yamltree.Node {
 	if n.Kind == yamltree.Sequence || n.Kind == yamltree.Scalar && !IsExpressionText(n) {
 		d.report(n, diagnostic.CodeFieldType, "spec.status must be a mapping, or an expression that gives one")
@@ -288,7 +288,7 @@ func (d *decoder) status(n *yamltree.Node) *yamltree.Node {
 	return n
 }
 
-// IsExpressionText reports whether a node is text with an expression.
+// IsExpressionText reports whether a node is text that contains an expression.
 func IsExpressionText(n *yamltree.Node) bool {
 	s, ok := n.Text()
 	return ok && scanner.HasExpression(s)
@@ -330,7 +330,7 @@ func (d *decoder) parent(n *yamltree.Node, p *Parent) {
 	p.GVK = d.gvk(n, "spec.parent", apiVersion, kind)
 }
 
-// gvk joins an apiVersion and a kind. It is empty if one of them is, which was reported.
+// gvk joins an apiVersion and a kind. It is empty if one of them is missing or wrong, which is reported.
 func (d *decoder) gvk(n *yamltree.Node, path, apiVersion, kind string) schema.GroupVersionKind {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil || apiVersion != "" && gv.Version == "" {

@@ -13,27 +13,27 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// definition is a CustomResourceDefinition in its source.
+// definition is a CustomResourceDefinition and its positions.
 type definition struct {
 	src  *yamltree.Source
 	root *yamltree.Node
-	// readers know the places of a definition that was made of spec.parent.schema, by the indices of its versions; root is that.
+	// readers have the positions of a definition that comes from spec.parent.schema, by the indices of its versions.
+	// root is then that schema. For a definition beside rules, readers is nil.
 	readers []*shortschema.Reader
 }
 
 // DefinitionPlace is a place in a CustomResourceDefinition.
 type DefinitionPlace struct {
-	// Path leads to it: names of fields, keys of maps, and indices of lists, from 0. If the
-	// definition has no such place, the last one on the way counts.
+	// Path leads to it: names of fields, keys of maps, and indices of lists, from 0. If the definition has no such
+	// place, the last existing one on the way counts.
 	Path []string
-	// Name is true for the last name of the path, and false for the value there.
+	// Name is true for the last name of the path, and false for its value.
 	Name bool
 	// Offset is the byte within the value, if that is text.
 	Offset int
 }
 
-// DefinitionFinding makes a finding about CRDs[i]. The message comes from the validation of
-// the API server.
+// DefinitionFinding is a finding about CRDs[i], with a message from the API server's validation.
 func (docs *Documents) DefinitionFinding(i int, at DefinitionPlace, message string) diagnostic.Finding {
 	d := docs.definitions[i]
 	if path, reason, ok := strings.Cut(message, ": "); ok && d.readers != nil {
@@ -51,7 +51,7 @@ var (
 	ofField   = regexp.MustCompile(`\bproperties\[([^\]]+)\]`)
 )
 
-// AboutDefinition makes a finding about the definition that the schema of the rule makes.
+// AboutDefinition is a finding about the definition that comes from the rule's schema.
 func (r *Rule) AboutDefinition(message, hint string) diagnostic.Finding {
 	f := diagnostic.New(r.Source.At(r.Parent.schema), diagnostic.CodeHeldCRD, "%s", message)
 	if hint != "" {
@@ -60,10 +60,10 @@ func (r *Rule) AboutDefinition(message, hint string) diagnostic.Finding {
 	return *f.WithLines(r.Source)
 }
 
-// IsBeside reports whether CRDs[i] stands beside rules, and is not made of a rule's schema.
+// IsBeside reports whether CRDs[i] is beside rules, and does not come from a rule's schema.
 func (docs *Documents) IsBeside(i int) bool { return docs.definitions[i].readers == nil }
 
-// AboutDefinition makes a finding about what CRDs[i] does in a cluster.
+// AboutDefinition is a finding about the effect of CRDs[i] in a cluster.
 func (docs *Documents) AboutDefinition(i int, message, hint string) diagnostic.Finding {
 	d := docs.definitions[i]
 	f := diagnostic.New(d.place(DefinitionPlace{Path: []string{"metadata", "name"}}), diagnostic.CodeHeldCRD, "%s", message)
@@ -73,7 +73,7 @@ func (docs *Documents) AboutDefinition(i int, message, hint string) diagnostic.F
 	return *f.WithLines(d.src)
 }
 
-// DefinedTwice makes a finding about CRDs[i], which others have as well, as CRDs[j], and differs there.
+// DefinedTwice is a finding about CRDs[i], which differs from others.CRDs[j] of the same name.
 func (docs *Documents) DefinedTwice(i int, others *Documents, j int) diagnostic.Finding {
 	d, other := docs.definitions[i], others.definitions[j]
 	name := DefinitionPlace{Path: []string{"metadata", "name"}}
@@ -87,12 +87,12 @@ func (docs *Documents) DefinedTwice(i int, others *Documents, j int) diagnostic.
 	return *f.WithRelated(second, "the other definition").WithLines(d.src)
 }
 
-// shortPath is a path of the API server as whoever wrote the schema in the rule calls it: spec.replicas.default.
+// shortPath turns a path of the API server into one of the rule's schema: spec.replicas.default.
 func shortPath(path string) string {
 	return cmp.Or(ofField.ReplaceAllString(ofVersion.ReplaceAllString(path, ""), "$1"), "the schema")
 }
 
-// WholeCRDs are CRDs without those that rules with an error make: to mend the rule may change its definition.
+// WholeCRDs are CRDs without those of rules with an error: repairing the rule may change its definition.
 func (docs *Documents) WholeCRDs() []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(docs.CRDs), func(crd *unstructured.Unstructured) bool {
 		return slices.ContainsFunc(slices.Concat(docs.Rules, docs.Partial), func(rule *Rule) bool {
@@ -101,7 +101,7 @@ func (docs *Documents) WholeCRDs() []*unstructured.Unstructured {
 	})
 }
 
-// DefinitionsOf are the CustomResourceDefinitions of one text, beside rules and of their schemas.
+// DefinitionsOf are the CustomResourceDefinitions of one text, including those of its rules' schemas.
 func (docs *Documents) DefinitionsOf(src *yamltree.Source) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
 	for i, d := range docs.definitions {

@@ -42,8 +42,7 @@ func (d *decoder) deletionPolicy(n *yamltree.Node, path string) Deletion {
 	return spec
 }
 
-// deletionWord is Delete or Orphan, or an expression that gives one of them. It is nil after
-// a finding.
+// deletionWord decodes Delete or Orphan, or an expression that gives one of them. It is nil after a finding.
 func (d *decoder) deletionWord(n *yamltree.Node, path string) *yamltree.Node {
 	text, ok := n.Text()
 	if ok && (scanner.HasExpression(text) || slices.Contains(DeletionPolicies(), text)) {

@@ -1,9 +1,7 @@
-// Package syntax decodes rules: from YAML to a [Rule], whose parts know their positions. It
-// does not know what expressions mean.
+// Package syntax decodes rules from YAML to a [Rule], whose parts know their positions. It does not know what expressions mean.
 //
-// Decoding is strict. A field that does not belong where it stands is a finding, and so is one
-// that is missing; a misspelt field is decoded as the one that was meant, so that the
-// mistakes below it are found as well:
+// Decoding is strict. An unknown field is a finding, and so is a missing one. A misspelt field is decoded as the one that is probably
+// meant, so that the mistakes below it are found as well:
 //
 //	docs, findings := syntax.Decode("webapp.yaml", data)
 //	for _, rule := range docs.Rules {
@@ -12,12 +10,10 @@
 //		}
 //	}
 //
-// A rule with a finding is in docs.Partial. What could not be read of it is recorded: Gaps
-// has the fields of a mapping that are incomplete, and OpenChildren, for example, is true if
-// there are more children than were read. The compiler does not report what follows from
-// that.
+// A rule with a finding is in docs.Partial. It records what could not be read: Gaps has the incomplete fields of a mapping, and
+// OpenChildren, for example, is true if some children could not be read. The compiler does not report what follows from that.
 //
-// An expression is still a node, whose text package scanner splits into literal text and expressions:
+// An expression stays a node. Package scanner splits its text into literal text and expressions:
 //
 //	parts, err := scanner.Scan("web-${parent.metadata.name}") // "web-", then the expression
 //

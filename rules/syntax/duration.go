@@ -14,17 +14,16 @@ const (
 	minRequeue = time.Second
 	// minPause is the shortest minInterval. No reconcile is faster.
 	minPause = time.Millisecond
-	// minTimeout is the shortest time that finalizing may take.
+	// minTimeout is the shortest spec.finalize.timeout.
 	minTimeout = time.Second
 )
 
 // Duration is spec.requeueAfter, spec.minInterval or spec.finalize.timeout.
 type Duration struct {
-	// Field is its path below spec, and least the shortest value that is allowed.
+	// Field is its path below spec, and Least the shortest value that is allowed.
 	Field string
 	Least time.Duration
-	// Node is the expression that computes it. It is nil for a constant, or after a
-	// finding.
+	// Node is the expression that computes it. It is nil for a constant, or after a finding.
 	Node *yamltree.Node
 	// Constant is the value if there is no expression.
 	Constant time.Duration

@@ -14,12 +14,12 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// decoders has a function for each field of a mapping, which decodes it.
+// decoders has the function that decodes each field of a mapping.
 type decoders map[string]func(*yamltree.Node)
 
-// object decodes a mapping with the fields of the language. It reports each field that is
-// unknown and each that is missing. A misspelt field is decoded as the one that was meant, so
-// that the mistakes in it are found as well. It returns the fields that are incomplete.
+// object decodes a mapping with the fields of the language, and returns the incomplete ones. It reports each unknown
+// field and each missing one. A misspelt field is decoded as the field that is probably meant, so that the mistakes in
+// it are found as well.
 func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, decode decoders) Gaps {
 	if len(fields) != len(decode) {
 		panic(fmt.Sprintf("%s has the fields %v, of which %d are decoded", path, fields.Names(), len(decode)))
@@ -71,7 +71,8 @@ func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, 
 	return found
 }
 
-// nearField gives the field that an unknown one is probably meant for, and says so. meant are the unknown ones that are meant for another.
+// nearField is the field that is probably meant by an unknown one, and adds it to the finding. meant are the unknown
+// fields that already stand for a known one.
 func (d *decoder) nearField(unknown *diagnostic.Finding, n *yamltree.Node, name string, fields language.Fields, meant map[string]*yamltree.Node) string {
 	near, ok := diagnostic.NearestWord(name, fields.Names())
 	switch {
@@ -95,7 +96,7 @@ func orDocument(path string) string {
 	return path
 }
 
-// misplacedField is a hint for a field that is one level too far out or in.
+// misplacedField is a hint for a field that is one level too high or too low.
 func misplacedField(n *yamltree.Node, path string, f yamltree.Field) string {
 	switch {
 	case path == "" && !n.Has("spec") && slices.Contains([]string{"parent", "children", "status", "lookups", "variables"}, f.Name):
@@ -110,10 +111,11 @@ func misplacedField(n *yamltree.Node, path string, f yamltree.Field) string {
 	return ""
 }
 
-// QuotesHint is for scalars that YAML does not read as strings.
+// QuotesHint is the hint for scalars that YAML does not read as strings.
 const QuotesHint = "put quotes around it"
 
-// SuggestQuotes adds QuotesHint and its fix to a finding at a scalar other than null, and nothing at any other node.
+// SuggestQuotes adds QuotesHint and its edit to a finding at a scalar other than null. It does nothing for any other
+// node.
 func SuggestQuotes(f *diagnostic.Finding, n *yamltree.Node) {
 	if n.Kind == yamltree.Scalar && n.Value != nil {
 		f.WithHint(QuotesHint)
@@ -121,7 +123,7 @@ func SuggestQuotes(f *diagnostic.Finding, n *yamltree.Node) {
 	}
 }
 
-// list gives the items of a list.
+// list returns the items of a list.
 func (d *decoder) list(n *yamltree.Node, path string) []*yamltree.Node {
 	if n.Kind != yamltree.Sequence {
 		f := d.report(n, diagnostic.CodeFieldType, "%s must be a list, and is %s", path, n.What())
@@ -133,7 +135,7 @@ func (d *decoder) list(n *yamltree.Node, path string) []*yamltree.Node {
 	return n.Items
 }
 
-// asListHint says how to write something else as a list.
+// asListHint says how to write a value as a list.
 func asListHint(n *yamltree.Node, path string) string {
 	s, ok := n.Text()
 	switch {
@@ -147,7 +149,7 @@ func asListHint(n *yamltree.Node, path string) string {
 	return ""
 }
 
-// plainString decodes a string that cannot have expressions.
+// plainString decodes a string without expressions.
 func (d *decoder) plainString(n *yamltree.Node, path string) (string, bool) {
 	s, ok := n.Text()
 	switch {
@@ -182,7 +184,7 @@ func (d *decoder) word(n *yamltree.Node, path string, words []string) string {
 	return text
 }
 
-// takesAnyText tells whether a number or a truth value in quotes can stand in a field. It is no id, no kind and no path.
+// takesAnyText reports whether a field allows a number or a boolean in quotes. Ids, kinds and paths do not.
 func takesAnyText(path string) bool {
 	return strings.HasPrefix(path, "metadata.") || strings.Contains(path, "amespaces[") || strings.Contains(path, ".values[") || strings.HasSuffix(path, ".key")
 }
@@ -207,7 +209,7 @@ func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
 	return m
 }
 
-// expression checks that a node may be one whole expression. It is nil after a finding.
+// expression checks that a node may be a single expression. It is nil after a finding.
 func (d *decoder) expression(n *yamltree.Node, path string) *yamltree.Node {
 	s, ok := n.Text()
 	if !ok || !scanner.HasExpression(s) {
@@ -220,10 +222,10 @@ func (d *decoder) expression(n *yamltree.Node, path string) *yamltree.Node {
 	return n
 }
 
-// begun is how an expression begins that lacks its braces.
+// begun matches the beginning of an expression that lacks its braces.
 var begun = regexp.MustCompile(`^!?(?:parent|variables|lookups|children|observed|self|each)\.`)
 
-// SuggestExpression has the fix of a finding put ${ and } around the text of a scalar.
+// SuggestExpression adds an edit that puts ${ and } around the text of a scalar.
 func SuggestExpression(f *diagnostic.Finding, n *yamltree.Node, text string) {
 	switch {
 	case !n.IsPlain():
@@ -238,7 +240,7 @@ func SuggestExpression(f *diagnostic.Finding, n *yamltree.Node, text string) {
 // maxHintLength is the longest text that a hint repeats.
 const maxHintLength = 60
 
-// expressionHint says how to write something else as an expression.
+// expressionHint says how to write a value as an expression.
 func expressionHint(n *yamltree.Node) string {
 	s, ok := n.Text()
 	switch {

@@ -9,7 +9,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Kinds lists the kinds that the rule names, each once. Compile needs to know of these.
+// Kinds lists the kinds that the rule names, each once. Compile looks these up.
 func (r *Rule) Kinds() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	add := func(gvk schema.GroupVersionKind) {
@@ -34,8 +34,7 @@ func (r *Rule) Kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// TemplateGVK is the kind that a template names. It is empty if that is not constant or has
-// a mistake.
+// TemplateGVK is the kind of a template. It is empty if that is not constant or has a mistake.
 func TemplateGVK(template *yamltree.Node) schema.GroupVersionKind {
 	apiVersion, _ := template.Get("apiVersion").Text()
 	kind, _ := template.Get("kind").Text()
@@ -46,7 +45,7 @@ func TemplateGVK(template *yamltree.Node) schema.GroupVersionKind {
 	return gv.WithKind(kind)
 }
 
-// IsBuiltIn reports whether Kubernetes itself has an API group.
+// IsBuiltIn reports whether an API group belongs to Kubernetes itself.
 func IsBuiltIn(group string) bool {
 	switch group {
 	case "", "apps", "autoscaling", "batch", "policy",
@@ -59,10 +58,10 @@ func IsBuiltIn(group string) bool {
 	return false
 }
 
-// IsSecret reports whether a kind is that of Secrets.
+// IsSecret reports whether a kind is Secret.
 func IsSecret(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.Kind == "Secret" }
 
-// HasSecrets reports whether a rule reads, makes or patches Secrets, or has them as parents.
+// HasSecrets reports whether a rule reads, creates or patches Secrets, or has them as parents.
 func (r *Rule) HasSecrets() bool {
 	kinds := []schema.GroupVersionKind{r.Parent.GVK}
 	for i := range r.Lookups {

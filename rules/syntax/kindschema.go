@@ -19,10 +19,10 @@ import (
 // schemaPath is where a rule says which fields the parent's kind has.
 const schemaPath = "spec.parent.schema"
 
-// kindVersion is one version of a kind, as it is written.
+// kindVersion is one version of a kind, as the rule has it.
 type kindVersion struct {
 	made shortschema.Version
-	// node is the mapping that has the fields, and path leads to it.
+	// node is the mapping that has the fields, and path its path.
 	node                *yamltree.Node
 	path                string
 	spec, status, types *yamltree.Node
@@ -32,7 +32,7 @@ type kindVersion struct {
 	scale map[string]*yamltree.Node
 }
 
-// kindSchema decodes spec.parent.schema, and makes the definition of the kind. It comes after the kind.
+// kindSchema decodes spec.parent.schema and builds the definition of the kind. The kind is decoded before.
 func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
 	before, gvk := len(d.findings), r.Parent.GVK
 	kind := shortschema.Kind{Namespaced: true}
@@ -85,7 +85,7 @@ func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
 	d.docs.definitions = append(d.docs.definitions, definition{src: d.src, root: n, readers: readers})
 }
 
-// addNames decodes the fields that are about all versions.
+// addNames adds the fields that apply to all versions.
 func (d *decoder) addNames(fields decoders, kind *shortschema.Kind) {
 	texts := func(n *yamltree.Node, path string) (all []string) {
 		for i, item := range d.list(n, path) {
@@ -105,7 +105,7 @@ func (d *decoder) addNames(fields decoders, kind *shortschema.Kind) {
 	fields["categories"] = func(n *yamltree.Node) { kind.Categories = texts(n, schemaPath+".categories") }
 }
 
-// markNames notes where the rule has the names of the kind.
+// markNames records the positions of the kind's names.
 func (d *decoder) markNames(n *yamltree.Node, reader *shortschema.Reader) {
 	for _, name := range []string{"plural", "singular", "shortNames", "categories"} {
 		if of := n.Get(name); of != nil {
@@ -131,23 +131,23 @@ func (d *decoder) conflict(found shortschema.Conflict, p *Parent) {
 		WithHint("give it the same type in both")
 }
 
-// anyValue is the schema of what may be anything.
+// anyValue is the schema of any value.
 func anyValue(*yamltree.Node, []string) map[string]any {
 	return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
 }
 
-// untyped is the schema of what has a type that is not known yet.
+// untyped is the schema of a value whose type is not known yet.
 func untyped(*yamltree.Node, []string) map[string]any { return map[string]any{} }
 
-// DefineStatus makes Parent.Definition anew. In the status, it has the fields that spec.status sets: those that spec.parent.schema does not
-// type are as leaf says. open lets the status have other fields, too.
+// DefineStatus rebuilds Parent.Definition. Its status has the fields that spec.status sets; leaf is the schema of those
+// that spec.parent.schema does not type. open allows other fields in the status as well.
 func (r *Rule) DefineStatus(leaf shortschema.Leaf, open bool) {
 	kind := r.withStatus(leaf, open)
 	r.Parent.Definition.Object = kind.Definition().Object
 	r.Parent.defined = &kind
 }
 
-// CheckPaths reports the paths of columns and of scale that lead to no field. It comes after the status is defined.
+// CheckPaths reports the paths of columns and of scale that lead to no field. The status must be defined before.
 func (r *Rule) CheckPaths() diagnostic.Findings {
 	var list diagnostic.List
 	for i := range r.Parent.defined.Versions {
@@ -174,7 +174,8 @@ type pathCheck struct {
 	report  func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
 }
 
-// check checks a path, which is at a place of the definition. typ is what it must lead to, and in how it may begin; empty: anything.
+// check checks a path at a place of the definition. typ is the type that it must lead to, and in how it may begin;
+// empty: anything.
 func (c *pathCheck) check(path any, place []string, typ string, in ...string) {
 	text, _ := path.(string)
 	if text == "" {
@@ -193,7 +194,7 @@ func (c *pathCheck) check(path any, place []string, typ string, in ...string) {
 	}
 }
 
-// withStatus is the kind with what spec.status sets.
+// withStatus is the kind with the fields that spec.status sets.
 func (r *Rule) withStatus(leaf shortschema.Leaf, open bool) shortschema.Kind {
 	kind := *r.Parent.kind
 	kind.Versions = slices.Clone(kind.Versions)
@@ -207,7 +208,7 @@ func (r *Rule) withStatus(leaf shortschema.Leaf, open bool) shortschema.Kind {
 	return kind
 }
 
-// schemaOfVersion decodes the fields that are the schema of a version.
+// schemaOfVersion decodes the fields of a version's schema.
 func (d *decoder) schemaOfVersion(path string, v *kindVersion) decoders {
 	return decoders{
 		"spec":        func(n *yamltree.Node) { v.spec = n },
@@ -247,7 +248,7 @@ func (d *decoder) kindVersions(n *yamltree.Node, path string) []kindVersion {
 	return versions
 }
 
-// checkVersions sees to it that the versions are whole: one is stored, and the rule's own is served.
+// checkVersions checks that one version is stored, and that the rule's own version is served.
 func (d *decoder) checkVersions(n *yamltree.Node, versions []kindVersion, own string) {
 	for _, name := range []string{"spec", "status", "types", "validations", "columns", "scale"} {
 		if of := n.Get(name); of != nil {
@@ -275,7 +276,7 @@ func (d *decoder) checkVersions(n *yamltree.Node, versions []kindVersion, own st
 	}
 }
 
-// readVersion makes the schemas of a version.
+// readVersion builds the schemas of a version.
 func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	reader := shortschema.NewReader(d.src, v.types, d.findings.Report)
 	reader.CheckTypes()
@@ -314,7 +315,8 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	return reader
 }
 
-// kubectlPath is the path of a field for kubectl. place is that in the schema: properties, name, properties, name, …
+// kubectlPath is the path of a field for kubectl. place is its path in the schema: properties, name, properties, name,
+// …
 func kubectlPath(place []string) string {
 	var b strings.Builder
 	for i := 1; i < len(place); i += 2 {
@@ -323,17 +325,17 @@ func kubectlPath(place []string) string {
 	return b.String()
 }
 
-// columnPath is where a column is in the definition.
+// columnPath is the path of a column in the definition.
 func columnPath(version, i int) []string {
 	return []string{"spec", "versions", strconv.Itoa(version), "additionalPrinterColumns", strconv.Itoa(i)}
 }
 
-// scalePath is where a path of scale is in the definition.
+// scalePath is the path of a scale path in the definition.
 func scalePath(version int, name string) []string {
 	return []string{"spec", "versions", strconv.Itoa(version), "subresources", "scale", name}
 }
 
-// column decodes a column. in is where it will be in the definition.
+// column decodes a column. in is its path in the definition.
 func (d *decoder) column(n *yamltree.Node, path string, reader *shortschema.Reader, in []string) map[string]any {
 	made := map[string]any{}
 	reader.Mark(d.src.At(n), in...)
@@ -393,7 +395,7 @@ func (d *decoder) validation(n *yamltree.Node, path string, reader *shortschema.
 	v.Spec["x-kubernetes-validations"] = append(validationsOf(v.Spec), made)
 }
 
-// validationsOf are those that a schema has.
+// validationsOf are the validations of a schema.
 func validationsOf(schema map[string]any) []any {
 	rules, _ := schema["x-kubernetes-validations"].([]any)
 	return rules

@@ -53,19 +53,17 @@ func (d *decoder) lookup(n *yamltree.Node, index int, before []Lookup) Lookup {
 	return l
 }
 
-// IsList reports whether a lookup gives a list.
+// IsList reports whether a lookup has a list of objects.
 func (l *Lookup) IsList() bool {
 	return len(l.ForEach) > 0 || l.Gaps["forEach"] || l.Selector != nil
 }
 
-// MayBeNull reports whether the value of a lookup can be null: it is optional, and reads one
-// object or may be skipped.
+// MayBeNull reports whether the value of a lookup can be null: it is optional, and reads one object or may be skipped.
 func (l *Lookup) MayBeNull() bool {
 	return l.Optional && len(l.ForEach) == 0 && !l.Gaps["forEach"] && (l.Name != nil || l.When != nil)
 }
 
-// whichForm reports a place that has neither a name nor a selector, or both. none and both
-// are the hints for that.
+// whichForm reports a lookup or a target that has neither a name nor a selector, or both. none and both are the hints.
 func (d *decoder) whichForm(n *yamltree.Node, path string, l *Lookup, code diagnostic.Code, none, both string) {
 	if n.Kind != yamltree.Mapping {
 		return
@@ -100,7 +98,7 @@ func (d *decoder) boolean(n *yamltree.Node, path string) bool {
 	return v
 }
 
-// isNamespace says what is wrong with the namespace of a lookup.
+// isNamespace returns what is wrong with the namespace of a lookup.
 func isNamespace(name string) []string {
 	if name == AllNamespaces {
 		return nil
@@ -128,8 +126,8 @@ func (d *decoder) objectText(n *yamltree.Node, path string, check func(string) [
 	return n
 }
 
-// lookupSelector decodes a selector that may have expressions. One without expressions is
-// checked as a whole, any other field by field.
+// lookupSelector decodes a selector that may have expressions. Without expressions it is checked as a whole, otherwise
+// field by field.
 func (d *decoder) lookupSelector(n *yamltree.Node, path string, l *Lookup) {
 	switch {
 	case IsExpressionText(n):

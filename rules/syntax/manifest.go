@@ -8,11 +8,10 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// DecodeManifest is Decode for a file as its author keeps it. It may have other documents,
-// which are skipped, and ConfigMaps with rules: each of their keys that ends in .yaml or
-// .yml is decoded, with the label that the engine selects or without. Positions are those in
-// the file. Inside of a ConfigMap they are exact in block strings, and in quoted strings
-// where text and value match.
+// DecodeManifest is Decode for a file as its author keeps it. It skips other documents. It decodes the rules in
+// ConfigMaps: each key that ends in .yaml or .yml, with or without the label that the engine selects. Positions are
+// those in the file. Inside of a ConfigMap they are exact in block strings, and in quoted strings as long as text and
+// value match.
 func DecodeManifest(name string, data []byte) (Documents, diagnostic.Findings) {
 	d := &decoder{src: yamltree.New(name, data), mixed: true}
 	d.decode()
@@ -22,8 +21,8 @@ func DecodeManifest(name string, data []byte) (Documents, diagnostic.Findings) {
 // labelRules is the label of a ConfigMap whose keys are all rules.
 const labelRules = "kanon.dev/rules"
 
-// concernsRules reports whether a document is meant for Kanon: it is a rule, even a misspelt
-// one, or a CustomResourceDefinition.
+// concernsRules reports whether a document is meant for Kanon: a rule, even a misspelt one, or a
+// CustomResourceDefinition.
 func concernsRules(root *yamltree.Node) bool {
 	apiVersion, _ := root.Get("apiVersion").Text()
 	kind, _ := root.Get("kind").Text()
@@ -32,8 +31,8 @@ func concernsRules(root *yamltree.Node) bool {
 		kind == RuleKind && apiVersion == "" || root.Get("apiVersion") == nil && looksLikeRule(root.Get("spec"))
 }
 
-// isOtherKind reports whether a document is certainly an object of another kind: it says which, and has nothing of a rule. A ConfigMap
-// of rules has some.
+// isOtherKind reports whether a document is certainly an object of another kind: it says which, and has nothing of a
+// rule. A ConfigMap of rules is not.
 func isOtherKind(root *yamltree.Node) bool {
 	apiVersion, _ := root.Get("apiVersion").Text()
 	kind, _ := root.Get("kind").Text()
@@ -58,8 +57,8 @@ func containsRules(lines []string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, APIVersion) })
 }
 
-// passOver decodes the rules in a document of another kind that may have some: a ConfigMap,
-// or a list such as kubectl prints.
+// passOver decodes the rules in a document of another kind that may contain some: a ConfigMap, or a List as kubectl
+// prints it.
 func (d *decoder) passOver(root *yamltree.Node, before int) {
 	kind, _ := root.Get("kind").Text()
 	if apiVersion, _ := root.Get("apiVersion").Text(); apiVersion != "v1" || kind != "List" {
@@ -78,8 +77,7 @@ func (d *decoder) passOver(root *yamltree.Node, before int) {
 	}
 }
 
-// configMap decodes the texts in a ConfigMap. With the engine's label, every document in
-// them must be a rule.
+// configMap decodes the texts in a ConfigMap. With the engine's label, every document in them must be a rule.
 func (d *decoder) configMap(root *yamltree.Node) {
 	data := root.Get("data")
 	if data == nil || data.Kind != yamltree.Mapping {

@@ -2,8 +2,7 @@ package syntax
 
 import "strings"
 
-// foreignField knows the words of other engines. It gives the field that is meant, if Kanon
-// has it, and a hint.
+// foreignField translates a field of another engine. target is the field that is meant, if Kanon has it.
 func foreignField(path, name string) (target, hint string) {
 	if strings.HasPrefix(path, schemaPath) {
 		return foreignSchemaField(name)
@@ -39,7 +38,7 @@ func foreignField(path, name string) (target, hint string) {
 	return "", ""
 }
 
-// foreignSchemaField is foreignField for what says which fields a kind has.
+// foreignSchemaField is foreignField for spec.parent.schema.
 func foreignSchemaField(name string) (target, hint string) {
 	switch name {
 	case "apiVersion", "kind", "group":

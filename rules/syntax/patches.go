@@ -21,7 +21,7 @@ type Patch struct {
 	ID    string
 	Pos   diagnostic.Position // of the id
 	index int
-	// Target selects the objects that are patched. nil: the parent.
+	// Target selects the objects that are patched; nil for the parent.
 	Target *Lookup
 	Refuse bool
 	// Template is nil if it is missing or not a mapping.
@@ -36,7 +36,7 @@ func (p *Patch) Label() string {
 	return "patches." + p.ID
 }
 
-// Kind is that of the objects that are patched.
+// Kind is the kind of the patched objects.
 func (p *Patch) Kind(r *Rule) schema.GroupKind {
 	if p.Target == nil {
 		return r.Parent.GVK.GroupKind()
@@ -87,12 +87,11 @@ func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
 	return p
 }
 
-// conflictRefuse is what a patch does with a field for which another manager has another value:
-// it leaves it. Otherwise it takes it.
+// conflictRefuse makes a patch leave a field alone if another manager has another value for it. The default is to take
+// it.
 const conflictRefuse = "Refuse"
 
-// patchID decodes the id of a patch. No expression uses it, but it is part of the name of a
-// field manager.
+// patchID decodes the id of a patch. No expression uses it, but the name of a field manager contains it.
 func (d *decoder) patchID(n *yamltree.Node, path string) string {
 	s, ok := d.plainString(n, path)
 	if !ok {
@@ -123,15 +122,15 @@ func (d *decoder) target(n *yamltree.Node, path string) *Lookup {
 	return t
 }
 
-// IsOwnMark says whether a label or an annotation is one by which Kanon knows its
-// own. Those that people set, such as kanon.dev/suspend, can be patched too.
+// IsOwnMark reports whether Kanon itself sets a label or an annotation to recognise its objects. Those that people set,
+// such as kanon.dev/suspend, can be patched.
 func IsOwnMark(name string) bool {
 	return slices.Contains([]string{
 		"kanon.dev/rule", "kanon.dev/parent-uid", "kanon.dev/node", "kanon.dev/owner", "kanon.dev/applied", "kanon.dev/taken", "kanon.dev/joined", "kanon.dev/retained-by",
 	}, name)
 }
 
-// ServerFields are the fields of metadata that are not for a template to set.
+// ServerFields are the fields of metadata that a template cannot set.
 func ServerFields() []string {
 	return []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"}
 }

@@ -19,30 +19,29 @@ const (
 	DeleteChildren RuleDeletion = "Delete"
 )
 
-// OnRuleDeletion is what happens to the children when the rule is deleted. It is known even
-// if the rule does not compile.
+// OnRuleDeletion is what happens to the children when the rule is deleted. It is known even if the rule does not
+// compile.
 func (r *Rule) OnRuleDeletion() RuleDeletion { return r.onRuleDeletion }
 
 func (d *decoder) onRuleDeletion(n *yamltree.Node) RuleDeletion {
 	return RuleDeletion(d.word(n, "spec.onRuleDeletion", language.Spec().Words("onRuleDeletion")))
 }
 
-// AnnotationConfirmPrune is an annotation of a rule, or of the ConfigMap that has the rule.
-// It allows a revision of the rule to delete more than PruneLimit objects. Its value is
-// the Hash of that revision, or several with commas between them. The hash does not
-// include the annotation.
+// AnnotationConfirmPrune is an annotation of a rule, or of the ConfigMap that contains it. It allows a revision of the
+// rule to delete more than PruneLimit objects. Its value is the Hash of that revision, or several separated by commas.
+// The hash does not include the annotation.
 const AnnotationConfirmPrune = "kanon.dev/confirm-prune"
 
-// AnnotationConfirmDefinition is an annotation of a rule, or of the ConfigMap that has the rule. It allows a change of the kind's
-// CustomResourceDefinition by which objects lose something. Its value names the change, or several with commas between them.
+// AnnotationConfirmDefinition is an annotation of a rule, or of the ConfigMap that contains it. It allows a change of
+// the kind's CustomResourceDefinition by which objects lose something. Its value names the change, or several separated
+// by commas.
 const AnnotationConfirmDefinition = "kanon.dev/confirm-definition"
 
-// AnnotationVerbosity is an annotation of a rule, or of the ConfigMap that has the rule. It has more logged about the rule; package
-// engine/request reads it. It is no part of a revision.
+// AnnotationVerbosity is an annotation of a rule, or of the ConfigMap that contains it. It raises the verbosity of the
+// rule's log; package engine/request reads it. It is not part of a revision.
 const AnnotationVerbosity = "kanon.dev/verbosity"
 
-// defaultPruneLimit is more than most rules have children, and fewer than they have
-// parents.
+// defaultPruneLimit is more children than most rules have, and fewer than their parents.
 const defaultPruneLimit = 10
 
 // Confirmed lists the revisions that the document confirms.

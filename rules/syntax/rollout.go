@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// orderOrderedReady is the order in which one item comes after the other.
+// orderOrderedReady handles the items one after the other.
 const orderOrderedReady = "OrderedReady"
 
 // Rollout is rollout of a child.

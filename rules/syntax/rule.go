@@ -22,20 +22,20 @@ const (
 	APIVersion = language.APIVersion
 	// RuleKind is the kind of a rule document.
 	RuleKind = language.Kind
-	// TestKind is the kind of a document with tests of a rule, which may be in the same directory. Decode passes it over.
+	// TestKind is the kind of a document with tests of a rule, which may be in the same directory. Decode skips it.
 	TestKind = "RuleTest"
 )
 
-// Documents are those of one source.
+// Documents are the decoded documents of one source.
 type Documents struct {
-	// Rules are those without an error.
+	// Rules are the rules without an error.
 	Rules []*Rule
-	// Partial are the rules with an error, as far as they could be read. Compile finds more
-	// mistakes in them, and never makes a program of them.
+	// Partial are the rules with an error, as far as they could be read. Compile finds more mistakes in them, and never
+	// returns a program for them.
 	Partial []*Rule
 	// CRDs are the CustomResourceDefinitions beside the rules.
 	CRDs []*unstructured.Unstructured
-	// definitions are CRDs with their positions.
+	// definitions are CRDs with their positions, by the same indices.
 	definitions []definition
 }
 
@@ -44,11 +44,11 @@ type Documents struct {
 type Rule struct {
 	Name, Namespace     string
 	Labels, Annotations map[string]string
-	// Position is that of metadata.name.
+	// Position is the position of metadata.name.
 	Position diagnostic.Position
-	// ServiceAccountName is the one with whose rights the rule acts; empty: Kanon's own.
+	// ServiceAccountName is the identity with which the rule acts; empty: Kanon's own.
 	ServiceAccountName string
-	// AllowPrivileged permits objects that grant rights; its position is that of the field.
+	// AllowPrivileged permits objects that grant rights. AllowPrivilegedPos is the position of the field.
 	AllowPrivileged    bool
 	AllowPrivilegedPos diagnostic.Position
 	// Suspend asks the engine to change nothing.
@@ -80,25 +80,25 @@ type Rule struct {
 	// DeleteWhen is nil without the field.
 	DeleteWhen *yamltree.Node
 
-	// BooleanWords are keys and values that kubectl reads as booleans if it reads the file; nil for a text that is in an object.
+	// BooleanWords are keys and values that kubectl reads as booleans in a file; nil for a Rule object.
 	BooleanWords []*yamltree.Node
 	// Partial is true if something could not be read.
 	Partial bool
-	// OpenVariables, OpenLookups and OpenChildren are true if there are more of them than could
-	// be read, so that a name may be one of those.
+	// OpenVariables, OpenLookups and OpenChildren are true if some could not be read. An unknown name may then be one
+	// of those.
 	OpenVariables, OpenLookups, OpenChildren bool
 }
 
-// Hash identifies the content of the rule: 16 hex digits that change only with the content.
-// Annotations that confirm something or set the verbosity do not count.
+// Hash identifies the content of the rule by 16 hex digits. Annotations that confirm something or set the verbosity do
+// not count.
 func (r *Rule) Hash() string { return r.hash }
 
 // ParentKind is the kind in spec.parent.
 func (r *Rule) ParentKind() schema.GroupVersionKind { return r.Parent.GVK }
 
-// MaySelect reports whether the rule may apply to a parent of its kind, even if it does not
-// compile: by all of spec.parent but when. namespaceLabels has the labels of a namespace; if
-// it does not know them, the rule may apply.
+// MaySelect reports whether the rule may apply to a parent of its kind, even if it does not compile: it checks
+// everything in spec.parent but when. namespaceLabels returns the labels of a namespace; if they are unknown, the rule
+// may apply.
 func (r *Rule) MaySelect(parent metav1.Object, namespaceLabels func(name string) (labels.Set, bool)) bool {
 	spec, namespace := &r.Parent, parent.GetNamespace()
 	if spec.Selector != nil && !spec.Selector.Matches(labels.Set(parent.GetLabels())) ||
@@ -112,15 +112,15 @@ func (r *Rule) MaySelect(parent metav1.Object, namespaceLabels func(name string)
 	return !known || spec.NamespaceSelector.Matches(set)
 }
 
-// TooMany is the finding about a rule that does not run because its namespace has limit others.
+// TooMany is the finding about a rule that does not run because its namespace already has limit others.
 func (r *Rule) TooMany(namespace string, limit int) diagnostic.Finding {
 	f := diagnostic.New(r.Position, diagnostic.CodeTooManyRules, "namespace %s has %d rules already, with those that are being removed, and this one does not run", namespace, limit)
 	f.WithHint("remove others, or put rules for one kind together; kanon get rules shows those that are being removed, and what they wait for")
 	return *f
 }
 
-// Taken is the finding about a rule that has the name and namespace of another rule. name has
-// both, and other is the position of the other rule.
+// Taken is the finding about a rule whose name is taken. name is its namespace and name, and other the position of the
+// other rule.
 func (r *Rule) Taken(name string, other diagnostic.Position) diagnostic.Finding {
 	f := diagnostic.New(r.Position, diagnostic.CodeRuleTwice, "there is a rule %s already, at %s; a rule's name must be unique in its namespace", name, other)
 	return *f.WithRelated(other, "the other rule").WithLines(r.Source)
@@ -134,16 +134,16 @@ type Parent struct {
 	Namespaces        []string
 	NamespaceSelector labels.Selector
 	When              *yamltree.Node
-	// Definition is made of spec.parent.schema; nil without it, or with a mistake in it. DefineStatus changes it.
+	// Definition comes from spec.parent.schema; nil without it, or if it has a mistake. DefineStatus changes it.
 	Definition *unstructured.Unstructured
-	// AdoptDefinition is true if Kanon takes over a definition of the kind that it did not create.
+	// AdoptDefinition is true if Kanon may take over a definition of the kind that it did not create.
 	AdoptDefinition bool
 	schema          *yamltree.Node
-	// Untyped is true if Definition lacks the type of a field of the status. Awaits are the kinds from whose schemas it may become
-	// known.
+	// Untyped is true if Definition lacks the type of a field of the status. Awaits are the kinds whose schemas may
+	// provide it.
 	Untyped bool
 	Awaits  []schema.GroupVersionKind
-	// kind is what schema says, and readers have the places of its versions.
+	// kind is what schema declares. readers have the positions of its versions.
 	kind    *shortschema.Kind
 	readers []*shortschema.Reader
 	// defined is the kind with the status, as in Definition.
@@ -153,7 +153,7 @@ type Parent struct {
 	Gaps Gaps
 }
 
-// Refuse moves a rule to the partial ones, because of a mistake that was found after it was decoded.
+// Refuse makes a rule partial because of a mistake that was found after decoding.
 func (docs *Documents) Refuse(rule *Rule) {
 	if rule.Partial {
 		return
@@ -163,17 +163,16 @@ func (docs *Documents) Refuse(rule *Rule) {
 	docs.Partial = append(docs.Partial, rule)
 }
 
-// HasBrokenSchema reports whether the rule says what the kind is, with mistakes.
+// HasBrokenSchema reports whether the rule defines the kind, with mistakes.
 func (p *Parent) HasBrokenSchema() bool { return p.schema != nil && p.Definition == nil }
 
-// HasSchema reports whether the rule says what the kind is.
+// HasSchema reports whether the rule defines the kind.
 func (p *Parent) HasSchema() bool { return p.schema != nil }
 
-// Labelled reports whether every parent has some label, because the selector requires one.
+// Labelled reports whether the selector requires any label of every parent.
 func (p *Parent) Labelled() bool { return p.Guarantees("") }
 
-// Guarantees reports whether every parent has a label, because the selector requires it. An
-// empty label means any.
+// Guarantees reports whether the selector requires a label of every parent. An empty label means any.
 func (p *Parent) Guarantees(label string) bool {
 	if p.Selector == nil {
 		return false
@@ -212,16 +211,14 @@ type Dependency struct {
 	Pos diagnostic.Position
 }
 
-// Body is what children, lookups and patches have in common: when they exist, and for which
-// items.
+// Body is what children, lookups and patches have in common: when they exist, and for which items.
 type Body struct {
 	When      *yamltree.Node
 	ForEach   []Dimension
 	Variables []Variable
 
 	Gaps Gaps
-	// OpenVariables and OpenNames are true if there are more variables, or forEach names, than
-	// could be read.
+	// OpenVariables and OpenNames are true if some variables, or forEach names, could not be read.
 	OpenVariables, OpenNames bool
 }
 
@@ -231,13 +228,13 @@ type Child struct {
 	ID    string
 	Pos   diagnostic.Position // of the id
 	index int
-	// SameAs is the child whose items this one shares. nil: it has its own.
+	// SameAs is the child whose items this one shares; nil if it has its own.
 	SameAs    *Dependency
 	DependsOn []Dependency
 	ReadyWhen *yamltree.Node
 	Adopt     bool
 	Optional  bool
-	// CreateWhen and UpdateWhen decide whether the object may be created, and updated.
+	// CreateWhen and UpdateWhen decide whether the object may be created and updated.
 	CreateWhen, UpdateWhen *yamltree.Node
 	// RecreateWhen decides whether the object is recreated.
 	RecreateWhen    *yamltree.Node
@@ -255,7 +252,7 @@ type Child struct {
 
 // Ignore is one item of ignore.
 type Ignore struct {
-	// Place is the field below the child, such as ignore[0].
+	// Place is the path of the item below the child, such as ignore[0].
 	Place string
 	Path  *yamltree.Node
 	// When is nil if the field is always left to others.
@@ -273,10 +270,10 @@ func (c *Child) Label() string {
 	return c.ID
 }
 
-// Many reports whether a child gives a list of objects.
+// Many reports whether a child has a list of objects.
 func (c *Child) Many() bool { return len(c.ForEach) > 0 || c.SameAs != nil }
 
-// NamesNamespace reports whether the template has a namespace, or may have one.
+// NamesNamespace reports whether the template sets a namespace, or may set one.
 func (c *Child) NamesNamespace() bool {
 	metadata := c.Template.Get("metadata")
 	return metadata != nil && (metadata.Kind != yamltree.Mapping || metadata.Has("namespace") || metadata.Partial ||
@@ -307,6 +304,6 @@ func (l *Lookup) Label() string {
 	return "lookups." + l.ID
 }
 
-// Gaps are the fields of a mapping that could not be read in full. What follows from that is
-// not reported, because the reason was.
+// Gaps are the fields of a mapping that could not be read completely. The reason was reported, so nothing that follows
+// from it is.
 type Gaps map[string]bool

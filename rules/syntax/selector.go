@@ -14,7 +14,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// selector decodes a label selector without expressions. An empty one selects all. It is nil after a finding.
+// selector decodes a label selector without expressions. An empty one matches everything. It is nil after a finding.
 func (d *decoder) selector(n *yamltree.Node, path string) labels.Selector {
 	before := len(d.findings)
 	(&selectorDecoder{decoder: d}).fields(n, path)
@@ -35,13 +35,13 @@ func (d *decoder) selector(n *yamltree.Node, path string) labels.Selector {
 	return selector
 }
 
-// selectorDecoder checks the fields of a label selector. With open, they may have expressions, and be ones.
+// selectorDecoder checks the fields of a label selector. With open, they may contain expressions, and be expressions.
 type selectorDecoder struct {
 	*decoder
 	open bool
 }
 
-// given reports whether an expression gives all that a node stands for.
+// given reports whether an expression gives the whole value of a node.
 func (d *selectorDecoder) given(n *yamltree.Node) bool { return d.open && IsExpressionText(n) }
 
 func (d *selectorDecoder) fields(n *yamltree.Node, path string) {

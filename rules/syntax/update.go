@@ -11,8 +11,8 @@ type UpdatePolicy string
 const (
 	// UpdateApply updates an object whenever it differs.
 	UpdateApply UpdatePolicy = "Apply"
-	// UpdateApplyOrRecreate updates an object whenever it differs. If the API server
-	// rejects the change, the object is recreated.
+	// UpdateApplyOrRecreate updates an object whenever it differs. If the API server rejects the change, the object is
+	// recreated.
 	UpdateApplyOrRecreate UpdatePolicy = "ApplyOrRecreate"
 	// UpdateRecreate recreates an object whenever the rule renders something else for it.
 	UpdateRecreate UpdatePolicy = "Recreate"

@@ -11,25 +11,25 @@ const maxConditionMessage = 32768
 // ConditionTemplate is one of spec.conditions.
 type ConditionTemplate struct {
 	Type string
-	// Path is its place for messages.
+	// Path is its position, for messages.
 	Path   string
 	Status template.Template
 	// Reason and Message are nil if they were left out.
 	Reason, Message template.Template
 }
 
-// Condition is one condition that the rule says of its parent.
+// Condition is one condition that the rule sets on its parent.
 type Condition struct {
 	Type    string
 	Status  string // True, False or Unknown
 	Reason  string
 	Message string
-	// Held is true where the condition waits or failed: what the parent has of
-	// that type stays, and the other fields are empty.
+	// Held is true if the condition waits or failed: the parent keeps its condition of that type, and the other fields
+	// are empty.
 	Held bool
 }
 
-// Render gives a condition its values. Paths of problems are below the condition.
+// Render renders a condition. Paths of problems are below the condition.
 func (c *ConditionTemplate) Render(s template.Scope) (out Condition, p *template.Problem) {
 	out = Condition{Type: c.Type, Reason: c.Type}
 	if out.Status, p = template.ConditionStatusOf(c.Status, s); p != nil {

@@ -14,15 +14,15 @@ type EventTemplate struct {
 	Finalizing bool
 }
 
-// EventState says whether an event's when holds.
+// EventState is the result of an event's when.
 type EventState uint8
 
 const (
-	// EventUnknown means that the event waits or failed: it counts as it did before.
+	// EventUnknown means that the event waits or failed: its last state continues.
 	EventUnknown EventState = iota
 	// EventOff means that when is false.
 	EventOff
-	// EventOn means that when is true, or not there.
+	// EventOn means that when is true or missing.
 	EventOn
 )
 
@@ -35,7 +35,7 @@ type Event struct {
 	Finalizing bool
 }
 
-// Render says whether an event is on and what it says. Paths of problems are below the event.
+// Render renders an event. Paths of problems are below the event.
 func (x *EventTemplate) Render(s template.Scope) (Event, *template.Problem) {
 	if holds, p := x.When.Holds(s, "when"); p != nil || !holds {
 		return Event{State: EventOff}, p

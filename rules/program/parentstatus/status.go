@@ -5,11 +5,11 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// Render renders a status. last is what the parent has, and note is told of each leaf that has no value now. A leaf that waits
-// or failed keeps the parent's last value, and one that reads a skipped child is left out. A list, and a map that comes from
-// an expression, is one leaf.
+// Render renders a status. last is the parent's status, and note is called for each leaf that has no value now. A leaf
+// that waits or failed keeps the parent's last value, and one that reads a skipped child is left out. A list is one
+// leaf, and so is a map from an expression.
 //
-// held is true where the status as a whole has no value now; fields are nil then.
+// held is true if the status as a whole has no value now; fields are nil then.
 func Render(t template.Template, s template.Scope, last any, note func(*template.Problem)) (fields map[string]any, held bool) {
 	r := renderer{scope: s, note: func(p *template.Problem) {
 		held = held || p.Verdict != template.Skips
@@ -36,8 +36,8 @@ type renderer struct {
 	note  func(*template.Problem)
 }
 
-// node renders one part of the status. last is what the parent has there. As
-// a whole, status has no last value: what others wrote there is not ours.
+// node renders one part of the status. last is the parent's value there. The status as a whole has no last value: what
+// others wrote there is not ours.
 func (r *renderer) node(t template.Template, path string, last any, has, whole bool) (any, bool) {
 	if m, ok := t.(template.Map); ok {
 		if val, ok := r.fields(m, path, last); ok {
@@ -53,7 +53,7 @@ func (r *renderer) node(t template.Template, path string, last any, has, whole b
 	return keep(last, has && !whole && p.Verdict != template.Skips)
 }
 
-// fields renders a mapping; false when a key of it has no value.
+// fields renders a mapping; false if a key has no value.
 func (r *renderer) fields(m template.Map, path string, last any) (any, bool) {
 	before, _ := last.(map[string]any)
 	rendered := make(map[string]any, len(m.Entries))
@@ -72,7 +72,7 @@ func (r *renderer) fields(m template.Map, path string, last any) (any, bool) {
 	return rendered, true
 }
 
-// keep is the last value, copied.
+// keep copies the last value.
 func keep(last any, has bool) (any, bool) {
 	if !has || last == nil {
 		return nil, false

@@ -1,14 +1,13 @@
-// Package rendered says of an object that a template gave what it must be before anything is done with it: which object it
-// is, and that it says so; and of the fields of a patch, that they name no object.
+// Package rendered checks and completes a rendered object before anything is done with it: its name and its namespace; and for the
+// fields of a patch, that they identify no object.
 //
 //	if p := rendered.Complete(object, rendered.Place{Kind: "Service", Namespaced: true, Parent: "team-a"}); p != nil {
 //		return p.Under("template.metadata") // name: is missing
 //	}
 //	id := rendered.IdentityOf(object) // Service "team-a/web"; two children must not be the same
 //
-// identity.go is about names, patch.go about patches, and generated.go about fields that are generated once: they keep the
-// values that the live object has.
+// identity.go checks names, patch.go patches, and generated.go keeps the values of fields that are generated once.
 //
-// What the compiler knows of a template before it is rendered is checked by rules/identity and rules/validation; here are
-// the names that only expressions give.
+// Packages rules/identity and rules/validation check what is known of a template before it is rendered; this one checks names that
+// come from expressions.
 package rendered

@@ -16,13 +16,12 @@ import (
 //	data:
 //	  password: ${observed.secret.?data.?password.orValue(bytes(random(24)))}
 //
-// random is the default of the very field that it stands in. So the value is kept as long as the
-// object has it, whatever becomes of its marks: before a value is written, the live object of that
-// name is asked, and what it has in the field comes before what was rendered. A new value is written
-// by a POST, which does not touch an object that exists, or to exactly the version of the object
-// that was seen without the field.
+// random is the default of the very field that the template sets. So the value is kept as long as the object has it, whatever
+// happens to the object's labels: before a write, the value of the live object of that name replaces the rendered one. A new
+// value is written by a POST, which does not change an existing object, or to exactly the version of the object that was read
+// without the field.
 //
-// A variable of the child can have such a value, for other fields to be computed from it:
+// A variable of the child can have such a value, so that other fields can be computed from it:
 //
 //	variables: [{name: password, value: "${observed.secret.?data.?password.orValue(bytes(random(24)))}"}]
 //	template:
@@ -30,8 +29,8 @@ import (
 //	    password: ${variables.password}
 //	    url: ${bytes("postgres://app:" + string(variables.password) + "@db")}
 //
-// The template sets the field that the variable reads, so it is kept in the same way. Where the
-// live object has another value than the variable, the template is rendered again with that.
+// The template sets the field that the variable reads, so the value is kept in the same way. If the live object has another
+// value than the variable, the template is rendered again with that value.
 
 // GeneratedField is a field that is generated once.
 type GeneratedField struct {
@@ -40,7 +39,8 @@ type GeneratedField struct {
 	Variable bool
 }
 
-// Keep gives the generated fields of an object the values that the live one has. fresh are the paths of those that it lacks.
+// Keep copies the values of the generated fields from the live object into a rendered one. fresh are the paths that the
+// live object lacks.
 func Keep(fields []GeneratedField, object, live *unstructured.Unstructured) (fresh [][]string, p *template.Problem) {
 	for _, field := range fields {
 		value, ok := ValueAt(live.Object, field.Path)
@@ -55,8 +55,8 @@ func Keep(fields []GeneratedField, object, live *unstructured.Unstructured) (fre
 	return fresh, nil
 }
 
-// ReadsAnother says whether a variable that is generated has another value than the live object:
-// where that does not have the labels of the child, observed does not show it.
+// ReadsAnother reports whether a generated variable has another value than the live object. That happens if the live
+// object lacks the child's labels, so that observed does not have it.
 func ReadsAnother(fields []GeneratedField, object, live *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(fields, func(field GeneratedField) bool {
 		kept, ok := ValueAt(live.Object, field.Path)
@@ -65,7 +65,7 @@ func ReadsAnother(fields []GeneratedField, object, live *unstructured.Unstructur
 	})
 }
 
-// ValueAt is what an object has in a field; false where that is nothing.
+// ValueAt is the value of a field of an object; false if the field is missing or null.
 func ValueAt(object map[string]any, path []string) (any, bool) {
 	value, found, err := unstructured.NestedFieldNoCopy(object, path...)
 	return value, err == nil && found && value != nil

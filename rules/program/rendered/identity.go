@@ -8,18 +8,18 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// Identity is what makes two objects one: the version of the API does not matter.
+// Identity identifies an object. The version of its API does not matter.
 type Identity struct {
 	group, kind, namespace, name string
 }
 
-// IdentityOf is that of an object.
+// IdentityOf is the identity of an object.
 func IdentityOf(u *unstructured.Unstructured) Identity {
 	gvk := u.GroupVersionKind()
 	return Identity{group: gvk.Group, kind: gvk.Kind, namespace: u.GetNamespace(), name: u.GetName()}
 }
 
-// String is the identity for messages.
+// String formats the identity for messages.
 func (id Identity) String() string {
 	if id.namespace == "" {
 		return fmt.Sprintf("%s %q", id.kind, id.name)
@@ -27,19 +27,19 @@ func (id Identity) String() string {
 	return fmt.Sprintf("%s %q", id.kind, id.namespace+"/"+id.name)
 }
 
-// Place is where an object belongs.
+// Place is where a rendered object belongs.
 type Place struct {
 	Kind string
-	// Namespaced says whether the kind is.
+	// Namespaced is true if the kind of the object is.
 	Namespaced bool
-	// Parent is the namespace of the parent. It is empty for a parent that is cluster-scoped, and in an evaluation for a
-	// parent of which only the kind is known, which ParentNamespaced tells.
+	// Parent is the namespace of the parent. It is empty for a cluster-scoped parent, and in an evaluation for a parent
+	// of which only the kind is known; ParentNamespaced distinguishes the two.
 	Parent           string
 	ParentNamespaced bool
 }
 
-// Complete checks what names an object, and gives it the parent's namespace where it has none. The paths of problems are
-// below metadata.
+// Complete checks the name and the namespace of an object, and sets the parent's namespace if it has none. The paths of
+// problems are below metadata.
 func Complete(object *unstructured.Unstructured, at Place) *template.Problem {
 	metadata, ok := object.Object["metadata"].(map[string]any)
 	if !ok {

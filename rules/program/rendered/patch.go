@@ -7,7 +7,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// CheckPatch refuses fields of a patch that say which object it is, or whose.
+// CheckPatch refuses fields of a patch that identify the object or its owner.
 func CheckPatch(fields map[string]any) *template.Problem {
 	for _, name := range []string{"apiVersion", "kind"} {
 		if _, there := fields[name]; there {

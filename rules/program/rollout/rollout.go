@@ -4,71 +4,71 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// Policy is what the rule says of a rollout.
+// Policy is the rollout of a rule.
 type Policy struct {
-	// Ordered has an item created only when all before it are ready.
+	// Ordered is true if an item is created only once all items before it are ready.
 	Ordered bool
-	// Partition is the first item that is updated, by its index.
+	// Partition is the index of the first item that is updated.
 	Partition int64
-	// MaxUnavailable is how many items may be not ready at the same time.
+	// MaxUnavailable is how many items may be unready at the same time.
 	MaxUnavailable int
-	// Unknown says why MaxUnavailable is not known; nil where it is. Nothing is updated then.
+	// Unknown is why MaxUnavailable is not known; nil if it is. Nothing is updated while it is unknown.
 	Unknown *template.Problem
 }
 
-// Item is how one item stands.
+// Item is the state of one item.
 type Item struct {
-	// Name is that of its object, for messages.
+	// Name is the name of its object, for messages.
 	Name string
-	// Index is its place among all items of the forEach.
+	// Index is its position among all items of the forEach.
 	Index int
-	// Exists is false for one that has to be created.
+	// Exists is false for an item that has to be created.
 	Exists bool
-	// Outdated is true where it was applied with something else than is rendered now.
+	// Outdated is true if it was applied as something else than is rendered now.
 	Outdated bool
-	// NotReady says why it is not ready; nil where it is. One that does not exist is not.
+	// NotReady is why it is not ready; nil if it is. An item that does not exist is not ready.
 	NotReady *template.Problem
-	// Failed is true where its own status says that it will not become ready.
+	// Failed is true if its own status says that it will not become ready.
 	Failed bool
 }
 
-// underWay says whether an item was updated, or is being created, and is not ready.
+// underWay reports whether an item was updated, or is being created, and is not ready yet.
 func (i *Item) underWay() bool { return i.NotReady != nil && !i.Outdated }
 
-// Gap is what is known of the items that could not be rendered.
+// Gap describes the items that could not be rendered.
 type Gap struct {
-	// Count is how many they are. They count as not ready.
+	// Count is their number. They count as not ready.
 	Count int
-	// After is the index of the first item that is not up to date, and Why the reason; nil where there is none.
+	// After is the index of the first item that is not up to date, and Why the reason; nil if there is none.
 	After int
 	Why   *template.Problem
 }
 
-// Step is what may be done with an item now.
+// Step is what may happen to an item now.
 type Step uint8
 
 const (
-	// Proceed means that the rollout is not in the way of it.
+	// Proceed means that the rollout does not block the item.
 	Proceed Step = iota
-	// Hold means that it exists, and is left as it is for now.
+	// Hold means that the item exists, and is left as it is for now.
 	Hold
-	// Postpone means that it does not exist, and is not created yet.
+	// Postpone means that the item does not exist, and is not created yet.
 	Postpone
 )
 
-// Decision is what may be done now.
+// Decision is what may happen now.
 type Decision struct {
 	// Steps has one for each item.
 	Steps []Step
-	// Postponed says why items with Postpone are not created yet, by their place in Steps.
+	// Postponed is why items with Postpone are not created yet, by their index in Steps.
 	Postponed map[int]*template.Problem
-	// Waits says what the update of the other items waits for; nil where none is still to be updated.
+	// Waits is what the update of the remaining items waits for; nil if none remains.
 	Waits *template.Problem
-	// Stalled is true where the rollout waits in vain.
+	// Stalled is true if the rollout waits in vain.
 	Stalled bool
 }
 
-// Decide says what may be done with items, which are in the order of the forEach.
+// Decide decides about the items, which are in the order of the forEach.
 func Decide(policy Policy, items []Item, gap Gap) Decision {
 	d := Decision{Steps: make([]Step, len(items))}
 	if policy.Ordered {
@@ -78,7 +78,7 @@ func Decide(policy Policy, items []Item, gap Gap) Decision {
 	return d
 }
 
-// createInOrder lets an item be created only when all before it are ready.
+// createInOrder allows the creation of an item once all items before it are ready.
 func (d *Decision) createInOrder(items []Item, gap Gap) {
 	var before *template.Problem
 	failed := false

@@ -7,11 +7,10 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// update lets outdated items be updated, from the last to the first, as long as fewer than
-// MaxUnavailable of them are not ready, for whatever reason. One that is not ready anyway does
-// not wait for that, so that a change which mends it reaches it; but of those that have been
-// updated, no more than MaxUnavailable may be not ready. Of the items that could not be rendered,
-// which are unknown, none counts as ready.
+// update allows outdated items to be updated, from the last to the first, as long as fewer than MaxUnavailable items
+// are unready for any reason. An item that is unready anyway does not wait, so that a change which repairs it reaches
+// it; but of the updated items, at most MaxUnavailable may be unready. unknown is the number of items that could not be
+// rendered; none of them counts as ready.
 func (d *Decision) update(policy Policy, items []Item, unknown int) {
 	unavailable, underWay := unknown, 0
 	for i := range items {
@@ -45,7 +44,7 @@ func (d *Decision) update(policy Policy, items []Item, unknown int) {
 	}
 }
 
-// explain says what the update of those that are left waits for, and whether it does so in vain.
+// explain sets what the update of the remaining items waits for, and whether it waits in vain.
 func (d *Decision) explain(policy Policy, items []Item, left int) {
 	text := fmt.Sprintf("%d of %d items are still to be updated", left, len(items))
 	if unknown := policy.Unknown; unknown != nil {
@@ -60,7 +59,7 @@ func (d *Decision) explain(policy Policy, items []Item, left int) {
 	d.Waits = template.Waiting("%s", text).Under("rollout")
 }
 
-// blocking is the last of the items that are under way, or else the last that is not ready; nil where all are.
+// blocking is the last of the items that are under way, or else the last unready item; nil if all are ready.
 func (d *Decision) blocking(items []Item) *Item {
 	var found *Item
 	for i := range items {

@@ -18,10 +18,10 @@ import (
 type Scope interface {
 	// Activation resolves the names.
 	interpreter.Activation
-	// Session is what all expressions of the evaluation share.
+	// Session is shared by all expressions of the evaluation.
 	Session() *Session
-	// ReadOnly is true where what is rendered will only be read, as the value of a variable
-	// is: it may then share memory with what it is made of.
+	// ReadOnly is true if what is rendered is only read, as the value of a variable. It may then share memory with its
+	// inputs.
 	ReadOnly() bool
 }
 
@@ -31,14 +31,14 @@ type Expression struct {
 	Text    string
 	// Reads are sorted by node.
 	Reads []flow.Read
-	// Into is the schema of the field that takes the value; nil if it is not known, or if
-	// the type of the value has shown that it fits.
+	// Into is the schema of the field that takes the value; nil if it is unknown, or if the type of the expression
+	// shows that it fits.
 	Into *openapi.Schema
-	// noted is called with what a condition came to. nil: nobody asks.
+	// noted is called with the result of a condition; may be nil.
 	noted func(holds bool)
 }
 
-// Note has a function called with what the expression comes to as a condition.
+// Note sets a function that is called with each result of the expression as a condition.
 func (x *Expression) Note(f func(holds bool)) { x.noted = f }
 
 // Eval computes the value.
@@ -70,7 +70,7 @@ func (x *Expression) IsTrue(s Scope) (bool, *Problem) {
 	return b, nil
 }
 
-// Holds is IsTrue of a condition that is true if there is none. A problem is under place.
+// Holds is IsTrue for an optional condition: nil is true. A problem is below place.
 func (x *Expression) Holds(s Scope, place string) (bool, *Problem) {
 	if x == nil {
 		return true, nil
@@ -82,7 +82,7 @@ func (x *Expression) Holds(s Scope, place string) (bool, *Problem) {
 	return holds, nil
 }
 
-// explain decides by where the expression reads whether to wait.
+// explain turns an error into a problem, which waits or fails by the origin of the read.
 func (x *Expression) explain(session *Session, err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		inner := *p
@@ -119,7 +119,7 @@ func (x *Expression) explain(session *Session, err error) *Problem {
 	return Failure("%s is missing", r.Text).Advising("read it with ?. and give a default with orValue(…), or test it with has(…)")
 }
 
-// readAt finds a read; one that was not foreseen has failed.
+// readAt returns the read at a node. An unknown read fails.
 func (x *Expression) readAt(node int64) flow.Read {
 	i, ok := slices.BinarySearchFunc(x.Reads, node, func(r flow.Read, id int64) int { return int(r.Node - id) })
 	if !ok {
@@ -128,7 +128,7 @@ func (x *Expression) readAt(node int64) flow.Read {
 	return x.Reads[i]
 }
 
-// ErrorText is the text of an error of CEL's own.
+// ErrorText is the text of a CEL error.
 func ErrorText(err error) string {
 	if celErr, ok := errors.AsType[*types.Err](err); ok {
 		return celErr.Unwrap().Error()
@@ -136,7 +136,7 @@ func ErrorText(err error) string {
 	return err.Error()
 }
 
-// Shorten keeps a message readable if an expression is long.
+// Shorten cuts the text of a long expression for messages.
 func Shorten(text string) string {
 	const limit = 80
 	runes := []rune(text)

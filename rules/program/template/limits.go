@@ -7,58 +7,51 @@ import (
 	"kanon.dev/kanon/rules/celenv/run"
 )
 
-// Limits bound what one evaluation of a rule may take, and what may come out of it.
-// A field that is zero stands for its default. What goes over a limit fails, with a
-// message that names the option of the command line.
+// Limits bound one evaluation of a rule and its results. A field that is zero has its default. What exceeds a limit
+// fails, with a message that names the option of the command line.
 type Limits struct {
-	// ExpressionCost is the most that one evaluation of one expression may cost, in
-	// CEL's units. Default: DefaultExpressionCost.
+	// ExpressionCost is the limit for one evaluation of one expression, in CEL's cost units. Default:
+	// DefaultExpressionCost.
 	ExpressionCost uint64
-	// ReconcileCost is the most that all expressions of one evaluation of a rule
-	// may cost together. Default: DefaultReconcileCost.
+	// ReconcileCost is the limit for all expressions of one evaluation of a rule together. Default:
+	// DefaultReconcileCost.
 	ReconcileCost uint64
-	// Deadline is how long the expressions of one call of Matches, Next or Outcome
-	// may take together. One that would go on is stopped within 100 ms. Default:
-	// DefaultDeadline.
+	// Deadline is the time for the expressions of one call of Matches, Next or Outcome. An expression that exceeds it
+	// is stopped within 100 ms. Default: DefaultDeadline.
 	Deadline time.Duration
-	// Children is the most objects that one parent may have from all nodes of the
-	// rule, and the most items of one forEach. Default: DefaultChildren.
+	// Children is the limit for the objects of one parent from all nodes of the rule, and for the items of one forEach.
+	// Default: DefaultChildren.
 	Children int
-	// ObjectBytes is the most that a rendered object, or status, may have as JSON,
-	// with what the API server adds to it to say who owns its fields. Default:
-	// DefaultObjectBytes.
+	// ObjectBytes is the limit for a rendered object, or status, as JSON, including the field ownership that the API
+	// server adds. Default: DefaultObjectBytes.
 	ObjectBytes int
-	// ReconcileBytes is the most memory that the values may take that one evaluation of
-	// a rule holds at the same time: variables, items, and what is rendered. Default:
-	// DefaultReconcileBytes.
+	// ReconcileBytes is the limit for the memory that one evaluation holds at the same time: variables, items, and what
+	// is rendered. Default: DefaultReconcileBytes.
 	ReconcileBytes int64
-	// ListLength is the longest list, or map, that forEach may go over, and the
-	// longest list that an expression may put into an object. Default:
-	// DefaultListLength.
+	// ListLength is the limit for the lists and maps of a forEach, and for a list that an expression puts into an
+	// object. Default: DefaultListLength.
 	ListLength int
 }
 
 const (
-	// DefaultExpressionCost is enough to go some hundred thousand times round a
-	// loop, which takes some tens of milliseconds.
+	// DefaultExpressionCost is enough for some hundred thousand iterations, which take some tens of milliseconds.
 	DefaultExpressionCost = run.DefaultCostLimit
 	// DefaultReconcileCost is ten of the most costly expressions.
 	DefaultReconcileCost = 10 * DefaultExpressionCost
-	// DefaultDeadline is some times what DefaultReconcileCost takes on a slow
-	// machine: it is there for what the cost does not see.
+	// DefaultDeadline is several times the duration of DefaultReconcileCost on a slow machine. It bounds what the cost
+	// does not count.
 	DefaultDeadline = 2 * time.Second
-	// DefaultChildren is ten times as many as the largest parent that Kanon is
-	// measured with.
+	// DefaultChildren is ten times the largest parent in the benchmarks.
 	DefaultChildren = 10_000
-	// DefaultObjectBytes is what etcd takes in one request (--max-request-bytes).
+	// DefaultObjectBytes is etcd's limit for one request (--max-request-bytes).
 	DefaultObjectBytes = 1536 << 10
-	// DefaultReconcileBytes is some forty of the largest objects that etcd takes.
+	// DefaultReconcileBytes is about forty of the largest objects that etcd accepts.
 	DefaultReconcileBytes = 64 << 20
-	// DefaultListLength is as long as there may be children.
+	// DefaultListLength is the default limit of children.
 	DefaultListLength = DefaultChildren
 )
 
-// WithDefaults fills in what is zero.
+// WithDefaults returns the limits with the defaults in fields that are zero.
 func (l Limits) WithDefaults() Limits {
 	return Limits{
 		ExpressionCost: cmp.Or(l.ExpressionCost, DefaultExpressionCost),

@@ -7,7 +7,7 @@ import (
 	"kanon.dev/kanon/rules/celenv/run"
 )
 
-// Verdict is what follows from a value that could not be computed.
+// Verdict says what follows from a value that could not be computed.
 type Verdict uint8
 
 const (
@@ -19,8 +19,7 @@ const (
 	Skips
 )
 
-// Problem is why an expression or a template has no value now. It is never changed: the
-// readers of a variable share it.
+// Problem is why an expression or a template has no value now. It is immutable: the readers of a variable share it.
 type Problem struct {
 	Verdict Verdict
 	// Path is the place in the rule, relative to where the value is used.
@@ -28,7 +27,7 @@ type Problem struct {
 	Message string
 	// Advice is what the author of the rule can do about it; may be empty.
 	Advice string
-	// KindMissing is true where the cause is a kind that is missing.
+	// KindMissing is true if a missing kind is the cause.
 	KindMissing bool
 }
 
@@ -42,7 +41,7 @@ func Waiting(format string, args ...any) *Problem {
 	return &Problem{Verdict: Waits, Message: fmt.Sprintf(format, args...)}
 }
 
-// Error gives the path and the message.
+// Error is the path and the text.
 func (p *Problem) Error() string {
 	if p.Path == "" {
 		return p.Text()
@@ -50,10 +49,10 @@ func (p *Problem) Error() string {
 	return p.Path + ": " + p.Text()
 }
 
-// Text is the message with the advice.
+// Text is the message followed by the advice.
 func (p *Problem) Text() string { return WithAdvice(p.Message, p.Advice) }
 
-// WithAdvice is a message, and what the author of the rule can do about it.
+// WithAdvice joins a message and advice for the author of the rule.
 func WithAdvice(message, advice string) string {
 	if advice == "" {
 		return message
@@ -61,25 +60,25 @@ func WithAdvice(message, advice string) string {
 	return message + "; " + advice
 }
 
-// Advising is the problem with advice for the author of the rule.
+// Advising returns the problem with advice for the author of the rule.
 func (p *Problem) Advising(format string, args ...any) *Problem {
 	out := *p
 	out.Advice = fmt.Sprintf(format, args...)
 	return &out
 }
 
-// Is lets has() and ?. take what belongs to a skipped child for absent.
+// Is makes has() and ?. treat what belongs to a skipped child as absent.
 func (p *Problem) Is(target error) bool {
 	return p.Verdict == Skips && target == run.ErrAbsent
 }
 
-// Outweighs reports whether p is to be shown instead of the first problem of several: a
-// failure needs somebody to do something.
+// Outweighs reports whether p replaces the first problem of several. A failure replaces a wait, because somebody has to
+// act on it.
 func (p *Problem) Outweighs(first *Problem) bool {
 	return p != nil && (first == nil || first.Verdict == Waits && p.Verdict != Waits)
 }
 
-// Under is the problem seen from one level further out. Indices start with [.
+// Under adds a segment in front of the path. Indices start with [.
 func (p *Problem) Under(segment string) *Problem {
 	outer := *p
 	switch {
@@ -93,15 +92,14 @@ func (p *Problem) Under(segment string) *Problem {
 	return &outer
 }
 
-// Of is the problem of one of several objects.
+// Of names the object, of several, that has the problem.
 func (p *Problem) Of(object string) *Problem {
 	out := *p
 	out.Message = object + ": " + p.Message
 	return &out
 }
 
-// In names the variable, or the part of a lookup, in which a problem arose. Of a long way to
-// it the beginning is enough.
+// In adds the variable, or the part of a lookup, in which the problem arose. It names at most three of them.
 func (p *Problem) In(place string) *Problem {
 	const most = 3
 	if strings.Count(p.Message, " (in ") >= most {

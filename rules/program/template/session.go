@@ -12,20 +12,19 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// NotShown stands in a message in place of a value, or of an error that may hold one, of a
-// rule that has to do with Secrets: messages become conditions, Events and lines of logs,
-// which more people read than Secrets.
+// NotShown replaces a value, or an error that may contain one, in messages of a rule that has to do with Secrets.
+// Messages become conditions, Events and log lines, which more people can read than Secrets.
 const NotShown = "(not shown, because the rule has to do with Secrets)"
 
-// Session is what all expressions and templates of one evaluation share: what they may still
-// take, and what may be shown of it. It is not safe for concurrent use.
+// Session is shared by all expressions and templates of one evaluation: the remaining budget, and whether values may be
+// shown. It is not safe for concurrent use.
 type Session struct {
-	// Budget is what expressions may still cost, and the memory that values take.
+	// Budget is the remaining cost of expressions, and the memory of values.
 	Budget run.Budget
-	// Late is true once an expression was stopped at its deadline, and Starved once one was
-	// because all evaluations together need more memory than there is.
+	// Late is true once an expression was stopped at its deadline, and Starved once one was stopped because all
+	// evaluations together need more memory than there is.
 	Late, Starved bool
-	// Exceeded is the option whose limit was exceeded last; empty: none was.
+	// Exceeded is the option whose limit was last exceeded; empty if none was.
 	Exceeded string
 
 	// ctx bounds the time that expressions may take. An evaluation ends before the call that
@@ -34,14 +33,14 @@ type Session struct {
 	limits *Limits
 	// secrets is true if no value may be shown.
 	secrets bool
-	// room is how many values may still be put into the object that is rendered, and drafted
-	// how many bytes were counted for it.
+	// room is how many more values the object that is being rendered may have. drafted is how many bytes are counted
+	// for it.
 	room    int
 	drafted int64
 }
 
-// NewSession begins an evaluation with its whole budget. shared is the memory of all
-// evaluations, or nil. secrets is true if no value may be shown in a message.
+// NewSession begins an evaluation with a full budget. shared is the memory of all evaluations, or nil. secrets is true
+// if messages must not contain values.
 func NewSession(ctx context.Context, limits *Limits, shared run.Account, secrets bool) Session {
 	return Session{
 		ctx: ctx, limits: limits, secrets: secrets,
@@ -52,35 +51,34 @@ func NewSession(ctx context.Context, limits *Limits, shared run.Account, secrets
 	}
 }
 
-// Cost is what the expressions have cost so far, in CEL's units, and exceeded the option whose limit was exceeded last.
+// Cost is the cost of all expressions so far, in CEL's units. exceeded is the option whose limit was last exceeded.
 func (s *Session) Cost() (cost uint64, exceeded string) {
 	return s.limits.ReconcileCost - s.Budget.Cost, s.Exceeded
 }
 
-// over is the problem of a limit that was exceeded. The message ends with the option's name.
+// over is the problem of an exceeded limit. The message ends with the name of the option.
 func (s *Session) over(option, format string, args ...any) *Problem {
 	s.Exceeded = option
 	return Failure(format+" allowed by --"+option, args...)
 }
 
-// Begin gives the expressions of a call their time, and what is rendered in it its room.
+// Begin starts the deadline of a call, and gives its first object room.
 func (s *Session) Begin() {
 	s.Budget.Restart()
 	s.MakeRoom()
 }
 
-// Renew gives a session that is done its whole budget again.
+// Renew gives a finished session a full budget again.
 func (s *Session) Renew() { *s = NewSession(s.ctx, s.limits, nil, s.secrets) }
 
-// MakeRoom begins another object: none has more values than bytes.
+// MakeRoom begins another object. An object cannot have more values than bytes.
 func (s *Session) MakeRoom() {
 	s.room = s.limits.ObjectBytes
 	s.Budget.Memory.Return(s.drafted)
 	s.drafted = 0
 }
 
-// RenderAside renders what is no part of the object that is being rendered, as the value of
-// a variable.
+// RenderAside renders what is no part of the object that is being rendered, such as the value of a variable.
 func (s *Session) RenderAside(t Template, in Scope) (val any, ok bool, p *Problem) {
 	room, drafted := s.room, s.drafted
 	s.drafted = 0
@@ -90,13 +88,13 @@ func (s *Session) RenderAside(t Template, in Scope) (val any, ok bool, p *Proble
 	return val, ok, p
 }
 
-// Hold counts bytes that the evaluation holds until it ends.
+// Hold counts bytes that the evaluation keeps until it ends.
 func (s *Session) Hold(n int64) *Problem {
 	return s.refusal(s.Budget.Memory.Take(n))
 }
 
-// draft counts bytes of what is being rendered. They are returned when the next rendering
-// begins: what has come of it is counted as a whole.
+// draft counts bytes of what is being rendered. They are returned when the next rendering begins, because the finished
+// object is counted as a whole.
 func (s *Session) draft(n int64) *Problem {
 	p := s.Hold(n)
 	if p == nil {
@@ -105,7 +103,7 @@ func (s *Session) draft(n int64) *Problem {
 	return p
 }
 
-// HoldObject holds what was rendered to the size that is allowed, and counts it.
+// HoldObject checks the size of a rendered object, and counts it.
 func (s *Session) HoldObject(val any) *Problem {
 	size := storedSize(val)
 	if size > s.limits.ObjectBytes {
@@ -115,7 +113,7 @@ func (s *Session) HoldObject(val any) *Problem {
 	return s.Hold(int64(size))
 }
 
-// List holds a list, or a map that is gone over, to the length that is allowed.
+// List checks the length of a list, or of a map in a forEach.
 func (s *Session) List(n int) *Problem {
 	if n <= s.limits.ListLength {
 		return nil
@@ -123,8 +121,8 @@ func (s *Session) List(n int) *Problem {
 	return s.over("max-list-length", "gives %s items, more than the %s", diagnostic.Number(n), diagnostic.Number(s.limits.ListLength))
 }
 
-// Overdue is the problem of items that take too long. It is asked for each item of a
-// forEach: what one takes may be little, and there may be many of them.
+// Overdue is the problem of a forEach that takes too long; nil while there is time. It is checked for each item: one
+// may take little time, but there may be many.
 func (s *Session) Overdue() *Problem {
 	if !s.Budget.Overdue() {
 		return nil
@@ -133,8 +131,7 @@ func (s *Session) Overdue() *Problem {
 	return s.over("max-evaluation-time", "was stopped, because its items took longer than the %s", s.limits.Deadline)
 }
 
-// exceeded is the problem of an expression that was ended because of a limit; nil for every
-// other error.
+// exceeded is the problem of an expression that was stopped by a limit; nil for every other error.
 func (s *Session) exceeded(err error) *Problem {
 	switch {
 	case errors.Is(err, run.ErrCostLimit):
@@ -151,7 +148,7 @@ func (s *Session) exceeded(err error) *Problem {
 	return nil
 }
 
-// refusal is the problem of bytes that are more than there are.
+// refusal is the problem of memory that is not available.
 func (s *Session) refusal(err error) *Problem {
 	switch {
 	case err == nil:
@@ -167,8 +164,7 @@ func (s *Session) tooLarge() *Problem {
 	return s.over("max-object-bytes", "is larger than the %s bytes", diagnostic.Number(s.limits.ObjectBytes))
 }
 
-// plain makes plain JSON of a value, as far as there is room for it in the object that is
-// rendered, and memory.
+// plain converts a value to plain JSON, as far as the object that is being rendered and the memory have room for it.
 func (s *Session) plain(val ref.Val, into value.Place) (any, error) {
 	left := min(s.room, s.Budget.Memory.Parts())
 	scarce := left < s.room
@@ -190,7 +186,7 @@ func (s *Session) plain(val ref.Val, into value.Place) (any, error) {
 	return plain, nil
 }
 
-// Shown is a value as a message quotes it.
+// Shown quotes a value for a message.
 func (s *Session) Shown(text string) string {
 	if s.secrets {
 		return NotShown
@@ -198,7 +194,7 @@ func (s *Session) Shown(text string) string {
 	return strconv.Quote(Shorten(text))
 }
 
-// describe names a value for a message: text as it stands, else the type.
+// describe names a value for a message: text as it is, otherwise the type.
 func (s *Session) describe(val any, ok bool) string {
 	if text, isText := val.(string); isText {
 		return s.Shown(text)
@@ -212,7 +208,7 @@ func (s *Session) describe(val any, ok bool) string {
 // TypeOf names the type of a JSON value.
 func TypeOf(val any) string { return value.TypeText(value.FromJSON(val)) }
 
-// Reason is what a message says of an error.
+// Reason is the text of an error for a message.
 func (s *Session) Reason(err error) string {
 	text := ErrorText(err)
 	switch text {
@@ -228,7 +224,7 @@ func (s *Session) Reason(err error) string {
 	return text
 }
 
-// misplaced is what a message says of a value that cannot be written where it should.
+// misplaced is the text of an error about a value that cannot be written where it should be.
 func (s *Session) misplaced(err error) string {
 	for _, wrong := range []error{value.ErrTextForBytes, value.ErrBytesForText, value.ErrBytesInText} {
 		if s.secrets && errors.Is(err, wrong) {

@@ -2,9 +2,8 @@ package template
 
 import "strconv"
 
-// storedSize is how many bytes an object has as JSON when it is stored. The API
-// server records for every field who owns it, as "f:name":{}, once for what created
-// the object and once for what was applied since, so that each name counts three
+// storedSize is the size of an object as stored JSON. The API server records the owner of every field as "f:name":{},
+// once for the manager that created the object and once for the one that applied it since, so each name counts three
 // times. (An object of 1.33 MB had 1.67 MB after its first apply.)
 func storedSize(val any) int {
 	const record = len(`"f:":{},`)
@@ -35,7 +34,7 @@ func storedSize(val any) int {
 	return len("null")
 }
 
-// jsonTextSize is how long a text is in JSON.
+// jsonTextSize is the length of a text as JSON.
 func jsonTextSize(s string) int {
 	size := len(s) + len(`""`)
 	for i := range len(s) {

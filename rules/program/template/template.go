@@ -12,9 +12,9 @@ import (
 	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// Template is a compiled part of a rule: a Const, an Expr, a Text, a Map or a List. Render
-// gives plain JSON that the caller owns. In a scope that is read-only the caller shares it, and what has bytes in
-// it is a value of CEL's own. ok is false where the field or item is to be left out.
+// Template is a compiled part of a rule: a Const, an Expr, a Text, a Map or a List. Render returns plain JSON that the
+// caller owns. In a read-only scope the caller shares it, and a value with bytes in it stays a CEL value. ok is false
+// for a field or an item that is left out.
 type Template interface {
 	Render(s Scope) (val any, ok bool, p *Problem)
 }
@@ -30,7 +30,7 @@ func (t Const) Render(s Scope) (any, bool, *Problem) {
 	return value.CopyJSON(t.Value), true, nil
 }
 
-// Expr is a string that is one whole expression.
+// Expr is a scalar that is one whole expression.
 type Expr struct{ X *Expression }
 
 // Render implements Template.
@@ -63,7 +63,7 @@ func (t Expr) Render(s Scope) (any, bool, *Problem) {
 	return plain, true, nil
 }
 
-// Text is a string with expressions between text.
+// Text is a string of text and expressions.
 type Text struct{ Parts []Part }
 
 // Part is text, or an expression.
@@ -143,7 +143,7 @@ func (t Map) Render(s Scope) (any, bool, *Problem) {
 	return out, true, nil
 }
 
-// isOwn says whether what was rendered to be read again is a value of CEL's own.
+// isOwn reports whether a rendered value is still a CEL value.
 func isOwn(val any) bool {
 	_, own := val.(ref.Val)
 	return own
@@ -157,7 +157,7 @@ func (e *Entry) KeyOf(s Scope) (string, *Problem) {
 	return e.Key.text(s)
 }
 
-// ShownKey is a key in the path of a message.
+// ShownKey is a key for the path of a message.
 func (e *Entry) ShownKey(name string, s Scope) string {
 	if e.Key != nil && s.Session().secrets {
 		return "the key " + e.Name
@@ -168,7 +168,7 @@ func (e *Entry) ShownKey(name string, s Scope) string {
 // List is a list with an expression somewhere in it.
 type List struct{ Items []Item }
 
-// Item is an item of a List, or several.
+// Item is an item of a List, or with Spread several.
 type Item struct {
 	Value  Template
 	Spread *Expression // for ${...list}
@@ -203,8 +203,7 @@ func (t List) Render(s Scope) (any, bool, *Problem) {
 	return out, true, nil
 }
 
-// spliced are the items that ${...list} stands for; null and optional.none()
-// stand for none.
+// spliced are the items of ${...list}; none for null and optional.none().
 func (i Item) spliced(s Scope) ([]any, *Problem) {
 	val, ok, p := Expr{X: i.Spread}.Render(s)
 	if p != nil || !ok || val == nil {

@@ -8,11 +8,10 @@ import (
 	"kanon.dev/kanon/rules/celenv/run"
 )
 
-// Trial is the scope in which the compiler evaluates what reads nothing: it has no names.
+// Trial is the scope in which the compiler evaluates expressions that read nothing. It has no names.
 type Trial struct{ session Session }
 
-// NewTrial begins a trial whose expressions may cost so much. There is no limit for lists:
-// what the limits refuse, an evaluation reports.
+// NewTrial begins a trial with a limited cost. Lists are not limited: an evaluation reports what the limits refuse.
 func NewTrial(limits Limits, cost uint64) *Trial {
 	limits.ListLength = math.MaxInt
 	t := &Trial{session: NewSession(nil, &limits, nil, false)} //nolint:staticcheck // Deadline bounds it.

@@ -16,9 +16,8 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// The fields of a rule with a meaning of their own take certain values only. The functions
-// below render and check one: an evaluation when it needs it, and the compiler where it is
-// the same in every evaluation.
+// The functions in this file render and check values of fields that allow certain values only. An evaluation calls
+// them, and so does the compiler for values that never change.
 
 // TextOf renders what must be text.
 func TextOf(t Template, s Scope) (string, *Problem) {
@@ -70,7 +69,7 @@ func DeletionPolicyOf(t Template, s Scope) (syntax.DeletionPolicy, *Problem) {
 	return syntax.DeletionPolicy(text), p
 }
 
-// DurationOf renders a duration; null and optional.none() are zero.
+// DurationOf renders a duration of at least least; zero for null and optional.none().
 func DurationOf(t Template, s Scope, least time.Duration) (time.Duration, *Problem) {
 	val, ok, p := t.Render(s)
 	if p != nil || !ok || val == nil {
@@ -106,8 +105,7 @@ func ShareOf(t Template, s Scope) (syntax.Share, *Problem) {
 	return share, nil
 }
 
-// NameOf renders the name or the namespace of an object, which what says. It is empty where
-// there is no value.
+// NameOf renders a name or a namespace, as what says. It is empty if there is no value.
 func NameOf(t Template, s Scope, what string, check func(string) []string) (string, *Problem) {
 	val, ok, p := t.Render(s)
 	if p != nil || !ok || val == nil {
@@ -125,7 +123,7 @@ func NameOf(t Template, s Scope, what string, check func(string) []string) (stri
 	return name, nil
 }
 
-// SelectorOf renders a label selector. One that would select all has failed.
+// SelectorOf renders a label selector. A selector that would match everything fails.
 func SelectorOf(t Template, s Scope) (labels.Selector, *Problem) {
 	val, _, p := t.Render(s)
 	if p != nil {
