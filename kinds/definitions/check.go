@@ -17,21 +17,21 @@ import (
 	"kanon.dev/kanon/kinds/definitions/internal/validation"
 )
 
-// Problem is something for which the API server refuses a definition.
+// Problem is a reason why the API server refuses a definition.
 type Problem struct {
-	// Path leads to it: names of fields, keys of maps, and indices of lists, from 0. It ends where the definition does,
-	// as for a field that is missing.
+	// Path leads to the problem: names of fields, keys of maps, and indices of lists, from 0. For a missing field, it
+	// ends at the last existing value.
 	Path []string
-	// Name is true where the last name of the path is wrong, and not its value.
+	// Name is true if the last name of the path is wrong, rather than its value.
 	Name bool
-	// Offset is the byte of the text at Path that the problem is about, where it is an expression.
+	// Offset is the offset of the problem, in bytes, in an expression at Path.
 	Offset int
-	// Message begins with the path as the API server writes it.
+	// Message begins with the path in the API server's form.
 	Message string
 }
 
-// Check returns why the API server would not create a CustomResourceDefinition; nothing where it would. ctx bounds nothing
-// but what the API server's own code does with it. The object is only read.
+// Check returns why the API server would refuse to create a CustomResourceDefinition; nil if it would not. ctx only
+// reaches the API server's own code. The object is not changed.
 func Check(ctx context.Context, crd *unstructured.Unstructured) []Problem {
 	if apiVersion := crd.GetAPIVersion(); apiVersion != apiextensionsv1.SchemeGroupVersion.String() {
 		return []Problem{{Path: []string{"apiVersion"}, Message: fmt.Sprintf(
@@ -48,14 +48,14 @@ func Check(ctx context.Context, crd *unstructured.Unstructured) []Problem {
 	}
 	prepare(created)
 	for _, err := range validation.ValidateCustomResourceDefinition(ctx, created) {
-		if !strings.HasPrefix(err.Field, "status") { // of our making, see prepare
+		if !strings.HasPrefix(err.Field, "status") { // we set the status, in prepare
 			problems = append(problems, problemOf(crd.Object, err))
 		}
 	}
 	return problems
 }
 
-// prepare does what the API server does between decoding and validating, in PrepareForCreate of
+// prepare does what the API server does between decoding and validation, in PrepareForCreate of
 // k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition.
 func prepare(crd *apiextensions.CustomResourceDefinition) {
 	crd.Status = apiextensions.CustomResourceDefinitionStatus{}
@@ -82,14 +82,14 @@ func problemOf(object map[string]any, err *field.Error) Problem {
 	return p
 }
 
-// isShort says whether a value is text that is worth repeating beside its line.
+// isShort reports whether a value is text that is worth repeating.
 func isShort(value any) bool {
 	text, ok := value.(string)
 	return ok && len(text) <= 60 && !strings.Contains(text, "\n")
 }
 
-// writtenPath is a path of the API server's internal version as it is in v1: what all versions have in common is not apart
-// from them there.
+// writtenPath converts a path of the API server's internal version to v1. The internal version has some fields of a
+// version at the top.
 func writtenPath(path string) string {
 	path = strings.Replace(path, ".JSONPath", ".jsonPath", 1)
 	for internal, v1 := range map[string]string{
@@ -108,10 +108,10 @@ func writtenPath(path string) string {
 	return path
 }
 
-// compiled is what the compiler of expressions says of one mistake.
+// compiled matches an error of the CEL compiler.
 var compiled = regexp.MustCompile(`(?m)^(.*)ERROR: <input>:(\d+):(\d+): (.*)$`)
 
-// compilerMessage takes the place in an expression out of a message, and the picture of the expression that follows it.
+// compilerMessage separates the position in an expression from a message. It drops the excerpt of the expression.
 func compilerMessage(detail string) (message string, line, column int, ok bool) {
 	found := compiled.FindAllStringSubmatch(detail, -1)
 	if len(found) == 0 {
@@ -126,7 +126,7 @@ func compilerMessage(detail string) (message string, line, column int, ok bool) 
 	return found[0][1] + strings.Join(slices.Compact(messages), "; "), line, column, true
 }
 
-// offsetOf is the byte in a text at a line and a column in characters, both from 1.
+// offsetOf converts a line and a column, in characters and both from 1, to an offset in bytes.
 func offsetOf(value any, line, column int) int {
 	text, _ := value.(string)
 	offset := 0
@@ -145,7 +145,7 @@ func offsetOf(value any, line, column int) int {
 	return 0
 }
 
-// encode is a definition as JSON. What YAML can hold, JSON can.
+// encode encodes a value as JSON. Everything that YAML can hold, JSON can.
 func encode(object any) []byte {
 	text, err := json.Marshal(object)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// decode reads a definition as the API server does with fieldValidation=Strict. ok is false where a value has the wrong type:
-// there is no object then.
+// decode decodes a definition as the API server does with fieldValidation=Strict. ok is false if a value has the wrong
+// type: then crd is nil.
 func decode(object map[string]any) (crd *apiextensionsv1.CustomResourceDefinition, problems []Problem, ok bool) {
 	crd = &apiextensionsv1.CustomResourceDefinition{}
 	strict, err := kjson.UnmarshalStrict(encode(object), crd)
@@ -30,9 +30,9 @@ func decode(object map[string]any) (crd *apiextensionsv1.CustomResourceDefinitio
 	return crd, problems, true
 }
 
-// misfit is the path to the first value that a definition cannot have. The decoder does not say which it is below lists, maps
-// and schemas within schemas; so a part is looked for that cannot be decoded when nothing else is in the definition. wrap puts
-// such a part in its place.
+// misfit returns the path to the first value that cannot be decoded. The decoder's error does not name it below lists,
+// maps and nested schemas. So misfit decodes each part alone, and searches the part that fails. wrap puts a part in its
+// place in the definition.
 func misfit(value any, wrap func(any) any) []string {
 	refused := func(object any) bool {
 		return kjson.UnmarshalCaseSensitivePreserveInts(encode(object), &apiextensionsv1.CustomResourceDefinition{}) != nil
@@ -56,7 +56,7 @@ func misfit(value any, wrap func(any) any) []string {
 	return nil
 }
 
-// misfitText is the decoder's error without the names of Go.
+// misfitText is the decoder's error without names of Go types.
 func misfitText(err error) string {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -84,7 +84,7 @@ func typeText(t reflect.Type) string {
 	}
 }
 
-// valueText is what the decoder calls a value: "string", "number 5", "object".
+// valueText describes the decoder's name of a value: "string", "number 5", "object".
 func valueText(value string) string {
 	switch value {
 	case "object":

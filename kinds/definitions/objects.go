@@ -3,6 +3,7 @@ package definitions
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -27,24 +28,24 @@ import (
 	"kanon.dev/kanon/rules/naming"
 )
 
-// Kinds are those of definitions. They do with objects what the API server does when they are written.
+// Kinds are the kinds of definitions. They treat objects as the API server does on a write.
 type Kinds map[schema.GroupVersionKind]*kind
 
 // kind is one version of a definition.
 type kind struct {
 	namespaced, hasStatus bool
-	// converts is true if the API server serves objects of other versions in this one, without a webhook.
+	// converts is true if the API server converts objects of other versions to this one without a webhook.
 	converts   bool
 	structural *structuralschema.Structural
 	props      *apiextensions.JSONSchemaProps
-	// validators are made when the first object is checked: that takes some milliseconds.
+	// The validators are made when the first object is checked: that takes some milliseconds.
 	once   sync.Once
 	schema validation.SchemaValidator
 	rules  *cel.Validator
 	err    error
 }
 
-// NewKinds reads definitions. The error names the one that an API server would not take.
+// NewKinds reads definitions. The error names a definition that an API server would refuse.
 func NewKinds(crds []*unstructured.Unstructured) (Kinds, error) {
 	kinds := make(Kinds)
 	for _, object := range crds {
@@ -82,8 +83,7 @@ func (k *kind) read(props *apiextensionsv1.JSONSchemaProps) error {
 	return nil
 }
 
-// Fill sets what the object leaves out and its kind has a default for. An object
-// of a kind that is not known stays as it is.
+// Fill sets the defaults of the object's kind. It leaves an object of an unknown kind as it is.
 func (kinds Kinds) Fill(object *unstructured.Unstructured) {
 	if k := kinds[object.GroupVersionKind()]; k != nil {
 		defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, k.structural)
@@ -91,8 +91,9 @@ func (kinds Kinds) Fill(object *unstructured.Unstructured) {
 	}
 }
 
-// Serve turns an object into another version of its kind, as the API server does for whoever reads it in that one: without the fields
-// that the version does not have, and with its defaults. It is false, and does nothing, if that is not known of the kind.
+// Serve converts an object to another version of its kind as the API server does for reads: it drops the fields that
+// the version does not have, and sets its defaults. If the kind is unknown, or is converted by a webhook, it returns
+// false and changes nothing.
 func (kinds Kinds) Serve(object *unstructured.Unstructured, in schema.GroupVersionKind) bool {
 	is := object.GroupVersionKind()
 	from, to := kinds[is], kinds[in]
@@ -109,14 +110,14 @@ func (kinds Kinds) Serve(object *unstructured.Unstructured, in schema.GroupVersi
 	return true
 }
 
-// Refusal is why the API server would not take an object.
+// Refusal is why the API server would refuse an object.
 type Refusal struct {
 	Object *unstructured.Unstructured
-	// Reasons begin with the path of a field, as the API server writes them.
+	// Reasons begin with the path of a field, in the API server's form.
 	Reasons []string
 }
 
-// Error names the object and gives all reasons.
+// Error names the object and lists all reasons.
 func (r *Refusal) Error() string {
 	name := r.Object.GetName()
 	if namespace := r.Object.GetNamespace(); namespace != "" {
@@ -125,8 +126,8 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the API server refuses %s %s: %s", r.Object.GetKind(), name, strings.Join(r.Reasons, "; "))
 }
 
-// WithoutValues is the Refusal with the field and the kind of the mistake alone, as for a rule that has to do with Secrets. Of the name,
-// which the Refusal has anyway, everything is said.
+// WithoutValues returns the Refusal with only the field and the kind of each mistake, for rules that have to do with
+// Secrets. Reasons about the object's name are kept whole, because the Refusal shows the name anyway.
 func (r *Refusal) WithoutValues() error {
 	reasons := make([]string, len(r.Reasons))
 	for i, reason := range r.Reasons {
@@ -139,12 +140,13 @@ func (r *Refusal) WithoutValues() error {
 	return &Refusal{Object: r.Object, Reasons: reasons}
 }
 
-// CheckObject says why the API server would not take an object, as a *Refusal; nil if it would: its metadata and, of the kinds that are
-// known, unknown fields and values that the schema or its validation rules forbid. A status that has a subresource is
-// left as it was, because a write of the object ignores it. old is the object before an update, or nil. Neither is changed.
+// CheckObject returns a *Refusal if the API server would refuse an object; nil if it would not. It checks the metadata
+// and, for known kinds, unknown fields, the schema and its validation rules. If the status is a subresource, it is not
+// checked, because a write of the object ignores it. old is the object before an update, or nil. Neither object is
+// changed.
 func (kinds Kinds) CheckObject(ctx context.Context, object, old *unstructured.Unstructured) error {
 	written := object.DeepCopy()
-	unstructured.RemoveNestedField(written.Object, "metadata", "ownerReferences") // what people write by hand has no uids
+	unstructured.RemoveNestedField(written.Object, "metadata", "ownerReferences") // people write them without UIDs
 	k := kinds[object.GroupVersionKind()]
 	if k == nil {
 		return refusalOf(object, checkMetadata(written, object.GetNamespace() != ""))
@@ -164,8 +166,8 @@ func (kinds Kinds) CheckObject(ctx context.Context, object, old *unstructured.Un
 	return refusalOf(object, append(checkMetadata(written, k.namespaced), reasons...))
 }
 
-// CheckStatus is CheckObject for a write of the status, where that has a subresource. Of the rest of the object, which such a write
-// ignores, it is for CheckObject to say whether it may be so.
+// CheckStatus is CheckObject for a write of the status subresource. Such a write ignores the rest of the object, so
+// CheckObject has to check that.
 func (kinds Kinds) CheckStatus(ctx context.Context, object, old *unstructured.Unstructured) error {
 	k := kinds[object.GroupVersionKind()]
 	if k == nil || !k.hasStatus {
@@ -187,7 +189,7 @@ func refusalOf(object *unstructured.Unstructured, reasons []string) error {
 	return &Refusal{Object: object, Reasons: reasons}
 }
 
-// checkMetadata says what is wrong with the metadata of an object.
+// checkMetadata returns what is wrong with the metadata of an object.
 func checkMetadata(object *unstructured.Unstructured, namespaced bool) (reasons []string) {
 	path := field.NewPath("metadata")
 	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(object.Object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
@@ -203,18 +205,18 @@ func checkMetadata(object *unstructured.Unstructured, namespaced bool) (reasons 
 	return append(reasons, texts(apivalidation.ValidateObjectMeta(meta, namespaced, valid, path))...)
 }
 
-// write is the write of an object that is to be checked.
+// write is a write that is to be checked.
 type write struct {
-	// object may be changed. old is the one before, or nil.
+	// object may be changed by the check. old is the object before the write, or nil.
 	object, old *unstructured.Unstructured
-	// status is one that the write leaves as it is, and that validation rules read; nil: there is none.
+	// status is the status that the write leaves as it is, for validation rules that read it; nil if there is none.
 	status any
-	// ofStatus is true if the write leaves everything else as it is.
+	// ofStatus is true if the write changes nothing but the status.
 	ofStatus bool
 }
 
-// check says what the schema forbids in what is written. The API server says nothing of what stays as it was, but for validation rules
-// that read it.
+// check returns what the schema forbids in the written part. Of the other part, the API server checks only validation
+// rules that read it.
 func (k *kind) check(ctx context.Context, w write) (reasons []string, err error) {
 	if err := k.prepare(); err != nil {
 		return nil, err
@@ -244,7 +246,7 @@ func (k *kind) check(ctx context.Context, w write) (reasons []string, err error)
 	return append(reasons, texts(wrong)...), nil
 }
 
-// prepare makes the validators, unless they exist.
+// prepare makes the validators once.
 func (k *kind) prepare() error {
 	k.once.Do(func() {
 		k.schema, _, k.err = validation.NewSchemaValidator(k.props)
@@ -253,7 +255,7 @@ func (k *kind) prepare() error {
 	return k.err
 }
 
-// unknownField names a field that the schema does not have, and the one that may be meant.
+// unknownField names a field that the schema does not have, and the field that may have been meant.
 func (k *kind) unknownField(path string) string {
 	s := k.structural
 	steps := strings.Split(path, ".")
@@ -270,10 +272,7 @@ func (k *kind) unknownField(path string) string {
 			return fmt.Sprintf("unknown field %q", path)
 		}
 	}
-	names := make([]string, 0, len(s.Properties))
-	for known := range s.Properties {
-		names = append(names, known)
-	}
+	names := slices.Collect(maps.Keys(s.Properties))
 	if hint := diagnostic.DidYouMean(name, names); hint != "" {
 		return fmt.Sprintf("unknown field %q, %s", path, hint)
 	}
@@ -285,6 +284,6 @@ func texts(errs field.ErrorList) []string {
 	for i, err := range errs {
 		out[i] = err.Error()
 	}
-	slices.Sort(out) // maps have no order
+	slices.Sort(out) // parts of the errors come from maps, in random order
 	return out
 }

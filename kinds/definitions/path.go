@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// resolve takes a path apart as the API server writes it, such as spec.versions[0].schema.openAPIV3Schema.properties[a.b]:
-// names may have dots, so the object says where each ends. The result is as much of it as the object has.
+// resolve splits a path in the API server's form, such as spec.versions[0].schema.openAPIV3Schema.properties[a.b].
+// Names may contain dots, so the object decides where each one ends. The result is the part of the path that the object
+// has.
 func resolve(object any, path string) []string {
 	name, rest, ok := next(object, strings.TrimPrefix(path, "."))
 	if !ok {
@@ -15,7 +16,7 @@ func resolve(object any, path string) []string {
 	return append([]string{name}, resolve(member(object, name), rest)...)
 }
 
-// next is the first step of a path that the value has: the longest name that fits.
+// next returns the first step of a path that the value has: the longest name that matches.
 func next(value any, path string) (name, rest string, ok bool) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -38,7 +39,7 @@ func next(value any, path string) (name, rest string, ok bool) {
 	return name, rest, ok
 }
 
-// member is what a value has under a name or an index; nil where it has nothing.
+// member returns the value at a name or an index; nil if there is none.
 func member(value any, name string) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -58,7 +59,7 @@ func valueAt(object any, path []string) any {
 	return object
 }
 
-// pathText is a path as the API server writes it.
+// pathText is a path in the API server's form.
 func pathText(object any, path []string) string {
 	var b strings.Builder
 	for i, name := range path {

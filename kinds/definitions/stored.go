@@ -25,33 +25,33 @@ import (
 
 // Loss is something that is wrong with an object that was stored under another schema.
 type Loss struct {
-	// Path of the field, such as spec.ports[0].name.
+	// Path is the field, such as spec.ports[0].name.
 	Path string
 	Kind LossKind
-	// Message says what is wrong, without the value.
+	// Message is what is wrong, without the value.
 	Message string
 }
 
-// LossKind is what a loss means.
+// LossKind is the effect of a loss.
 type LossKind int
 
 const (
-	// Pruned values are dropped by the API server when the object is read, and for good when it is written.
+	// Pruned values are dropped when the API server returns the object, and lost for good when it is written.
 	Pruned LossKind = iota
-	// WrongType is of a value that stays, and is not of the type that the schema gives it. Nobody can apply the object any more.
+	// WrongType values stay, but do not have the type of the schema. The object can no longer be applied.
 	WrongType
-	// Blocking mistakes have the API server refuse changes of other fields until they are mended, or, as two items with one key do, whoever
-	// applies the object as it is.
+	// Blocking mistakes have the API server refuse changes of other fields until somebody corrects them. Some, such as
+	// two items with one key, have it refuse applies of the unchanged object.
 	Blocking
 )
 
-// CheckStored returns what is wrong with an object that is stored already, and has nothing changed: an object of a kind that is
-// not known loses nothing.
+// CheckStored returns what is wrong with an object that is already stored. An object of an unknown kind loses nothing.
+// The object is not changed.
 //
-// The API server accepts an update that leaves a value as it is, also if its schema no longer allows that value ("ratcheting"). So
-// text that no longer matches a pattern is no loss: only whoever changes it has to give a valid one. A list without keys counts as
-// one value. It is a loss if an update of something else would be refused, as it is where a required field is missing, because that
-// is a mistake of the mapping around it. The object is not changed.
+// The API server accepts an update that leaves a value unchanged, even if the schema no longer allows the value
+// ("ratcheting"). So text that no longer matches a pattern is no loss: only a new text has to match. A list without
+// keys counts as one value. It is a loss if an update of another field would be refused. That is so for a missing
+// required field, because it is a mistake of the mapping around it.
 func (kinds Kinds) CheckStored(ctx context.Context, object *unstructured.Unstructured) ([]Loss, error) {
 	k := kinds[object.GroupVersionKind()]
 	if k == nil {
@@ -72,7 +72,7 @@ func (kinds Kinds) CheckStored(ctx context.Context, object *unstructured.Unstruc
 	return slices.Compact(losses), nil
 }
 
-// missing has the values that one tree has and the other has not.
+// missing returns the values that before has and after does not.
 func missing(before, after any, path string) (losses []Loss) {
 	switch before := before.(type) {
 	case map[string]any:
@@ -94,7 +94,7 @@ func missing(before, after any, path string) (losses []Loss) {
 	return losses
 }
 
-// refused is what the schema forbids in an object, as far as that does more than to keep the value itself from being set again.
+// refused returns what the schema forbids in an object, if that does more than forbid to set the same value again.
 func (k *kind) refused(ctx context.Context, object map[string]any) (losses []Loss) {
 	add := func(kind LossKind, errs field.ErrorList) {
 		for _, err := range errs {
@@ -112,14 +112,15 @@ func (k *kind) refused(ctx context.Context, object map[string]any) (losses []Los
 	}
 	add(Blocking, objectmeta.Validate(ctx, nil, object, k.structural, false))
 	add(Blocking, listtype.ValidateListSetsAndMaps(nil, k.structural, object))
-	if len(types) == 0 { // expressions would fail at those
+	if len(types) == 0 { // expressions would fail at values of the wrong type
 		wrong, _ := k.rules.Validate(ctx, nil, k.structural, object, nil, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlated()))
 		add(Blocking, wrong)
 	}
 	return losses
 }
 
-// split tells errors of types from others. The API server reports a format as a type.
+// split separates errors about types from others. The API server reports a wrong format as a wrong type, too; it counts
+// as another error.
 func split(errs field.ErrorList) (types, others field.ErrorList) {
 	for _, err := range errs {
 		if _, _, ok := mismatch(err); ok {
@@ -131,7 +132,7 @@ func split(errs field.ErrorList) (types, others field.ErrorList) {
 	return types, others
 }
 
-// mismatch is the type that a value must have, and the one that it has.
+// mismatch returns the type that a value must have, and the one that it has.
 func mismatch(err *field.Error) (wanted, is string, ok bool) {
 	if err.Type != field.ErrorTypeTypeInvalid {
 		return "", "", false
@@ -144,8 +145,8 @@ func mismatch(err *field.Error) (wanted, is string, ok bool) {
 // marker is a field that no schema has.
 const marker = "\x00touched"
 
-// touched is a copy of a value in which each mapping differs from that in the original by one field, and every other value is the
-// same: as if somebody had changed another field of each. What is in a list without keys stays, because that is one value.
+// touched copies a value as if another field of each mapping had changed: each mapping gets one field more, and every
+// other value is the same. A list without keys is one value, so its contents stay unchanged.
 func touched(value any, s *structuralschema.Structural) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -174,7 +175,7 @@ func touched(value any, s *structuralschema.Structural) any {
 	return value
 }
 
-// reasonOf is what is wrong with a field, without its value.
+// reasonOf is what is wrong with a field, without the value.
 func reasonOf(err *field.Error) string {
 	switch err.Type {
 	case field.ErrorTypeRequired:
@@ -203,7 +204,7 @@ func reasonOf(err *field.Error) string {
 	return "a validation is not true"
 }
 
-// alternatives is what the API server says of allOf, anyOf, oneOf and not. The path is in it, and not where it is elsewhere.
+// alternatives matches the API server's errors for allOf, anyOf, oneOf and not. These errors have the path in the text.
 var alternatives = regexp.MustCompile(`^"([^"]*)" (must (?:not )?validate [^:"]*)`)
 
 func pathOf(err *field.Error) string {

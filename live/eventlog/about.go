@@ -13,11 +13,11 @@ import (
 	"kanon.dev/kanon/live/installed"
 )
 
-// About chooses the Events of one rule: about what the rule is in, about its record, and those about parents that are the rule's.
+// About selects the Events of one rule: those about its origin, its record and its parents.
 type About struct {
 	reader *installed.Reader
 	rule   *installed.Rule
-	// known says of objects whether they are the rule's.
+	// known caches whether an object is the rule's.
 	known map[identity.ID]bool
 }
 
@@ -33,7 +33,7 @@ func NewAbout(reader *installed.Reader, rule *installed.Rule, namespace string) 
 	return a
 }
 
-// Matches reports whether an Event is about the rule. A parent that was deleted since counts as one of the rule's.
+// Matches reports whether an Event is about the rule. A deleted parent counts as one of the rule's.
 func (a *About) Matches(ctx context.Context, e Event) (bool, error) {
 	if e.Rule != "" {
 		return e.Rule == a.rule.Name.String(), nil
@@ -45,7 +45,7 @@ func (a *About) Matches(ctx context.Context, e Event) (bool, error) {
 	}
 	resource, err := a.reader.Resource(gvk, e.Object.Namespace)
 	if err != nil {
-		return true, nil //nolint:nilerr // the kind was deleted, with all that the Events are about
+		return true, nil //nolint:nilerr // the kind was deleted, with the objects of these Events
 	}
 	object, err := resource.Get(ctx, e.Object.Name, metav1.GetOptions{})
 	switch {

@@ -6,6 +6,6 @@
 //		fmt.Println(event.Last, event.Object, event.Message)
 //	}
 //
-// An Event about a parent names the rule that it is of. [About] chooses the Events of one rule: these, and those about what the rule is
-// in.
+// An Event about a parent names its rule. [About] selects the Events of one rule: these, and those about the rule's
+// origin and its record.
 package eventlog

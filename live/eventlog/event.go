@@ -21,15 +21,16 @@ import (
 	"kanon.dev/kanon/live/follow"
 )
 
-// Component is what Kanon's Events have as their source.
+// Component is the source component of Kanon's Events.
 const Component = conditions.EventComponent
 
-// Event is what happened to one object, once or several times.
+// Event is one occurrence, or a series of them, for one object.
 type Event struct {
 	Namespace, Name string
 	Type, Reason    string
 	Object          identity.ID
-	// Rule is that of which the Event is, as NAMESPACE/NAME; empty if it is about a rule, or from an earlier version of Kanon.
+	// Rule is the rule of the Event, as NAMESPACE/NAME. It is empty if the Event is about a rule, or from an earlier
+	// version of Kanon.
 	Rule        string
 	UID         types.UID
 	Message     string
@@ -37,20 +38,20 @@ type Event struct {
 	Count       int
 }
 
-// Log has the Events of a namespace.
+// Log reads the Events of a namespace.
 type Log struct {
 	Client dynamic.Interface
-	// Namespace is empty for all.
+	// Namespace is empty for all namespaces.
 	Namespace string
 }
 
-// Watch is what to follow for the Events after a version.
+// Watch returns a watch of the Events after a resourceVersion.
 func (l Log) Watch(from string) follow.Watch {
 	resource := l.Client.Resource(corev1.SchemeGroupVersion.WithResource("events"))
 	return follow.Watch{Resource: resource.Namespace(l.Namespace), Options: metav1.ListOptions{FieldSelector: "source=" + Component}, From: from}
 }
 
-// List reads the Events, oldest first. The version is for Watch.
+// List reads the Events, oldest first. version is for Watch.
 func (l Log) List(ctx context.Context) (events []Event, version string, err error) {
 	w := l.Watch("")
 	list, err := w.Resource.List(ctx, w.Options)
@@ -92,21 +93,21 @@ func Of(object *unstructured.Unstructured) (Event, error) {
 	return e, nil
 }
 
-// Filter chooses Events. The zero value chooses all.
+// Filter selects Events. The zero value selects all.
 type Filter struct {
-	// Types are Normal and Warning, in any case; all if it is empty.
+	// Types are Normal and Warning, in any case; empty for all.
 	Types []string
-	// Object is what Events are about; nil for all.
+	// Object is the object of the Events; nil for all.
 	Object *identity.ID
 }
 
-// Matches reports whether the filter chooses an Event.
+// Matches reports whether the filter selects an Event.
 func (f Filter) Matches(e Event) bool {
 	isType := len(f.Types) == 0 || slices.ContainsFunc(f.Types, func(t string) bool { return strings.EqualFold(t, e.Type) })
 	return isType && (f.Object == nil || *f.Object == e.Object)
 }
 
-// Matching are the Events that a filter chooses.
+// Matching returns the Events that a filter selects.
 func Matching(events []Event, f Filter) []Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return !f.Matches(e) })
 }

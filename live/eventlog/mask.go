@@ -12,19 +12,20 @@ import (
 	"kanon.dev/kanon/rules/scanner"
 )
 
-// Mask hides values of Secrets in Events of rules that have to do with Secrets: a message of spec.events may have one in it. It reads
-// Secrets only for these.
+// Mask hides values of Secrets in Events of rules that have to do with Secrets: a message of spec.events may contain
+// one. It reads Secrets only for such rules.
 type Mask struct {
 	Client dynamic.Interface
 	Rules  *installed.Rules
 
 	values redact.Values
-	// read is when values were read, and partly is true if these are not all.
+	// read is when values were read. partly is true if some Secrets could not be read.
 	read   time.Time
 	partly bool
 }
 
-// Hide is an Event without values of Secrets. What may have one that who asks may not read is hidden as a whole.
+// Hide returns an Event without values of Secrets. If the user may not read the Secrets, it hides all of a message that
+// may contain a value.
 func (m *Mask) Hide(ctx context.Context, e Event) Event {
 	rule, err := m.Rules.Find(e.Rule)
 	isKnown := err == nil && rule.Decoded != nil
@@ -43,7 +44,7 @@ func (m *Mask) Hide(ctx context.Context, e Event) Event {
 	return e
 }
 
-// emits reports whether an Event with a reason may be one of spec.events.
+// emits reports whether an Event with this reason may come from spec.events.
 func emits(rule *installed.Rule, reason string) bool {
 	for _, event := range rule.Decoded.Events {
 		if text, ok := event.Reason.Text(); !ok || text == reason || scanner.HasExpression(text) {

@@ -26,7 +26,7 @@ type objectView struct {
 	Name      string `json:"name"`
 }
 
-// ListOf is a list of Events, to be printed. Its first column is their namespace, if withNamespace is true.
+// ListOf makes a printable list of Events. If withNamespace is true, the first column is their namespace.
 func ListOf(events []Event, withNamespace bool, now time.Time) listing.List {
 	titles := []string{"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"}
 	if withNamespace {
@@ -46,7 +46,7 @@ func ListOf(events []Event, withNamespace bool, now time.Time) listing.List {
 	return l
 }
 
-// lastSeen is when an Event was last, as kubectl has it: 5m, or 5m (x3 over 2h).
+// lastSeen is the time since the last occurrence, as kubectl prints it: 5m, or 5m (x3 over 2h).
 func lastSeen(e Event, now time.Time) string {
 	last := listing.Age(e.Last, now)
 	if e.Count > 1 {
@@ -55,5 +55,5 @@ func lastSeen(e Event, now time.Time) string {
 	return last
 }
 
-// nameOf is an object as kubectl events has it: WebApp/storefront.
+// nameOf names an object as kubectl events does: WebApp/storefront.
 func nameOf(id identity.ID) string { return id.Kind + "/" + id.Name }

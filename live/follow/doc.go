@@ -1,4 +1,4 @@
-// Package follow watches objects for a command that prints each change of them, as kubectl get --watch does.
+// Package follow watches objects for a command that prints each change, as kubectl get --watch does.
 //
 //	changes, err := follow.Start(ctx, resource, options)
 //	list, err := resource.List(ctx, options)
@@ -8,5 +8,6 @@
 //		return nil
 //	}, changes)
 //
-// A watch that the API server ends goes on where it was. An error says that it cannot: the command is to be called again.
+// A watch that the API server closes resumes where it ended. An error reports that it cannot: the user has to call the
+// command again.
 package follow

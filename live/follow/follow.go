@@ -15,16 +15,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Watch says what is watched.
+// Watch is a watch to be started.
 type Watch struct {
 	Resource dynamic.ResourceInterface
-	// Options are those of the list before.
+	// Options are those of the list that precedes the watch.
 	Options metav1.ListOptions
-	// From is the resourceVersion of the list.
+	// From is the resourceVersion of that list.
 	From string
 }
 
-// Start makes a Watch of what changes from now on. A list that is read after it misses nothing.
+// Start makes a Watch of all changes from now on. Together with a list that is read afterwards, it misses nothing.
 func Start(ctx context.Context, resource dynamic.ResourceInterface, options metav1.ListOptions) (Watch, error) {
 	first := options
 	first.Limit = 1
@@ -35,7 +35,8 @@ func Start(ctx context.Context, resource dynamic.ResourceInterface, options meta
 	return Watch{Resource: resource, Options: options, From: list.GetResourceVersion()}, nil
 }
 
-// Objects calls handle for each change, one at a time, until ctx ends, which is no error, or until handle returns an error.
+// Objects calls handle for each change, one at a time, until ctx ends or handle returns an error. The end of ctx is no
+// error.
 func Objects(ctx context.Context, handle func(watch.EventType, *unstructured.Unstructured) error, watches ...Watch) error {
 	group, running := errgroup.WithContext(ctx)
 	changes := make(chan watch.Event)
@@ -66,7 +67,7 @@ func Objects(ctx context.Context, handle func(watch.EventType, *unstructured.Uns
 
 var errEnded = errors.New("the API server ended the watch; call the command again")
 
-// watcher is a Watch for client-go.
+// watcher adapts a Watch to client-go.
 type watcher struct{ Watch }
 
 // WatchWithContext implements cache.WatcherWithContext.
@@ -77,7 +78,7 @@ func (w watcher) WatchWithContext(ctx context.Context, options metav1.ListOption
 
 // run sends changes until ctx ends.
 func (w Watch) run(ctx context.Context, changes chan<- watch.Event) error {
-	ctx = klog.NewContext(ctx, klog.Logger{}) // an error that ends the watch is returned; the others are tried again
+	ctx = klog.NewContext(ctx, klog.Logger{}) // errors that end the watch are returned; others are retried, and need no log
 	retrying, err := watchtools.NewRetryWatcherWithContext(ctx, w.From, watcher{w})
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)

@@ -19,7 +19,7 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Options are what an Inquirer works with. All fields are needed.
+// Options are what an Inquirer needs. All fields are required.
 type Options struct {
 	Client dynamic.Interface
 	Kinds  livepreview.Kinds
@@ -30,13 +30,12 @@ type Options struct {
 	Now       time.Time
 }
 
-// Inquirer finds what rules write to objects.
+// Inquirer explains which rules write to objects.
 type Inquirer struct{ Options }
 
-// New makes an Inquirer.
 func New(o Options) *Inquirer { return &Inquirer{Options: o} }
 
-// Explain says why the fields of an object of the cluster have their values. The error says that the API server could not be asked.
+// Explain explains why the fields of a live object have their values. The error reports a failed request.
 func (q *Inquirer) Explain(ctx context.Context, live *unstructured.Unstructured) (*provenance.Explanation, error) {
 	found := &answer{}
 	found.note(q.unknownOwner(live))
@@ -53,7 +52,7 @@ func (q *Inquirer) Explain(ctx context.Context, live *unstructured.Unstructured)
 	return e, nil
 }
 
-// answer is what was found about an object.
+// answer collects what is found about an object.
 type answer struct {
 	writings []provenance.Writing
 	notes    []string
@@ -114,12 +113,12 @@ func (q *Inquirer) evaluate(ctx context.Context, r *ruleset.Rule, compiled *prog
 	return &provenance.Rule{Name: r.Name, ID: r.ID, Decoded: r.Decoded, Program: compiled, Preview: found.Preview}, nil
 }
 
-// unknownOwner says which rule made the object, if it is none of those that are known.
+// unknownOwner is a note on the rule that made the object, if none of the known rules did; empty otherwise.
 func (q *Inquirer) unknownOwner(live *unstructured.Unstructured) string {
 	owner, ok := mark.ReadOwner(live)
 	known := slices.ContainsFunc(q.Rules.All(), func(r *ruleset.Rule) bool { return r.ID == owner.RuleID })
 	if !ok || known || owner.RuleID == "" || len(fieldset.OwnEntries(live)) == 0 {
-		return "" // other controllers copy annotations
+		return "" // a copied mark: other controllers copy annotations
 	}
 	name := owner.RuleID
 	if owner.Rule != "" {
@@ -128,7 +127,7 @@ func (q *Inquirer) unknownOwner(live *unstructured.Unstructured) string {
 	return fmt.Sprintf("it is the child %s of rule %s, which is not installed: give its file with -f, and Kanon's namespace with --kanon-namespace", owner.Node, name)
 }
 
-// controlledBy names the object that controls one which no rule writes; empty if none does.
+// controlledBy is a note on the controller of an object that no rule writes to; empty if it has none.
 func controlledBy(live *unstructured.Unstructured) string {
 	controller := metav1.GetControllerOfNoCopy(live)
 	if controller == nil {
@@ -137,7 +136,7 @@ func controlledBy(live *unstructured.Unstructured) string {
 	return fmt.Sprintf("no rule writes to it; its controller is %s %s", controller.Kind, controller.Name)
 }
 
-// stalled is what Kanon reports on a parent if it has stopped to write for it; empty if not.
+// stalled is the condition Stalled that Kanon reports on a parent; empty if the parent is not stalled.
 func stalled(parent *unstructured.Unstructured, prefix string) string {
 	c := conditions.Find(parent, prefix+conditions.Stalled)
 	if c == nil || c["status"] != "True" {

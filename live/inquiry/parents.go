@@ -18,15 +18,16 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// maxPatching is of how many parents is asked whether they patch an object: each takes some requests.
+// maxPatching bounds how many parents are evaluated to find those that patch an object: each takes some requests.
 const maxPatching = 200
 
-// hasWritten reports whether the rule has left something in an object: a mark, or a field manager.
+// hasWritten reports whether an object has a mark or a field manager of the rule.
 func hasWritten(r *ruleset.Rule, live *unstructured.Unstructured) bool {
 	return hasMade(r, live) || len(patchset.Patched(live, r.ID)) > 0 || len(fieldset.EntriesOf(live)) > 0 && fieldset.IsManaged(live, r.ID)
 }
 
-// hasMade reports whether an object is a child of the rule, as its mark says. Other controllers copy marks, and not field managers.
+// hasMade reports whether an object is a child of the rule, by its mark. Other controllers may copy a mark, but not the
+// field manager.
 func hasMade(r *ruleset.Rule, live *unstructured.Unstructured) bool {
 	owner, ok := mark.ReadOwner(live)
 	return ok && owner.RuleID == r.ID && len(fieldset.OwnEntries(live)) > 0
@@ -38,7 +39,7 @@ func maySelect(ctx context.Context, client dynamic.Interface, r *ruleset.Rule, l
 		r.Decoded.MaySelect(live, installed.NamespaceLabels(ctx, client))
 }
 
-// parents are those for which the rule may write to an object. What else there is to know of them is noted.
+// parents returns the parents for which the rule may write to an object. Anything else about them becomes a note.
 func (q *Inquirer) parents(ctx context.Context, r *ruleset.Rule, compiled *program.Program, live *unstructured.Unstructured, found *answer) (parents []*unstructured.Unstructured, err error) {
 	if maySelect(ctx, q.Client, r, live) {
 		parents = append(parents, live)
@@ -72,7 +73,7 @@ func (q *Inquirer) parents(ctx context.Context, r *ruleset.Rule, compiled *progr
 	}), nil
 }
 
-// resource is for the parents of a rule in a namespace.
+// resource returns the client for the parents of a rule in a namespace.
 func (q *Inquirer) resource(compiled *program.Program, namespace string) (dynamic.ResourceInterface, error) {
 	gvk := compiled.Parent.GVK
 	gvr, ok := q.Kinds.Resource(gvk)
@@ -101,11 +102,11 @@ func (q *Inquirer) read(ctx context.Context, compiled *program.Program, ref mark
 	return parent, nil
 }
 
-// patching are the parents of a rule that may patch an object. beyond is true if there are more than are asked.
+// patching returns the parents of a rule that may patch an object. beyond is true if there are more than maxPatching.
 func (q *Inquirer) patching(ctx context.Context, r *ruleset.Rule, compiled *program.Program, live *unstructured.Unstructured) (all []*unstructured.Unstructured, beyond bool, err error) {
 	namespace := ""
 	if !slices.ContainsFunc(compiled.Patches, func(p *program.Patch) bool { return p.Target != nil && reachesFar(p.Target) }) {
-		namespace = live.GetNamespace() // all patches are for objects in the namespace of their parent
+		namespace = live.GetNamespace() // all patches target the parent's own namespace
 	}
 	resource, err := q.resource(compiled, namespace)
 	if err != nil {
@@ -131,7 +132,7 @@ func (q *Inquirer) patching(ctx context.Context, r *ruleset.Rule, compiled *prog
 	return all, false, nil
 }
 
-// reachesFar reports whether the objects of a patch can be in another namespace than the parent.
+// reachesFar reports whether a patch can target another namespace than the parent's.
 func reachesFar(target *program.Lookup) bool {
 	return !target.Namespaced || target.AllNamespaces || target.NamespaceFrom != nil
 }

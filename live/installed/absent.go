@@ -12,11 +12,11 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// maxCompared is with how many names one is compared that does not exist.
+// maxCompared is the number of names that a missing one is compared with.
 const maxCompared = 1000
 
-// Absent says that an object of a kind does not exist in a namespace, or without one, and what may have been meant: another namespace, or
-// another object in it. advice is what to do otherwise; empty: nothing.
+// Absent is the text for an object that does not exist. It names the namespace or the object that may have been meant.
+// namespace is empty for cluster-scoped objects. advice is appended unless it is empty.
 func Absent(ctx context.Context, client dynamic.Interface, resource dynamic.ResourceInterface, kind, namespace, name, advice string) string {
 	text := fmt.Sprintf("%s %s does not exist", kind, name)
 	if namespace != "" {
@@ -34,7 +34,8 @@ func Absent(ctx context.Context, client dynamic.Interface, resource dynamic.Reso
 	return text
 }
 
-// NoNamespace says that a namespace does not exist, and which may have been meant; empty if it exists, or if that is not known.
+// NoNamespace is the text for a namespace that does not exist, with the name that may have been meant. It is empty if
+// the namespace exists, or if that is not known.
 func NoNamespace(ctx context.Context, client dynamic.Interface, name string) string {
 	namespaces := client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 	if _, err := namespaces.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -47,7 +48,8 @@ func NoNamespace(ctx context.Context, client dynamic.Interface, name string) str
 	return text
 }
 
-// nearIn is the name of an object that is like one which does not exist; empty if there is none, or they may not be listed.
+// nearIn returns the existing name that is most like a missing one; empty if there is none, or if the objects cannot be
+// listed.
 func nearIn(ctx context.Context, resource dynamic.ResourceInterface, name string) string {
 	list, err := resource.List(ctx, metav1.ListOptions{Limit: maxCompared})
 	if err != nil {

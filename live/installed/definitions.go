@@ -10,9 +10,10 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// RefusedDefinitions is why Kanon does not change a definition of the cluster to that of the rule's schema, or to one that stands beside
-// the rule; nothing if it does. What is confirmed already counts as refused until Kanon has changed it. namespace is Kanon's, and
-// recomputes is as in keeper.Prepare. The error says that the cluster has no text of the rule, or cannot be read.
+// RefusedDefinitions returns why Kanon would not apply definitions of the rule: that of its schema, and those beside
+// the rule. A confirmed change counts as refused until Kanon has applied it. namespace is Kanon's, and recomputes is
+// that of keeper.Prepare. The error reports that the cluster has no text of the rule, that the text has mistakes, or
+// that a request failed.
 func (rule *Rule) RefusedDefinitions(
 	ctx context.Context, cluster keeper.Cluster, kinds *manifests.Kinds, namespace string, recomputes func(manager string) bool,
 ) (refused []*keeper.Refusal, err error) {

@@ -19,7 +19,8 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// Find finds a rule by NAME, if one namespace has such a rule, or by NAMESPACE/NAME. Without one the error is a NotFoundError.
+// Find finds a rule by NAMESPACE/NAME, or by NAME if only one namespace has such a rule. If no rule has the name, the
+// error is a *NotFoundError.
 func (r *Rules) Find(name string) (*Rule, error) {
 	namespace, short, qualified := cutName(name)
 	var found []*Rule
@@ -47,7 +48,7 @@ func (r *Rules) Find(name string) (*Rule, error) {
 	}
 }
 
-// cutName cuts NAMESPACE/NAME. A name alone has no namespace.
+// cutName splits NAMESPACE/NAME. A bare name has no namespace.
 func cutName(name string) (namespace, short string, qualified bool) {
 	if namespace, short, qualified = strings.Cut(name, "/"); !qualified {
 		return "", name, false
@@ -55,20 +56,21 @@ func cutName(name string) (namespace, short string, qualified bool) {
 	return namespace, short, true
 }
 
-// OfParents are the rules for parents of a kind, in any version.
+// OfParents returns the rules for parents of a kind, in any version.
 func (r *Rules) OfParents(kind schema.GroupKind) []*Rule {
 	return slices.DeleteFunc(slices.Clone(r.All), func(rule *Rule) bool { return rule.ParentKind().GroupKind() != kind })
 }
 
-// Selecting are the rules for parents of an object's kind that may select the object, by all of spec.parent but when. Of a rule in
-// a file, no more is known than the kind. namespaceLabels is as that of NamespaceLabels.
+// Selecting returns the rules that may select an object: those for its kind whose spec.parent matches, apart from when.
+// For a rule in a file, only the kind counts. namespaceLabels is the result of NamespaceLabels.
 func (r *Rules) Selecting(object *unstructured.Unstructured, namespaceLabels func(name string) (labels.Set, bool)) []*Rule {
 	return slices.DeleteFunc(r.OfParents(object.GroupVersionKind().GroupKind()), func(rule *Rule) bool {
 		return rule.State == Removing || rule.Decoded != nil && !rule.Decoded.MaySelect(object, namespaceLabels)
 	})
 }
 
-// NamespaceLabels reads the labels of namespaces, each once. false says that they cannot be read.
+// NamespaceLabels returns a function that reads the labels of namespaces, each once. false means that they cannot be
+// read.
 func NamespaceLabels(ctx context.Context, client dynamic.Interface) func(name string) (labels.Set, bool) {
 	type answer struct {
 		labels labels.Set
@@ -88,8 +90,8 @@ func NamespaceLabels(ctx context.Context, client dynamic.Interface) func(name st
 	}
 }
 
-// Compile compiles the rule against a cluster's kinds, as Kanon does. It has no program if the findings have errors. The error says
-// that the cluster has no text of it, or that the schemas cannot be read.
+// Compile compiles the rule against a cluster's kinds, as Kanon does. The program is nil if the findings have errors.
+// The error reports that the cluster has no text of the rule, or that schemas cannot be read.
 func (rule *Rule) Compile(ctx context.Context, kinds *manifests.Kinds, namespace string, limits template.Limits) (*program.Program, diagnostic.Findings, error) {
 	if rule.Decoded == nil {
 		return nil, nil, fmt.Errorf("rule %s is in the file %s, which only Kanon reads", rule.Name, rule.Origin.Path)

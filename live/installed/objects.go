@@ -26,7 +26,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Kinds tells which kinds the cluster has. *manifests.Kinds implements it.
+// Kinds knows the kinds of a cluster. *manifests.Kinds implements it.
 type Kinds interface {
 	Resource(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ok bool)
 	Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool)
@@ -38,41 +38,41 @@ type Reader struct {
 	Kinds  Kinds
 }
 
-// Query chooses objects.
+// Query restricts which objects are read.
 type Query struct {
-	// Namespace is empty for all.
+	// Namespace is empty for all namespaces.
 	Namespace string
-	// Selector is nil for all.
+	// Selector is nil for all objects.
 	Selector labels.Selector
 }
 
 // Parent is a parent of a rule.
 type Parent struct {
 	Object *unstructured.Unstructured
-	// Ready is True, False or Unknown as in the condition Ready that Kanon set for the rule, and empty without one: Kanon sets none
-	// on Kubernetes' own kinds, and none if spec.parent.when is false.
+	// Ready is the status of the condition Ready that Kanon set for the rule: True, False or Unknown. It is empty if
+	// there is none: Kanon sets none on Kubernetes' own kinds, and none if spec.parent.when is false.
 	Ready           string
 	Reason, Message string
-	// Suspended is true if the parent is annotated so.
+	// Suspended is true if an annotation suspends the parent.
 	Suspended bool
 }
 
 // Child is an object that a rule created.
 type Child struct {
 	Object *unstructured.Unstructured
-	// Owner says for whom it was created, by which node of the rule.
+	// Owner is the parent, and the node of the rule, that the object was created for.
 	Owner mark.Owner
-	// Ready is True or False by the object's kind, unless Judge was told more, and Status how far it has come.
+	// Ready is True, False or Unknown by the object's kind, unless Judge overrides it. Status is the object's kstatus.
 	Ready           string
 	Status, Message string
 }
 
-// NoKind says that the cluster does not have a kind.
+// NoKind is the error for a kind that the cluster does not have.
 func NoKind(gvk schema.GroupVersionKind) error {
 	return fmt.Errorf("the cluster has no kind %s in %s: apply its CustomResourceDefinition; 'kubectl api-resources' lists the kinds that it has", gvk.Kind, gvk.GroupVersion())
 }
 
-// Resource is for the objects of a kind in a namespace. The error says that the cluster does not have the kind.
+// Resource returns the client for a kind in a namespace. The error reports that the cluster does not have the kind.
 func (r *Reader) Resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
 	gvr, ok := r.Kinds.Resource(gvk)
 	if !ok {
@@ -84,8 +84,8 @@ func (r *Reader) Resource(gvk schema.GroupVersionKind, namespace string) (dynami
 	return r.Client.Resource(gvr).Namespace(namespace), nil
 }
 
-// Parents reads the parents of a rule: those that it selects, by all of spec.parent but when, and of a rule in a file those that it
-// wrote to.
+// Parents reads the parents of a rule: the objects that match spec.parent, apart from when. For a rule in a file they
+// are the objects that it wrote to.
 func (r *Reader) Parents(ctx context.Context, rule *Rule, q Query) ([]Parent, error) {
 	resource, err := r.Resource(rule.ParentKind(), q.Namespace)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *Reader) Parents(ctx context.Context, rule *Rule, q Query) ([]Parent, er
 	return parents, nil
 }
 
-// parentOptions choose the parents that a query is about, as far as labels do.
+// parentOptions selects parents by the labels of the query and of the rule.
 func (rule *Rule) parentOptions(q Query) metav1.ListOptions {
 	selector := q.Selector
 	if selector == nil {
@@ -124,8 +124,8 @@ func (rule *Rule) parentOptions(q Query) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: selector.String()}
 }
 
-// WrittenTo says which objects a rule without a text wrote to, or created children for: those are its parents. It is nil for a rule
-// with a text.
+// WrittenTo returns a function that reports whether a rule without a text wrote to an object, or created children for
+// it: such objects are its parents. The function is nil for a rule with a text.
 func (r *Reader) WrittenTo(ctx context.Context, rule *Rule, q Query) (func(*unstructured.Unstructured) bool, error) {
 	if rule.Decoded != nil {
 		return nil, nil
@@ -140,13 +140,13 @@ func (r *Reader) WrittenTo(ctx context.Context, rule *Rule, q Query) (func(*unst
 	}, nil
 }
 
-// wroteTo reports whether an object has a field manager of the rule. One without field managers tells nothing.
+// wroteTo reports whether an object has a field manager of the rule.
 func (rule *Rule) wroteTo(object *unstructured.Unstructured) bool {
 	return len(object.GetManagedFields()) > 0 && fieldset.IsManaged(object, rule.ID)
 }
 
-// Selects reports whether a rule has an object of its kind of parents as a parent, as Parents does. A rule in a file counts as
-// having those that it wrote to.
+// Selects reports whether a rule selects an object of the parents' kind, as Parents does. A rule in a file counts as
+// selecting the objects that it wrote to.
 func (r *Reader) Selects(ctx context.Context, rule *Rule, object *unstructured.Unstructured) bool {
 	if rule.Decoded == nil {
 		return rule.wroteTo(object)
@@ -154,7 +154,7 @@ func (r *Reader) Selects(ctx context.Context, rule *Rule, object *unstructured.U
 	return rule.Decoded.MaySelect(object, NamespaceLabels(ctx, r.Client))
 }
 
-// ParentOf is a parent with what Kanon reports on it.
+// ParentOf returns an object as a parent, with what Kanon reports on it.
 func (rule *Rule) ParentOf(object *unstructured.Unstructured) Parent {
 	parent := Parent{Object: object, Suspended: request.IsSuspended(object)}
 	if condition := conditions.Find(object, rule.conditionPrefix()+conditions.Ready); condition != nil && fieldset.IsManaged(object, rule.ID) {
@@ -179,7 +179,7 @@ func (rule *Rule) conditionPrefix() string {
 	}
 }
 
-// Children reads the objects that a rule created, as their marks say. Kinds that the cluster does not have are left out.
+// Children reads the objects that a rule created, by their marks. It leaves out kinds that the cluster does not have.
 func (r *Reader) Children(ctx context.Context, rule *Rule, q Query) ([]Child, error) {
 	var children []Child
 	for _, gvk := range rule.childKinds() {
@@ -190,13 +190,13 @@ func (r *Reader) Children(ctx context.Context, rule *Rule, q Query) ([]Child, er
 		list, err := resource.List(ctx, rule.childOptions(q))
 		switch {
 		case apierrors.IsNotFound(err):
-			continue // the kind was removed just now
+			continue // the kind was just removed
 		case err != nil:
 			return nil, fmt.Errorf("list the children of rule %s: %w", rule.Name, err)
 		}
 		for i := range list.Items {
 			child, ok := rule.ChildOf(&list.Items[i])
-			again := slices.ContainsFunc(children, func(c Child) bool { return c.Object.GetUID() == child.Object.GetUID() }) // in another version
+			again := slices.ContainsFunc(children, func(c Child) bool { return c.Object.GetUID() == child.Object.GetUID() }) // listed in another version
 			if ok && !again {
 				children = append(children, child)
 			}
@@ -210,7 +210,7 @@ func (r *Reader) Children(ctx context.Context, rule *Rule, q Query) ([]Child, er
 	return children, nil
 }
 
-// childOptions choose the children that a query is about. Others may have copied the label.
+// childOptions selects the children that a query is about. Objects that copied the label are selected too.
 func (rule *Rule) childOptions(q Query) metav1.ListOptions {
 	selector := labels.SelectorFromSet(labels.Set{mark.LabelRule: rule.ID})
 	if q.Selector != nil {
@@ -220,7 +220,7 @@ func (rule *Rule) childOptions(q Query) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: selector.String()}
 }
 
-// childKinds are the kinds of children that the rule has or had.
+// childKinds returns the kinds of children that the rule has or had.
 func (rule *Rule) childKinds() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	if rule.Decoded != nil {
@@ -239,7 +239,7 @@ func (rule *Rule) childKinds() []schema.GroupVersionKind {
 	return slices.DeleteFunc(slices.Compact(kinds), schema.GroupVersionKind.Empty)
 }
 
-// childOf is a child with how far it has come.
+// childOf returns an object as a child, with its kstatus.
 func childOf(object *unstructured.Unstructured) Child {
 	owner, _ := mark.ReadOwner(object)
 	child := Child{Object: object, Owner: owner, Ready: "False"}
@@ -258,11 +258,11 @@ func childOf(object *unstructured.Unstructured) Child {
 	return child
 }
 
-// ReasonUnmatched is the reason of a parent for which spec.parent.when is false.
+// ReasonUnmatched is the reason of a parent whose spec.parent.when is false.
 const ReasonUnmatched = "WhenFalse"
 
-// Unmatch takes in that spec.parent.when is false, so that the rule does nothing for the parent. That the parent was ready does not count
-// then. That it is not ready does: what the rule made is still to be cleaned up.
+// Unmatch records that spec.parent.when is false, so the rule does nothing for the parent. A parent that is not ready
+// stays so: its children are still to be cleaned up.
 func (p *Parent) Unmatch() {
 	if p.Ready == string(metav1.ConditionFalse) || p.Ready == string(metav1.ConditionUnknown) {
 		return
@@ -270,22 +270,20 @@ func (p *Parent) Unmatch() {
 	p.Ready, p.Reason, p.Message = "", ReasonUnmatched, "spec.parent.when is false"
 }
 
-// Judge takes in why the rule's readyWhen has the child not ready; empty if it is ready.
+// Judge sets whether the child is ready by the rule's readyWhen. why is the reason if it is not; empty if it is.
 func (c *Child) Judge(why string) {
-	switch {
-	case why != "":
+	c.Ready, c.Message = "True", ""
+	if why != "" {
 		c.Ready, c.Message = "False", why
-	default:
-		c.Ready, c.Message = "True", ""
 	}
 }
 
-// compareObjects puts objects in the order of kind, namespace and name.
+// compareObjects orders objects by kind, namespace and name.
 func compareObjects(a, b *unstructured.Unstructured) int {
 	return cmp.Compare(identity.Of(a).String(), identity.Of(b).String())
 }
 
-// Count completes ParentCount and ChildCount of a rule where Kanon does not report them, as far as the API server allows that.
+// Count fills in ParentCount and ChildCount if Kanon does not report them and the user may list the objects.
 func (r *Reader) Count(ctx context.Context, rule *Rule) error {
 	if rule.ParentCount >= 0 && rule.ChildCount >= 0 {
 		return nil
@@ -311,15 +309,14 @@ func (r *Reader) Count(ctx context.Context, rule *Rule) error {
 	return nil
 }
 
-// Created is when an object was created.
 func Created(object *unstructured.Unstructured) time.Time { return object.GetCreationTimestamp().Time }
 
-// ShortName is the name of an object as kubectl prints it: deployment.apps/web.
+// ShortName names an object as kubectl does: deployment.apps/web.
 func ShortName(object *unstructured.Unstructured) string {
 	return strings.ToLower(object.GroupVersionKind().GroupKind().String()) + "/" + object.GetName()
 }
 
-// NoneFound says that the cluster has no object of a kind, or none with the labels that were asked for.
+// NoneFound is the text for a kind without objects, or without objects that match a selector.
 func NoneFound(kind, selector string) string {
 	if selector != "" {
 		return fmt.Sprintf("no %s has the labels %s", kind, selector)

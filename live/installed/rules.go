@@ -25,59 +25,61 @@ import (
 type Rules struct {
 	// All are sorted by namespace and name.
 	All []*Rule
-	// Problems are those of ConfigMaps and Rule objects, or of several rules in one.
+	// Problems are those of ConfigMaps and Rule objects that no rule has.
 	Problems []Problem
 	// Namespace is Kanon's.
 	Namespace string
 
-	// unread has the namespaces of tenants whose texts may not be read.
+	// unread has the namespaces of tenants whose rules the user may not read.
 	unread sets.Set[string]
 }
 
-// Problem says why rules may be missing: Kanon or this package could not read an origin.
+// Problem is why rules may be missing: Kanon, or this package, could not read an origin.
 type Problem struct {
-	// Where is the origin, such as configmap/kanon-system/webapp.
+	// Where names the origin, such as configmap/kanon-system/webapp.
 	Where, Message string
 }
 
 // Rule is one rule of a cluster.
 type Rule struct {
 	Name types.NamespacedName
-	// ID is what Kanon marks the rule's objects with.
+	// ID identifies the rule in marks.
 	ID     string
 	Origin source.Origin
-	// Confined is true for the rule of a tenant, which is confined to its namespace.
+	// Confined is true for a tenant's rule, which is confined to its namespace.
 	Confined bool
 	// Object is the ConfigMap or the Rule object; nil for a rule in a file.
 	Object *unstructured.Unstructured
-	// Text is what the rule is in; empty for a rule in a file.
+	// Text is the document of the rule; empty for a rule in a file.
 	Text source.Text
-	// Decoded is the rule as it is in the text: nil for a rule in a file, and partial where something cannot be read.
+	// Decoded is the rule in its text. It is nil for a rule in a file, and partial if something in the text cannot be
+	// read.
 	Decoded *syntax.Rule
-	// Created is when the origin was created; for a rule in a file, when Kanon ran it for the first time.
+	// Created is when the origin was created; for a rule in a file, when Kanon first ran it.
 	Created time.Time
-	// Record is what Kanon remembers of the rule; nil if it never ran.
+	// Record is the rule's record; nil if the rule never ran.
 	Record *record.Record
-	// State, Reason and Message are the verdict; see state.go.
+	// State, Reason and Message are explained in state.go.
 	State           State
 	Reason, Message string
 	// Held is what the prune guard blocks; nil if it does not block anything.
 	Held *Held
-	// ParentCount and ChildCount are as Kanon reported them, and below zero where it did not.
+	// ParentCount and ChildCount are Kanon's counts, or negative if Kanon reported none.
 	ParentCount, ChildCount int
 }
 
-// List reads the rules of a cluster. namespace is Kanon's. Of other namespaces it reads those of which Kanon has a record of a rule.
+// List reads the rules of a cluster. namespace is Kanon's. From other namespaces, it reads the origins of recorded
+// rules.
 func List(ctx context.Context, client dynamic.Interface, namespace string) (*Rules, error) {
 	configMaps, err1 := source.ListConfigMaps(ctx, client, namespace)
 	objects, err2 := source.ListRuleObjects(ctx, client, namespace)
 	records, err3 := record.List(ctx, client, namespace)
 	r := &Rules{Namespace: namespace, unread: make(sets.Set[string])}
 	if err1 == nil && apierrors.IsForbidden(err2) {
-		// Whoever has no right gets this answer also where the kind does not exist.
+		// Without the right, the answer is Forbidden even if the kind does not exist.
 		r.Problems, err2 = append(r.Problems, Problem{Where: "Rule objects", Message: "they cannot be listed: " + reasonOf(err2)}), nil
 	}
-	if err := cmp.Or(err1, err2, err3); err != nil { // they mostly have one reason
+	if err := cmp.Or(err1, err2, err3); err != nil { // the errors mostly have the same cause
 		return nil, err
 	}
 	tenants, err := r.listTenants(ctx, client, records)
@@ -88,7 +90,7 @@ func List(ctx context.Context, client dynamic.Interface, namespace string) (*Rul
 	return r, nil
 }
 
-// reasonOf is an answer of the API server without what was asked.
+// reasonOf is the message of the API server's answer.
 func reasonOf(err error) string {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return status.Status().Message
@@ -96,7 +98,7 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// build brings origins and records together.
+// build combines origins and records.
 func (r *Rules) build(origins []source.Listed, records []record.Listed) {
 	recorded := make(map[string]*record.Listed, len(records))
 	for i := range records {
@@ -104,7 +106,7 @@ func (r *Rules) build(origins []source.Listed, records []record.Listed) {
 	}
 	byName := make(map[types.NamespacedName]*Rule)
 	for _, claim := range r.claims(origins, recorded) {
-		if byName[claim.Name] == nil { // else Kanon reports on the origin that the name is taken
+		if byName[claim.Name] == nil { // otherwise Kanon reports on the origin that the name is taken
 			byName[claim.Name] = claim
 			r.All = append(r.All, claim)
 		}
@@ -121,8 +123,8 @@ func (r *Rules) build(origins []source.Listed, records []record.Listed) {
 	r.addProblems(origins)
 }
 
-// claims are the rules in the texts of origins. Of two with one name, the first is the one that Kanon runs: the one in the origin
-// that the record names, or the oldest.
+// claims returns the rules in the texts of origins. If several have one name, the first is the one that Kanon runs:
+// that in the origin which the record names, or else the oldest.
 func (r *Rules) claims(origins []source.Listed, recorded map[string]*record.Listed) []*Rule {
 	var claims []*Rule
 	for i := range origins {
@@ -152,7 +154,7 @@ func (r *Rules) claims(origins []source.Listed, recorded map[string]*record.List
 	return claims
 }
 
-// byBool puts what is true first.
+// byBool orders true before false.
 func byBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -175,7 +177,7 @@ func (rule *Rule) isRecorded() bool {
 	return stored == at
 }
 
-// addProblems adds what Kanon reported on origins, if no rule has it.
+// addProblems adds Kanon's reports on origins that no rule has.
 func (r *Rules) addProblems(origins []source.Listed) {
 	for i := range origins {
 		report, of := origins[i].Report, origins[i].Origin
@@ -188,14 +190,14 @@ func (r *Rules) addProblems(origins []source.Listed) {
 	slices.SortFunc(r.Problems, func(a, b Problem) int { return cmp.Compare(a.Where, b.Where) })
 }
 
-// ofText is a rule in the text of an origin.
+// ofText makes a rule from the text of an origin.
 func (r *Rules) ofText(origin *source.Listed, text source.Text, decoded *syntax.Rule) *Rule {
 	name := types.NamespacedName{Namespace: cmp.Or(decoded.Namespace, r.Namespace), Name: decoded.Name}
 	confined := isTenant(origin.Origin.Namespace(), r.Namespace)
 	if confined {
 		name.Namespace = origin.Origin.Namespace()
 		if len(decoded.Parent.Namespaces) == 0 {
-			decoded.Parent.Namespaces = []string{name.Namespace} // as the compiler has it
+			decoded.Parent.Namespaces = []string{name.Namespace} // as in the compiler
 		}
 	}
 	rule := &Rule{
@@ -208,7 +210,7 @@ func (r *Rules) ofText(origin *source.Listed, text source.Text, decoded *syntax.
 	return rule
 }
 
-// ofRecord is a rule of which the cluster has no text: it is in a file, or it is being removed.
+// ofRecord makes a rule from a record without a text: the rule is in a file, or is being removed.
 func (r *Rules) ofRecord(id string, stored *record.Listed) *Rule {
 	rule := &Rule{Confined: stored.Confined, ID: id, Origin: stored.Origin.Source(), Created: stored.Created, Record: &stored.Record, ParentCount: -1, ChildCount: -1}
 	if namespace, name, ok := cutName(stored.Rule); ok {
@@ -232,15 +234,15 @@ func (rule *Rule) ParentKind() schema.GroupVersionKind {
 	}
 }
 
-// MayHaveSecrets reports whether the rule may have to do with Secrets: it has, or the cluster has no text of it.
+// MayHaveSecrets reports whether the rule may read or write Secrets. That is true if the cluster has no text of it.
 func (rule *Rule) MayHaveSecrets() bool { return rule.Decoded == nil || rule.Decoded.HasSecrets() }
 
-// IsInFile reports whether the rule is in a file, which only Kanon's process reads.
+// IsInFile reports whether the rule is in a file, which only the running Kanon reads.
 func (rule *Rule) IsInFile() bool {
 	return rule.Object == nil && rule.Origin.Path != "" && (rule.Record == nil || rule.Record.Removal == "")
 }
 
-// Labels are those of the rule: of the Rule object, or in the document.
+// Labels are the labels of the Rule object, or of the document.
 func (rule *Rule) Labels() map[string]string {
 	switch {
 	case rule.Origin.Rule.Name != "":
@@ -252,7 +254,7 @@ func (rule *Rule) Labels() map[string]string {
 	}
 }
 
-// Source is where the rule is, in short: configmap/NAME, rule/NAME or file PATH.
+// Source names the origin in short: configmap/NAME, rule/NAME or the path of a file.
 func (rule *Rule) Source() string {
 	switch o := rule.Origin; {
 	case o.Path != "":
@@ -264,12 +266,12 @@ func (rule *Rule) Source() string {
 	}
 }
 
-// NotFoundError says that no rule has a name.
+// NotFoundError reports that no rule has a name.
 type NotFoundError struct {
 	Name string
-	// Near is a name that a rule has, if one is alike.
+	// Near is the name of a rule that may have been meant; empty if there is none.
 	Near string
-	// Namespace is Kanon's, and None is true if it has no rules at all.
+	// Namespace is Kanon's. None is true if it has no rules at all.
 	Namespace string
 	None      bool
 }

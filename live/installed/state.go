@@ -10,31 +10,30 @@ import (
 	"kanon.dev/kanon/kinds/definitions/keeper"
 )
 
-// State is how a rule fares.
+// State is the state of a rule.
 type State string
 
-// The states of a rule.
 const (
-	// Running: Kanon runs the rule as it is written.
+	// Running: Kanon runs the rule as written.
 	Running State = "Running"
 	// Suspended: the rule is suspended, and Kanon writes nothing for it.
 	Suspended State = "Suspended"
-	// PruneHeld: the rule runs, but the prune guard blocks what its revision would delete.
+	// PruneHeld: the rule runs, but the prune guard blocks the deletions of its revision.
 	PruneHeld State = conditions.ReasonPruneHeld
-	// DefinitionHeld: the rule does not run as it is written, because objects would lose something by the definition that it makes. The
-	// last revision before may run.
+	// DefinitionHeld: the rule does not run as written, because its definition would drop fields of existing objects.
+	// The revision before may run.
 	DefinitionHeld State = keeper.ReasonHeld
-	// Refused: Kanon does not run the rule as it is written. The last revision without mistakes may run.
+	// Refused: Kanon does not run the rule as written. The last revision without mistakes may run.
 	Refused State = "Refused"
 	// Removing: the text of the rule is gone, and Kanon cleans up after it.
 	Removing State = "Removing"
-	// InFile: the rule is in a file of Kanon's process, which has not reported in the rule's record how it fares; its log says that.
+	// InFile: the rule is in a file, and Kanon has not reported on it in the rule's record. Kanon's log has its state.
 	InFile State = "InFile"
-	// Unknown: Kanon has not reported on the rule. It may be not running, or not have come to it.
+	// Unknown: Kanon has not reported on the rule. It may not be running, or may not have processed the rule yet.
 	Unknown State = "Unknown"
 )
 
-// Ready is the state as a condition has it: True, False or Unknown.
+// Ready is the state as a condition's status: True, False or Unknown.
 func (s State) Ready() string {
 	switch s {
 	case Running, Suspended:
@@ -46,8 +45,8 @@ func (s State) Ready() string {
 	}
 }
 
-// Held is what the prune guard blocks. If an earlier version of Kanon has written it, there is no more than the message, and of a rule
-// with a text the revision.
+// Held is what the prune guard blocks. A record of an earlier version of Kanon has only the message and, if the rule
+// has a text, the revision.
 type Held = record.Blocked
 
 const (
@@ -57,7 +56,7 @@ const (
 	removing   = "its text is gone, and its record is still there: Kanon cleans up after it when it runs"
 )
 
-// judge takes in what Kanon reported on the origin of the rule.
+// judge sets the state from Kanon's report on the origin of the rule.
 func (rule *Rule) judge(report *source.Report) {
 	rule.State, rule.Message = Unknown, unreported
 	if report == nil {
@@ -73,12 +72,12 @@ func (rule *Rule) judge(report *source.Report) {
 		}
 		return
 	}
-	if !report.Ready { // of a document that never could be read, no rule is known
+	if !report.Ready { // a document that was never readable has no known rules
 		rule.State, rule.Message = Refused, report.Message
 	}
 }
 
-// take takes in what Kanon reported on the rule.
+// take sets the state from Kanon's report on the rule.
 func (rule *Rule) take(of source.RuleReport) {
 	rule.Reason, rule.Message = of.Reason, of.Message
 	switch {
@@ -95,7 +94,7 @@ func (rule *Rule) take(of source.RuleReport) {
 	}
 }
 
-// judgeRecord takes in what the record says of a rule of which the cluster has no text.
+// judgeRecord sets the state of a rule without a text from its record.
 func (rule *Rule) judgeRecord() {
 	held, report := rule.Record.Blocked, rule.Record.Report
 	switch {
@@ -112,7 +111,7 @@ func (rule *Rule) judgeRecord() {
 	}
 }
 
-// blocked is what the guard blocks of a rule that is reported as blocked. The record may be about another revision, or not have it.
+// blocked returns what the prune guard blocks. The record may be about another revision, or may not have it.
 func (rule *Rule) blocked() *Held {
 	if rule.Record != nil && rule.Record.Blocked != nil && rule.Record.Blocked.Revision == rule.Revision() {
 		return rule.Record.Blocked
@@ -120,13 +119,13 @@ func (rule *Rule) blocked() *Held {
 	return &Held{Revision: rule.Revision(), Message: rule.Message}
 }
 
-// isSuspended reports whether a message about a rule that is ready says that it is suspended.
+// isSuspended reports whether a ready rule's message reports that it is suspended.
 func isSuspended(message string) bool {
 	return message == source.MessageSuspended || message == source.MessageSuspendedByRecord
 }
 
-// WritesNothing reports whether Kanon has reported that it writes nothing for the rule because it is suspended: in its text, or, whatever
-// its state is, by an annotation of the record of a rule in a file.
+// WritesNothing reports whether Kanon writes nothing for the rule because it is suspended: by its text or, in whatever
+// state, by an annotation on the record of a rule in a file.
 func (rule *Rule) WritesNothing() bool {
 	return rule.State == Suspended || strings.HasSuffix(rule.Message, "\n"+source.MessageSuspendedByRecord)
 }

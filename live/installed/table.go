@@ -21,7 +21,7 @@ type ruleView struct {
 	Reason    string            `json:"reason,omitempty"`
 	Message   string            `json:"message,omitempty"`
 	Parent    kindView          `json:"parent"`
-	// Parents and Children are how many there are; absent where that is not known.
+	// Parents and Children are counts; absent if they are not known.
 	Parents  *int       `json:"parents,omitempty"`
 	Children *int       `json:"children,omitempty"`
 	Source   sourceView `json:"source"`
@@ -49,7 +49,7 @@ type heldView struct {
 	More     []string `json:"more,omitempty"`
 }
 
-// ListOf is a list of rules, to be printed.
+// ListOf makes a printable list of rules.
 func ListOf(rules []*Rule, now time.Time) listing.List {
 	l := listing.List{Columns: listing.Columns(
 		"NAMESPACE", "NAME", "READY", "STATUS", "PARENT", "PARENTS", "CHILDREN", "SOURCE", "AGE", "revision", "message")}
@@ -86,8 +86,8 @@ func known(n int) *int {
 	return &n
 }
 
-// Revision identifies the text of the rule; of a rule in a file it is the last revision that may delete what it does not render.
-// Empty where neither is known.
+// Revision identifies the rule's text. For a rule in a file it is the last revision that may delete what it does not
+// render. It is empty if neither is known.
 func (rule *Rule) Revision() string {
 	switch {
 	case rule.Decoded != nil && !rule.Decoded.Partial:
@@ -99,7 +99,7 @@ func (rule *Rule) Revision() string {
 	}
 }
 
-// objectView is what a parent and a child have in common as JSON. There is nothing of the object's content.
+// objectView is what parents and children have in common in JSON. It has nothing of the object's content.
 type objectView struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
@@ -134,7 +134,7 @@ type parentRef struct {
 	UID       string `json:"uid"`
 }
 
-// ParentList is a list of parents, to be printed. Its first column is their namespace, if withNamespace is true.
+// ParentList makes a printable list of parents. If withNamespace is true, the first column is their namespace.
 func ParentList(parents []Parent, withNamespace bool, now time.Time) listing.List {
 	l := listing.List{Columns: listing.Columns("NAMESPACE", "NAME", "READY", "REASON", "AGE", "MESSAGE")}
 	for _, p := range parents {
@@ -146,7 +146,7 @@ func ParentList(parents []Parent, withNamespace bool, now time.Time) listing.Lis
 	return withoutNamespace(l, withNamespace)
 }
 
-// ChildList is a list of children, to be printed. Its first column is their namespace, if withNamespace is true.
+// ChildList makes a printable list of children. If withNamespace is true, the first column is their namespace.
 func ChildList(children []Child, withNamespace bool, now time.Time) listing.List {
 	l := listing.List{Columns: listing.Columns("NAMESPACE", "PARENT", "NODE", "KIND", "NAME", "READY", "STATUS", "AGE", "MESSAGE")}
 	for _, c := range children {
@@ -160,7 +160,7 @@ func ChildList(children []Child, withNamespace bool, now time.Time) listing.List
 	return withoutNamespace(l, withNamespace)
 }
 
-// parentName is the name of a parent, with its namespace if that is not the child's.
+// parentName is the name of a parent, with its namespace if the child is in another one.
 func parentName(parent mark.Ref, child *unstructured.Unstructured) string {
 	if parent.Namespace != "" && parent.Namespace != child.GetNamespace() {
 		return parent.Namespace + "/" + parent.Name
@@ -180,5 +180,5 @@ func withoutNamespace(l listing.List, wanted bool) listing.List {
 	return l
 }
 
-// IsSameRow reports whether two rows of ListOf are of one rule that has not changed, whatever its age.
+// IsSameRow reports whether two rows of ListOf are equal apart from the age.
 func IsSameRow(a, b listing.Row) bool { return reflect.DeepEqual(a.Value, b.Value) }

@@ -14,11 +14,11 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// isTenant tells whether a text in a namespace is a tenant's; own is Kanon's, and a file is in none.
+// isTenant reports whether the namespace of a text is a tenant's. own is Kanon's. A file has no namespace.
 func isTenant(namespace, own string) bool { return namespace != "" && namespace != own }
 
-// listTenants lists the origins in the namespaces of tenants of whose rules Kanon has a record. Where they may not be listed, they are
-// left out, and r says so.
+// listTenants lists the origins in tenants' namespaces for which Kanon has records. It leaves out those that the user
+// may not list, and adds a Problem for them.
 func (r *Rules) listTenants(ctx context.Context, client dynamic.Interface, records []record.Listed) ([]source.Listed, error) {
 	namespaces := make(sets.Set[string])
 	for i := range records {
@@ -49,11 +49,11 @@ func (r *Rules) listTenants(ctx context.Context, client dynamic.Interface, recor
 	return all, nil
 }
 
-// listOrigins lists the ConfigMaps with rules and the Rule objects of a namespace. Whoever may list only one of the two gets an error.
+// listOrigins lists the ConfigMaps with rules and the Rule objects of a namespace. It fails if either cannot be listed.
 func listOrigins(ctx context.Context, client dynamic.Interface, namespace string) ([]source.Listed, error) {
 	configMaps, err1 := source.ListConfigMaps(ctx, client, namespace)
 	objects, err2 := source.ListRuleObjects(ctx, client, namespace)
-	if err := cmp.Or(err1, err2); err != nil { // they mostly have one reason
+	if err := cmp.Or(err1, err2); err != nil { // the errors mostly have the same cause
 		return nil, err
 	}
 	return append(configMaps, objects...), nil

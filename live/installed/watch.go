@@ -15,8 +15,8 @@ import (
 	"kanon.dev/kanon/live/follow"
 )
 
-// Watches are what to follow for changes of what List reads. Rule objects are left out where the cluster does not have the kind,
-// or they may not be read.
+// Watches starts watches of everything that List reads. It leaves out Rule objects if the cluster does not have the
+// kind, or if they may not be read.
 func Watches(ctx context.Context, client dynamic.Interface, namespace string) ([]follow.Watch, error) {
 	configMaps := client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(namespace)
 	texts, err1 := startAnywhere(ctx, client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")), namespace, source.LabelRules+"=true")
@@ -29,7 +29,8 @@ func Watches(ctx context.Context, client dynamic.Interface, namespace string) ([
 	return watches, errors.Join(err1, err2, err3)
 }
 
-// startAnywhere follows objects of all namespaces, where tenants may have rules, or those of one if that is all that may be read.
+// startAnywhere watches all namespaces, where tenants may have rules, or a single one if the user may not watch the
+// others.
 func startAnywhere(ctx context.Context, resource dynamic.NamespaceableResourceInterface, namespace, selector string) (follow.Watch, error) {
 	options := metav1.ListOptions{LabelSelector: selector}
 	w, err := follow.Start(ctx, resource, options)
@@ -39,7 +40,7 @@ func startAnywhere(ctx context.Context, resource dynamic.NamespaceableResourceIn
 	return w, err
 }
 
-// ParentWatches are what to follow for changes of what Parents reads; ParentOf reads what comes.
+// ParentWatches starts watches of everything that Parents reads. Pass what they report to ParentOf.
 func (r *Reader) ParentWatches(ctx context.Context, rule *Rule, q Query) ([]follow.Watch, error) {
 	resource, err := r.Resource(rule.ParentKind(), q.Namespace)
 	if err != nil {
@@ -49,13 +50,13 @@ func (r *Reader) ParentWatches(ctx context.Context, rule *Rule, q Query) ([]foll
 	return []follow.Watch{w}, err
 }
 
-// ParentOf is an object as a parent of a rule; false if the rule does not select it.
+// ParentOf returns an object as a parent of a rule; false if the rule does not select it.
 func (r *Reader) ParentOf(ctx context.Context, rule *Rule, object *unstructured.Unstructured) (Parent, bool) {
 	return rule.ParentOf(object), r.Selects(ctx, rule, object)
 }
 
-// ChildWatches are what to follow for changes of what Children reads; ChildOf reads what comes. Kinds that the cluster does not have
-// are left out.
+// ChildWatches starts watches of everything that Children reads. Pass what they report to ChildOf. It leaves out kinds
+// that the cluster does not have.
 func (r *Reader) ChildWatches(ctx context.Context, rule *Rule, q Query) ([]follow.Watch, error) {
 	var watches []follow.Watch
 	for _, gvk := range rule.childKinds() {
@@ -72,7 +73,7 @@ func (r *Reader) ChildWatches(ctx context.Context, rule *Rule, q Query) ([]follo
 	return watches, nil
 }
 
-// ChildOf is an object as a child of a rule; false if it is none.
+// ChildOf returns an object as a child of a rule; false if it is none.
 func (rule *Rule) ChildOf(object *unstructured.Unstructured) (Child, bool) {
 	child := childOf(object)
 	return child, child.Owner.RuleID == rule.ID

@@ -8,22 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// List is what is printed.
+// List is a list to be printed.
 type List struct {
 	Columns []Column
 	Rows    []Row
-	// Single is true if one thing was asked for, which JSON and YAML print by itself.
+	// Single is true if one object was requested, which JSON and YAML print without a List around it.
 	Single bool
 }
 
-// Column is a column of the table.
 type Column struct {
 	Title string
 	// Wide is true for a column that only the wide table has.
 	Wide bool
 }
 
-// Columns are columns by their titles. Those in lower case are for the wide table only.
+// Columns makes columns from titles. Titles in lower case are for the wide table only.
 func Columns(titles ...string) []Column {
 	columns := make([]Column, len(titles))
 	for i, title := range titles {
@@ -32,21 +31,20 @@ func Columns(titles ...string) []Column {
 	return columns
 }
 
-// Row is one thing.
+// Row is one object of a list.
 type Row struct {
-	// Name is what other commands call it.
+	// Name identifies the object in other commands.
 	Name string
-	// Value is for JSON and YAML, by encoding/json.
+	// Value is printed as JSON or YAML.
 	Value any
 	Cells []string
 }
 
-// Add adds a row.
 func (l *List) Add(name string, value any, cells ...string) {
 	l.Rows = append(l.Rows, Row{Name: name, Value: value, Cells: cells})
 }
 
-// Age is how long ago a time was, as kubectl has it.
+// Age is the time since a moment, as kubectl prints it.
 func Age(since, now time.Time) string {
 	if since.IsZero() {
 		return "<unknown>"
@@ -54,7 +52,7 @@ func Age(since, now time.Time) string {
 	return duration.HumanDuration(now.Sub(since))
 }
 
-// Or is a text, or what kubectl has in place of an empty one.
+// Or returns the text, or "<none>" if it is empty.
 func Or(text string) string {
 	if text == "" {
 		return "<none>"
@@ -62,7 +60,7 @@ func Or(text string) string {
 	return text
 }
 
-// Count is a number, and a dash for one below zero, which is not known.
+// Count is a number as text; "-" if it is negative, which means unknown.
 func Count(n int) string {
 	if n < 0 {
 		return "-"
@@ -70,10 +68,10 @@ func Count(n int) string {
 	return fmt.Sprint(n)
 }
 
-// maxLine is how many characters of a message a table has unless it is wide.
+// maxLine is the longest message in a table that is not wide, in characters.
 const maxLine = 80
 
-// Line is a message in one line. Unless all of it is wanted, a long one is cut.
+// Line joins the lines of a message. It truncates a long one unless all is true.
 func Line(message string, all bool) string {
 	line := strings.Join(strings.Fields(message), " ")
 	if runes := []rune(line); !all && len(runes) > maxLine {

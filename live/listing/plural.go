@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Plural is a kind as people speak of several objects: Deployments, NetworkPolicies.
+// Plural is the plural of a kind for people: Deployments, NetworkPolicies.
 func Plural(gvk schema.GroupVersionKind) string {
-	plural, _ := meta.UnsafeGuessKindToResource(gvk) // only its ending counts, which needs no cluster
+	plural, _ := meta.UnsafeGuessKindToResource(gvk) // the guess needs no cluster, and only the ending of its result is used
 	if ending, ok := strings.CutPrefix(plural.Resource, strings.ToLower(gvk.Kind)); ok {
 		return gvk.Kind + ending
 	}

@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Format is how a list is printed.
+// Format is an output format.
 type Format string
 
-// The formats. The zero value is Table.
+// The zero value is Table.
 const (
 	Table Format = ""
 	Wide  Format = "wide"
@@ -23,29 +23,28 @@ const (
 	Name  Format = "name"
 )
 
-// Formats are those that a user can name.
+// Formats lists the values of a user's -o flag.
 func Formats() []string { return []string{string(Wide), string(JSON), string(YAML), string(Name)} }
 
-// IsFormat reports whether a format exists.
+// IsFormat reports whether the format exists.
 func (f Format) IsFormat() bool { return f == Table || slices.Contains(Formats(), string(f)) }
 
 // IsTable reports whether the format is a table.
 func (f Format) IsTable() bool { return f == Table || f == Wide }
 
-// Printer prints lists one after the other, all but the first without a header, and with columns as wide as before.
+// Printer prints several lists: only the first has a header, and columns never get narrower.
 type Printer struct {
 	Out    io.Writer
 	Format Format
-	// Color has the words that say how things fare in colours.
+	// Color prints states in colours.
 	Color bool
-	// NoHeaders leaves out the titles of the columns.
+	// NoHeaders omits the titles of the columns.
 	NoHeaders bool
 
 	printed bool
 	widths  []int
 }
 
-// Print prints a list.
 func (p *Printer) Print(l List) error {
 	text := ""
 	switch p.Format {
@@ -68,7 +67,7 @@ func (p *Printer) Print(l List) error {
 	return nil
 }
 
-// encode is a list as JSON or YAML. Of the lists after the first, each row is a document.
+// encode formats a list as JSON or YAML. After the first list, each row is a document of its own.
 func (p *Printer) encode(l List) (string, error) {
 	var documents []any
 	for _, row := range l.Rows {
@@ -103,10 +102,10 @@ func (p *Printer) encode(l List) (string, error) {
 	return out.String(), nil
 }
 
-// gap is between two columns, as kubectl has it.
+// gap is the space between columns, as in kubectl.
 const gap = 3
 
-// table is a list as a table.
+// table formats a list as a table.
 func (p *Printer) table(l List) string {
 	var shown []int
 	for i, column := range l.Columns {
@@ -147,7 +146,7 @@ func (p *Printer) table(l List) string {
 	return out.String()
 }
 
-// widen makes the columns wide enough.
+// widen widens the columns to fit the lines.
 func (p *Printer) widen(columns int, lines [][]string) {
 	for len(p.widths) < columns {
 		p.widths = append(p.widths, 0)
@@ -159,7 +158,7 @@ func (p *Printer) widen(columns int, lines [][]string) {
 	}
 }
 
-// colored is a cell in the colour of what it says: green for good, red for bad, yellow for what may become either.
+// colored colours a state: green for good, red for bad, yellow for undecided.
 func colored(cell string) string {
 	color := ""
 	switch cell {

@@ -14,7 +14,7 @@ import (
 	"kanon.dev/kanon/redact"
 )
 
-// Action is what would be done with an object.
+// Action is what would happen to an object.
 type Action string
 
 // The actions.
@@ -25,30 +25,31 @@ const (
 	Deleted   Action = "delete"
 	Orphaned  Action = "orphan"
 	Patched   Action = "patch"
-	// Restored is for what a patch no longer sets.
+	// Restored is for fields that a patch no longer sets.
 	Restored Action = "restore"
 	Status   Action = "status"
-	// Refused is for what cannot be written.
+	// Refused is for an object that the API server or Kanon would refuse to write.
 	Refused Action = "refuse"
-	// Kept is for what would be deleted, and is not because something else is refused.
+	// Kept is for an object that would be deleted, and is not because another one is refused.
 	Kept Action = "keep"
 )
 
-// Change is what would be done with one object.
+// Change is what would happen to one object.
 type Change struct {
 	Action Action
 	Object *unstructured.Unstructured
-	// Message says why, where that does not show.
+	// Message gives the reason, if the diff does not show it.
 	Message string
-	// before and after are the object; nil if it does not exist.
+	// before and after are the object's states; nil if it does not exist.
 	before, after *unstructured.Unstructured
-	// secrets are values that are not shown.
+	// secrets are values to hide.
 	secrets redact.Values
-	// lost is before without values in what the change removes or replaces; nil if nothing of it can be of a Secret.
+	// lost returns before without the values that the change removes or replaces; nil if none of them can be from a
+	// Secret.
 	lost func(before, after map[string]any) map[string]any
-	// passes is true for what is refused now and not for ever: the object with the name of a child is being deleted.
+	// passes is true if the refusal is temporary: an object with the name of the child is being deleted.
 	passes bool
-	// recreates is true if the object is deleted first where the change is refused.
+	// recreates is true if the object would be recreated where the change is refused.
 	recreates bool
 }
 
@@ -61,7 +62,7 @@ func (c Change) Title() string {
 	return title
 }
 
-// Unified is the change as a unified diff; empty for what is not written. Values of Secrets are not shown.
+// Unified is the change as a unified diff; empty if nothing is written. Values of Secrets are hidden.
 func (c Change) Unified() string {
 	if c.Action == Refused || c.Action == Orphaned || c.Action == Kept {
 		return ""
@@ -71,7 +72,7 @@ func (c Change) Unified() string {
 	return textdiff.Unified("live/"+name, before, "rule/"+name, after)
 }
 
-// patches are what patches of this parent would set.
+// patches returns what the parent's patches would change.
 func (d *Differ) patches(ctx context.Context, p *livepreview.Preview) ([]Change, error) {
 	var all []Change
 	for _, patch := range p.Outcome.Patches {

@@ -6,13 +6,13 @@
 //		fmt.Print(change.Unified())
 //	}
 //
-// The rule is evaluated by package livepreview, as kanon render does, with the objects of the cluster (livediff.go).
+// Package livepreview evaluates the rule with the objects of the cluster, as for kanon render (livediff.go).
 //
-// What is rendered is sent to the API server as a dry run with Kanon's field manager, so that defaults, admission and refusals count
-// (write.go). Which request that is, and which fields an apply leaves to others, package engine/apply/fieldset decides, as for the
-// engine (writing.go). If it takes more than one request, the result is computed with the code of the API server (merge.go). An
-// object that is recreated is compared with a new one (recreate.go). The status is a dry run, too, for a parent that the cluster has
-// (status.go). What patches set is compared without a request (change.go).
+// Rendered objects are sent to the API server as dry runs with Kanon's field manager, so that defaults, admission and
+// refusals count (write.go). As in the engine, package engine/apply/fieldset decides which request that is, and which
+// fields an apply leaves to others (writing.go). If a write takes more than one request, the API server's own code
+// computes the result (merge.go). A recreated object is compared with a new one (recreate.go). The status is a dry run
+// too, if the cluster has the parent (status.go). Patches are compared without a request (change.go).
 //
-// A Summary asks the prune guard about all that was compared (summary.go).
+// A Summary asks the prune guard about everything that was compared (summary.go).
 package livediff

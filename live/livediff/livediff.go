@@ -23,13 +23,15 @@ type Differ struct {
 	options   livepreview.Options
 	previewer *livepreview.Previewer
 	shapes    fieldset.Shapes
-	// contributors are the parents that were evaluated, and evaluatedAll is true if these are all.
+	// contributors are the parents evaluated so far. evaluatedAll is true if these are all.
 	contributors map[types.NamespacedName]contributor
 	evaluatedAll bool
-	// before tells which parents the rule selects as the cluster has it; nil until somebody asks. unclear are the notes on what is not known.
+	// before reports whether the rule in the cluster may select a parent; nil until it is needed. unclear is a set of
+	// notes on what could not be determined.
 	before  func(*unstructured.Unstructured) bool
 	unclear map[string]bool
-	// secrets are the values of Secrets that the rule has to do with for these parents, and lost hides those of what it was before.
+	// secrets are the values of the Secrets that the rule has to do with for these parents. lost hides values that
+	// objects may have from earlier Secrets.
 	secrets redact.Values
 	lost    *lost
 }
@@ -45,34 +47,35 @@ func New(o livepreview.Options) *Differ {
 // Changes are what the rule would change for one parent.
 type Changes struct {
 	Parent *unstructured.Unstructured
-	// Idle says why Kanon changes nothing for the parent for now, such as "is suspended"; empty if that is not so.
+	// Idle is why Kanon currently changes nothing for the parent, such as "is suspended"; empty if it does.
 	Idle Idle
 	// Preview is what the rule renders; nil if Idle is not empty.
 	Preview *preview.Preview
-	// All are the changes: of children in the order of the rule, then patches, the status and deletions.
+	// All are the changes: of children in the order of the rule, then of patches, then the status and deletions.
 	All []Change
 	// Problems are the parts of the rule that wait or fail for the parent.
 	Problems []Problem
 
-	// unselected is true if the rule is not for the parent.
+	// unselected is true if the rule does not select the parent.
 	unselected bool
-	// losses are what the prune guard counts. It is certain of them if unsure is false.
+	// losses are what the prune guard counts. unsure is true if there may be others.
 	losses []identity.ID
 	unsure bool
 }
 
-// Idle is why Kanon changes nothing for a parent, after the name of the parent.
+// Idle is why Kanon changes nothing for a parent, as text that follows the parent's name.
 type Idle string
 
 // The reasons.
 const (
-	// Suspended parents have an annotation that asks for that.
+	// Suspended: an annotation of the parent suspends it.
 	Suspended Idle = "is suspended"
-	// Terminating parents lose their children by the garbage collector, or as their deletionPolicy says.
+	// Terminating: the parent is being deleted. The garbage collector deletes its children, or their deletionPolicy
+	// applies.
 	Terminating Idle = "is being deleted"
 )
 
-// Diff compares. The error says that the API server could not be asked, or not about all.
+// Diff compares one parent. The error reports a failed request, or one that the user has no right to.
 func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*Changes, error) {
 	out := &Changes{Parent: parent, Idle: d.idle(parent)}
 	p, err := d.previewer.Preview(ctx, parent)
@@ -100,7 +103,7 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 	return out, nil
 }
 
-// idle is why Kanon changes nothing for a parent.
+// idle returns why Kanon changes nothing for a parent.
 func (d *Differ) idle(parent *unstructured.Unstructured) Idle {
 	rule := d.previewer.RuleID()
 	finalizes := d.options.Program.Finalize != nil && slices.Contains(parent.GetFinalizers(), mark.Finalizer(rule)) && !request.IsFinalized(parent, rule)
@@ -113,7 +116,7 @@ func (d *Differ) idle(parent *unstructured.Unstructured) Idle {
 	return ""
 }
 
-// rendered adds what happens to what the rule renders: children, patches and the status.
+// rendered adds the changes to what the rule renders: children, patches and the status.
 func (d *Differ) rendered(ctx context.Context, p *livepreview.Preview, out *Changes) error {
 	for _, node := range p.Nodes {
 		for _, object := range node.Objects {
@@ -143,7 +146,7 @@ func (d *Differ) rendered(ctx context.Context, p *livepreview.Preview, out *Chan
 	return err
 }
 
-// ended adds what happens to the children that the rule does not render.
+// ended adds what happens to children that the rule does not render.
 func (d *Differ) ended(p *livepreview.Preview, out *Changes) {
 	may, refused := p.MayPrune(), false
 	if p.Unmatched != "" {
@@ -156,7 +159,7 @@ func (d *Differ) ended(p *livepreview.Preview, out *Changes) {
 		}
 	}
 	out.unsure = !may || refused
-	unclear := map[string]bool{} // of which it is not known what they render
+	unclear := map[string]bool{} // nodes that wait or failed
 	for _, node := range p.Nodes {
 		unclear[node.ID] = node.State == program.StateWaiting || node.State == program.StateFailed
 	}
@@ -176,7 +179,7 @@ func (d *Differ) ended(p *livepreview.Preview, out *Changes) {
 	}
 }
 
-// parentEnded adds what deleteWhen does to the parent.
+// parentEnded adds the effect of deleteWhen on the parent.
 func (d *Differ) parentEnded(p *livepreview.Preview, out *Changes) {
 	if d.options.Program.DeleteWhen == nil || p.Unmatched != "" && !out.unsure || p.Parent.GetDeletionTimestamp() != nil {
 		return
@@ -194,7 +197,7 @@ func (d *Differ) parentEnded(p *livepreview.Preview, out *Changes) {
 	out.losses = append(out.losses, identity.Of(out.Parent))
 }
 
-// loseAtMost notes what a parent may lose that is not evaluated.
+// loseAtMost adds everything that a parent which is not evaluated may lose.
 func (c *Changes) loseAtMost(rule *program.Program, parent *unstructured.Unstructured, p *livepreview.Preview) {
 	c.unsure = true
 	for _, child := range p.Children() {

@@ -13,7 +13,8 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
-// applied is the live object after its managedFields became entries and a manager applied content to it, by the API server's own code.
+// applied returns the live object as it is after its managedFields become entries and a manager applies content. The
+// API server's own code computes it.
 func applied(kind fieldset.Kind, live *unstructured.Unstructured, entries []any, manager string, content map[string]any) (*unstructured.Unstructured, error) {
 	before, err1 := kind.TypedLive(live)
 	config, err2 := kind.Converter.ObjectToTyped(&unstructured.Unstructured{Object: content})
@@ -41,7 +42,8 @@ func untyped(kind fieldset.Kind, value *typed.TypedValue) (*unstructured.Unstruc
 	return next, nil
 }
 
-// managersOf are the owners of fields, by entries of managedFields: what one manager has applied under its name, and all others.
+// managersOf returns the owners of fields by the entries of managedFields: what the manager has applied goes under its
+// own name, the other entries under a number each.
 func managersOf(kind fieldset.Kind, entries []any, manager string) (fieldpath.ManagedFields, error) {
 	holder := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"managedFields": entries}}}
 	managers := fieldpath.ManagedFields{}
@@ -59,8 +61,8 @@ func managersOf(kind fieldset.Kind, entries []any, manager string) (fieldpath.Ma
 	return managers, nil
 }
 
-// oneVersion takes the fields of all versions of a kind for the same: which of them others own is all that is asked, and only the API
-// server can convert.
+// oneVersion converts between versions of a kind by changing nothing: only the API server can convert, and the result
+// needs only the fields that others own.
 type oneVersion struct{}
 
 // Convert implements merge.Converter.

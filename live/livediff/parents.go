@@ -13,7 +13,7 @@ import (
 	"kanon.dev/kanon/live/installed"
 )
 
-// parents is for the objects of the rule's kind of parents.
+// parents is the client for the kind of the rule's parents.
 func (d *Differ) parents() (dynamic.NamespaceableResourceInterface, error) {
 	gvk := d.options.Program.Parent.GVK
 	gvr, ok := d.options.Kinds.Resource(gvk)
@@ -23,8 +23,8 @@ func (d *Differ) parents() (dynamic.NamespaceableResourceInterface, error) {
 	return d.options.Client.Resource(gvr), nil
 }
 
-// Select reads the objects of the kind of parents with some labels, in a namespace or, if it is empty, in all. The error says that
-// there are none.
+// Select reads the objects of the parents' kind that match a label selector, in a namespace, or in all if namespace is
+// empty. If there are none, it returns an error.
 func (d *Differ) Select(ctx context.Context, namespace, selector string) ([]*unstructured.Unstructured, error) {
 	resource, err := d.parents()
 	if err != nil {
@@ -62,8 +62,8 @@ func (d *Differ) Named(ctx context.Context, namespace, name string) ([]*unstruct
 	return []*unstructured.Unstructured{parent}, err
 }
 
-// Written are the parents among objects of a file, as they would be in the cluster; see AsWritten. One without a namespace gets the one
-// that is given.
+// Written returns the parents among the objects of a file, as they would be in the cluster; see AsWritten. A parent
+// without a namespace gets the given one.
 func (d *Differ) Written(ctx context.Context, namespace string, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	resource, err := d.parents()
 	if err != nil {

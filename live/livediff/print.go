@@ -8,7 +8,7 @@ import (
 	"kanon.dev/kanon/offline/textdiff"
 )
 
-// Print writes the changes as unified diffs, each after a comment that says whose it is, and what waits and fails before them.
+// Print writes what waits or fails, and then the changes as unified diffs. A comment before each names the parent.
 func (c *Changes) Print(w io.Writer, color bool) error {
 	var text strings.Builder
 	who := c.who()
@@ -32,7 +32,7 @@ func (c *Changes) Print(w io.Writer, color bool) error {
 	return nil
 }
 
-// PrintRestored writes what patches of a rule no longer set.
+// PrintRestored writes the changes that Restored returns.
 func PrintRestored(w io.Writer, rule string, changes []Change, color bool) error {
 	var text strings.Builder
 	for _, change := range changes {
@@ -44,7 +44,7 @@ func PrintRestored(w io.Writer, rule string, changes []Change, color bool) error
 	return nil
 }
 
-// print writes a change after a comment that says whose it is.
+// print writes a change after a comment with who, the parent or the rule.
 func (c Change) print(text *strings.Builder, who string, color bool) {
 	fmt.Fprintf(text, "# %s: %s\n", who, c.Title())
 	diff := c.Unified()
@@ -54,7 +54,7 @@ func (c Change) print(text *strings.Builder, who string, color bool) {
 	text.WriteString(diff)
 }
 
-// who is the parent as texts name it.
+// who names the parent in texts.
 func (c *Changes) who() string {
 	if namespace := c.Parent.GetNamespace(); namespace != "" {
 		return c.Parent.GetKind() + " " + namespace + "/" + c.Parent.GetName()

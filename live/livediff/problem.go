@@ -9,9 +9,9 @@ import (
 
 // Problem is a part of a rule that waits or fails for a parent.
 type Problem struct {
-	// Part is what it is about, such as "child web"; empty if Message has it.
+	// Part is the subject, such as "child web"; empty if Message names it.
 	Part string
-	// Fails is true if nothing changes before somebody changes something, and false if the part waits.
+	// Fails is true if somebody has to change something, and false if the part waits.
 	Fails   bool
 	Message string
 }
@@ -24,7 +24,7 @@ func (p Problem) String() string {
 	return strings.TrimSpace(p.Part+" "+verb) + " " + p.Message
 }
 
-// problemsOf are what waits and fails in a preview, without values of Secrets.
+// problemsOf returns what waits or fails in a preview. Values of Secrets are hidden.
 func problemsOf(p *preview.Preview) []Problem {
 	var all []Problem
 	add := func(part string, fails bool, message string) {
@@ -48,7 +48,7 @@ func problemsOf(p *preview.Preview) []Problem {
 	return all
 }
 
-// addState adds a child or a patch that is not known.
+// addState adds a child or a patch if it waits or failed.
 func addState(add func(part string, fails bool, message string), part string, state program.State, problem program.Problem) {
 	if state == program.StateWaiting || state == program.StateFailed {
 		add(part, state == program.StateFailed, textOfProblem(problem))
@@ -63,7 +63,7 @@ func textOfProblem(p program.Problem) string {
 	return p.Path + ": " + p.Text()
 }
 
-// Failures are what keeps the rule from doing all that it says for the parent: parts that fail, and what is refused.
+// Failures lists what keeps the rule from doing everything for the parent: parts that fail, and refused objects.
 func (c *Changes) Failures() []string {
 	var all []string
 	for _, problem := range c.Problems {
@@ -79,7 +79,7 @@ func (c *Changes) Failures() []string {
 	return all
 }
 
-// Concerns reports whether the parent has to do with the rule: the rule is for it, or was, so that something is undone.
+// Concerns reports whether the rule has to do with the parent: it selects the parent, or there is something to undo.
 func (c *Changes) Concerns() bool {
 	return !c.unselected || len(c.All) > 0 || len(c.losses) > 0
 }

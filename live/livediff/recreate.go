@@ -13,11 +13,11 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
-// recreate is the object that takes the place of the live one, with the defaults that it gets: what others have set in the live one is
-// not in it. The error says that the API server would refuse it.
+// recreate returns the object that would replace the live one, with its defaults, and without fields that others set in
+// the live one. The error reports that the API server would refuse it.
 //
-// A creation under the object's own name ends with the answer that the name is taken, and without the object. So its defaults come
-// from one under another name; where the API server refuses that, the object is as it is rendered.
+// A dry run of a creation under the object's own name ends with AlreadyExists and returns no object. So the defaults
+// come from a creation under another name. If the API server refuses that one, the result is the object as rendered.
 func (w *writing) recreate(ctx context.Context) (*unstructured.Unstructured, error) {
 	whole := w.desired.ForCreation()
 	object := apply.WithoutAllocated(whole, w.live)
@@ -27,20 +27,20 @@ func (w *writing) recreate(ctx context.Context) (*unstructured.Unstructured, err
 	object.SetName(otherName(w.live.GetName()))
 	answer, err := tryCreate(ctx, w.client, object)
 	if err != nil {
-		return whole, nil //nolint:nilerr // it would be taken under its own name
+		return whole, nil //nolint:nilerr // it would be accepted under its own name
 	}
 	answer.SetName(w.live.GetName())
 	return w.settled(answer, whole)
 }
 
-// otherName is a name that no object is likely to have, and that is valid wherever the given one is.
+// otherName returns a name that is unlikely to exist and valid wherever the given one is.
 func otherName(name string) string {
 	const ending = "-kanondiff"
 	return name[:min(len(name), 63-len(ending))] + ending
 }
 
-// settled is the answer to a creation with what is rendered, and with the live object's values for what nobody has set: what the API
-// server chooses, such as addresses, is another one each time, and no difference.
+// settled combines the answer to a creation with the rendered fields. Fields that nobody sets get the live object's
+// values: what the API server allocates, such as addresses, differs each time and is no change.
 func (w *writing) settled(answer, whole *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	created, err1 := w.kind.TypedLive(answer)
 	live, err2 := w.kind.TypedLive(w.live)
@@ -65,7 +65,7 @@ func (w *writing) settled(answer, whole *unstructured.Unstructured) (*unstructur
 	return untyped(w.kind, settled)
 }
 
-// ownedByOthers are the fields that another than Kanon has set.
+// ownedByOthers returns the fields that field managers other than Kanon's own.
 func ownedByOthers(live *unstructured.Unstructured) *fieldpath.Set {
 	all := &fieldpath.Set{}
 	for _, e := range fieldset.EntriesOf(live) {

@@ -30,18 +30,18 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// What a patch no longer sets. The cluster has which fields a patch of the rule holds in an object, but not for which parent. So these
-// fields are compared with what all parents set there, once the parents that were asked for have been evaluated; the others are
-// evaluated only if a field is left over.
+// This file finds the fields that a patch no longer sets. The cluster records which fields of an object a patch of the
+// rule owns, but not for which parent. So these fields are compared with what all parents set there, after the
+// requested parents are evaluated. The other parents are evaluated only if a field is left over.
 
-// contributor is a parent with what it sets by patches.
+// contributor is a parent with what its patches set.
 type contributor struct {
 	patches []program.PatchOutcome
-	// unknown says why it is not known what the parent sets, so that nothing is restored; empty if it is known.
+	// unknown is why it is not known what the parent sets, so that nothing is restored; empty if it is known.
 	unknown string
 }
 
-// note takes in what a parent sets.
+// note records what a parent sets.
 func (d *Differ) note(ctx context.Context, parent *unstructured.Unstructured, idle Idle, p *preview.Preview) {
 	c := contributor{patches: p.Outcome.Patches}
 	switch {
@@ -56,8 +56,8 @@ func (d *Differ) note(ctx context.Context, parent *unstructured.Unstructured, id
 	d.contributors[identity.Of(parent).NamespacedName] = c
 }
 
-// selectedBefore reports whether the rule that the cluster has may select a parent, which the rule that is compared does not. What it set
-// for that one when it was suspended stays.
+// selectedBefore reports whether the rule in the cluster may select a parent that the compared rule does not. What it
+// set for that parent before it was suspended stays.
 func (d *Differ) selectedBefore(ctx context.Context, parent *unstructured.Unstructured) bool {
 	if d.before == nil {
 		d.before = d.selectionBefore(ctx)
@@ -65,7 +65,8 @@ func (d *Differ) selectedBefore(ctx context.Context, parent *unstructured.Unstru
 	return d.before(parent)
 }
 
-// selectionBefore tells which parents the rule that the cluster has may select. What cannot be read may select all.
+// selectionBefore returns a function that reports whether the rule in the cluster may select a parent. If the rule
+// cannot be read, it may select any.
 func (d *Differ) selectionBefore(ctx context.Context) func(*unstructured.Unstructured) bool {
 	all := func(*unstructured.Unstructured) bool { return true }
 	list, err := installed.List(ctx, d.options.Client, d.options.Namespace)
@@ -80,9 +81,9 @@ func (d *Differ) selectionBefore(ctx context.Context) func(*unstructured.Unstruc
 		namespaces := installed.NamespaceLabels(ctx, d.options.Client)
 		return func(o *unstructured.Unstructured) bool { return list.All[at].Decoded.MaySelect(o, namespaces) }
 	case len(list.All[at].Record.Children) == 0:
-		return all // nothing tells which are its parents
+		return all // its parents cannot be determined
 	}
-	// Of a rule in a file, the parents are those that have something of it.
+	// The parents of a rule in a file are those to which its marks refer.
 	reader := &installed.Reader{Client: d.options.Client, Kinds: d.options.Kinds}
 	written, err := reader.WrittenTo(ctx, list.All[at], installed.Query{})
 	if err != nil {
@@ -91,8 +92,8 @@ func (d *Differ) selectionBefore(ctx context.Context) func(*unstructured.Unstruc
 	return written
 }
 
-// Restored are the fields that patches of the rule hold in objects of the cluster and that no parent sets any more: they are removed,
-// or get back the values that they had before. notes say what could not be found out. It is asked after Diff of all parents in question.
+// Restored returns the fields that the rule's patches own and that no parent sets any more: they are removed, or get
+// back their earlier values. notes tell what could not be determined. Call it after Diff of all requested parents.
 func (d *Differ) Restored(ctx context.Context) (changes []Change, notes []string, err error) {
 	kinds, err := d.patchedKinds(ctx)
 	if err != nil {
@@ -101,7 +102,7 @@ func (d *Differ) Restored(ctx context.Context) (changes []Change, notes []string
 	for _, gvk := range kinds {
 		client, ok := d.options.Resource(gvk, "")
 		if !ok {
-			continue // with a kind, all its objects went
+			continue // its objects are gone with the kind
 		}
 		list, err := client.List(ctx, metav1.ListOptions{})
 		switch {
@@ -128,7 +129,7 @@ func (d *Differ) Restored(ctx context.Context) (changes []Change, notes []string
 	return changes, append(notes, slices.Sorted(maps.Keys(d.unclear))...), nil
 }
 
-// patchedKinds are the kinds of objects that may have something of the rule's patches: those of its text, and of its record.
+// patchedKinds returns the kinds that the rule's patches may have set fields in: those of its text and of its record.
 func (d *Differ) patchedKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	var kinds []schema.GroupVersionKind
 	add := func(gvk schema.GroupVersionKind) {
@@ -150,7 +151,7 @@ func (d *Differ) patchedKinds(ctx context.Context) ([]schema.GroupVersionKind, e
 	return kinds, err
 }
 
-// restoredIn is what would be restored in one object.
+// restoredIn returns what would be restored in one object.
 func (d *Differ) restoredIn(ctx context.Context, live *unstructured.Unstructured) ([]Change, error) {
 	var changes []Change
 	for _, id := range patchset.Patched(live, d.previewer.RuleID()) {
@@ -165,7 +166,7 @@ func (d *Differ) restoredIn(ctx context.Context, live *unstructured.Unstructured
 	return changes, nil
 }
 
-// restoredBy is what would be restored of one patch in an object; nil where nothing would be.
+// restoredBy returns what would be restored of one patch in an object; nil if nothing would be.
 func (d *Differ) restoredBy(ctx context.Context, live *unstructured.Unstructured, id string) (*Change, error) {
 	manager := patchset.Manager(d.previewer.RuleID(), id)
 	content, _, err := d.content(ctx, live, id)
@@ -187,7 +188,7 @@ func (d *Differ) restoredBy(ctx context.Context, live *unstructured.Unstructured
 	if err != nil {
 		return nil, err
 	}
-	// What is set there is a change of the parent that sets it.
+	// What other parents set there is a change of theirs, and no difference here.
 	before := live.DeepCopy()
 	if content != nil {
 		overlay.Apply(d.options.Kinds.Schema(live.GroupVersionKind()), before.Object, nil, content.AsObject())
@@ -198,7 +199,7 @@ func (d *Differ) restoredBy(ctx context.Context, live *unstructured.Unstructured
 	return &Change{Action: Restored, Object: live, Message: "patch " + id + " no longer sets all that it has set there", before: before, after: after}, nil
 }
 
-// joinedBefore adds to a list of an object what it has afterwards.
+// joinedBefore adds to a list of before the items that after has.
 func joinedBefore(before, after *unstructured.Unstructured, field string) {
 	had, _ := before.Object[field].([]any)
 	has, _ := after.Object[field].([]any)
@@ -212,14 +213,14 @@ func joinedBefore(before, after *unstructured.Unstructured, field string) {
 	}
 }
 
-// hasSurplus reports whether a manager holds something in an object that is not in content.
+// hasSurplus reports whether a manager owns something in an object that content does not have.
 func hasSurplus(live *unstructured.Unstructured, manager string, content *patchset.Part) bool {
 	wanted, paths := wantedIn(content)
 	held, _ := patchset.PatchEntry(live, manager)
 	return held != nil && !held.Difference(paths).Empty() || patchset.PlanSharedList(live, manager, wanted).Removes()
 }
 
-// wantedIn are the items of a shared list and the paths that are set; none for nil.
+// wantedIn returns the items of a shared list and the paths that content sets; none for nil.
 func wantedIn(content *patchset.Part) (items []string, paths *fieldpath.Set) {
 	if content == nil {
 		return nil, &fieldpath.Set{}
@@ -227,8 +228,8 @@ func wantedIn(content *patchset.Part) (items []string, paths *fieldpath.Set) {
 	return content.Shared, content.Paths
 }
 
-// content is what the parents that were evaluated set in an object by a patch, together; unknown says of whom it is not known, and why;
-// empty if it is known of all.
+// content merges what the evaluated parents set in an object by a patch. unknown names a parent for which that is not
+// known, and why; empty if it is known for all.
 func (d *Differ) content(ctx context.Context, live *unstructured.Unstructured, id string) (content *patchset.Part, unknown string, err error) {
 	var parts []*patchset.Part
 	for _, parent := range slices.SortedFunc(maps.Keys(d.contributors), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
@@ -251,7 +252,8 @@ func (d *Differ) content(ctx context.Context, live *unstructured.Unstructured, i
 	return merged.Part, unknown, nil
 }
 
-// setBy is what one parent sets in an object by a patch; doubt says why that may not be all; empty if it is.
+// setBy returns what one parent sets in an object by a patch. doubt is why that may be incomplete; empty if it is
+// complete.
 func (d *Differ) setBy(c contributor, live *unstructured.Unstructured, id string) (objects []*unstructured.Unstructured, doubt string) {
 	const waits = "waits or fails"
 	doubt = c.unknown
@@ -302,7 +304,7 @@ func (d *Differ) isTarget(id string, target program.Target, live *unstructured.U
 	return target.Selector == nil || target.Selector.Matches(labels.Set(live.GetLabels()))
 }
 
-// evaluateOthers evaluates the parents of the rule that were not yet.
+// evaluateOthers evaluates the parents of the rule that are not evaluated yet.
 func (d *Differ) evaluateOthers(ctx context.Context) error {
 	if d.evaluatedAll {
 		return nil
@@ -330,7 +332,8 @@ func (d *Differ) evaluateOthers(ctx context.Context) error {
 	return nil
 }
 
-// released is an object after the manager of a patch has restored what it took from others, and applied content; nil: nothing.
+// released returns an object after a patch's manager restores what it took from others, and applies content; nil
+// applies nothing.
 func (d *Differ) released(ctx context.Context, live *unstructured.Unstructured, manager string, content *patchset.Part) (*unstructured.Unstructured, error) {
 	kind, err := d.kind(ctx, live.GroupVersionKind())
 	if err != nil {
@@ -366,7 +369,8 @@ func (d *Differ) released(ctx context.Context, live *unstructured.Unstructured, 
 	return after, nil
 }
 
-// givenBack is an object with the values that a manager of a patch took from others and sets no more, and with their owners.
+// givenBack returns an object with the restored values, and their owners, of fields that a patch's manager took from
+// others and no longer sets.
 func givenBack(live *unstructured.Unstructured, manager string, content *patchset.Part) (*unstructured.Unstructured, error) {
 	held, _ := patchset.PatchEntry(live, manager)
 	if held == nil {
@@ -378,7 +382,7 @@ func givenBack(live *unstructured.Unstructured, manager string, content *patchse
 		path, _ := previous.Fields()
 		pointer, ok := fieldset.PointerTo(object.Object, path)
 		if !ok {
-			continue // what held it is gone
+			continue // the field that contained it is gone
 		}
 		entries, err := patchset.MoveOwnership(object, manager, cmp.Or(previous.Owner, patchset.RestoreManager), fieldpath.NewSet(path))
 		if err != nil {
@@ -395,7 +399,7 @@ func givenBack(live *unstructured.Unstructured, manager string, content *patchse
 	return object, nil
 }
 
-// plain is a value with numbers as objects have them.
+// plain converts the numbers of a value to the types that objects have.
 func plain(value any) (out any, err error) {
 	text, err := json.Marshal(value)
 	if err == nil {

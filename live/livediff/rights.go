@@ -13,10 +13,10 @@ import (
 	"kanon.dev/kanon/engine/identity"
 )
 
-// A dry run needs the rights of whoever asks, which are not those of Kanon. Both a right that is missing and admission, such as a
-// quota, answer Forbidden; which of them it is, the API server says itself.
+// A dry run needs the rights of the user, not those of Kanon. The API server answers Forbidden both if a right is
+// missing and if admission, such as a quota, refuses the object. A SelfSubjectAccessReview tells which one it is.
 
-// requestError is an error with the verb of the request, and the subresource that it was for.
+// requestError is an error with the verb and the subresource of its request.
 type requestError struct {
 	verb, subresource string
 	error
@@ -24,7 +24,7 @@ type requestError struct {
 
 func (e *requestError) Unwrap() error { return e.error }
 
-// asking notes with which verb the API server was asked; nil for no error.
+// asking adds the verb to the error of a request; nil stays nil.
 func asking(verb string, err error) error {
 	if err == nil {
 		return nil
@@ -32,7 +32,7 @@ func asking(verb string, err error) error {
 	return &requestError{verb: verb, error: err}
 }
 
-// checkRight gives an error if Forbidden means that who asks lacks a right, and nil if admission refuses the object.
+// checkRight returns an error if Forbidden means that the user lacks a right, and nil if admission refuses the object.
 func (d *Differ) checkRight(ctx context.Context, object *unstructured.Unstructured, forbidden error) error {
 	request, ok := errors.AsType[*requestError](forbidden)
 	gvr, known := d.options.Kinds.Resource(object.GroupVersionKind())
@@ -49,7 +49,7 @@ func (d *Differ) checkRight(ctx context.Context, object *unstructured.Unstructur
 	answer, err := d.options.Client.Resource(reviews).Create(ctx, review, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
-		return nil // what the API server said is shown
+		return nil // without a review, the API server's own error is shown
 	case err != nil:
 		return fmt.Errorf("ask the API server for rights: %w", err)
 	}
@@ -67,7 +67,7 @@ func (d *Differ) checkRight(ctx context.Context, object *unstructured.Unstructur
 		identity.Of(object), request.verb, resource, where), forbidden}
 }
 
-// deniedError says in words of ours what the API server said.
+// deniedError replaces the text of an API server's error.
 type deniedError struct {
 	text string
 	err  error

@@ -11,23 +11,25 @@ import (
 	"kanon.dev/kanon/redact/clustersecrets"
 )
 
-// Values of Secrets in what a rule would change. Those that the rule has to do with are known from its evaluation. What objects have from
-// before may come from a Secret that the rule no longer reads, so in what is removed or replaced all values of the cluster are hidden.
+// This file hides values of Secrets in changes. The evaluation returns those that the rule has to do with. Objects may
+// also have values of a Secret that the rule no longer reads. So in what a change removes or replaces, the values of
+// all Secrets of the cluster are hidden.
 
-// lost are the values of Secrets that objects may have from before: of the cluster or, without the right to list these, by namespace.
+// lost are the values of Secrets that objects may have from earlier: of the cluster or, without the right to list all,
+// by namespace.
 type lost struct {
-	// isNone is true if nothing that the rule has written can be of a Secret.
+	// isNone is true if nothing that the rule has written can come from a Secret.
 	isNone bool
 	all    redact.Values
-	// near are by namespace, and nil if nobody knows.
+	// near is by namespace; nil if the Secrets of the namespace may not be listed.
 	near map[string]redact.Values
 }
 
-// hide has changes shown without values of Secrets. known are those that the rule has to do with.
+// hide hides values of Secrets in changes. known are those that the rule has to do with.
 func (d *Differ) hide(ctx context.Context, changes []Change, known redact.Values) {
 	for i := range changes {
 		change := &changes[i]
-		known.Note(change.before) // as it is before a change, too
+		known.Note(change.before) // the Secret's earlier values, too
 		change.secrets = known
 		if change.before != nil && change.Unified() != "" {
 			d.hideLost(ctx, change)
@@ -35,7 +37,8 @@ func (d *Differ) hide(ctx context.Context, changes []Change, known redact.Values
 	}
 }
 
-// hideLost hides what a change removes or replaces as far as it may be of a Secret. Where Secrets may not be listed that is all of it.
+// hideLost hides the parts of what a change removes or replaces that may come from a Secret. Without the right to list
+// Secrets, it hides all of it.
 func (d *Differ) hideLost(ctx context.Context, change *Change) {
 	l := d.lostValues(ctx)
 	switch {
@@ -56,7 +59,7 @@ func (d *Differ) hideLost(ctx context.Context, change *Change) {
 	change.lost = l.near[namespace].Replaced
 }
 
-// lostValues reads the Secrets of the cluster once.
+// lostValues lists the Secrets of the cluster, once.
 func (d *Differ) lostValues(ctx context.Context) *lost {
 	if d.lost != nil {
 		return d.lost
@@ -71,14 +74,15 @@ func (d *Differ) lostValues(ctx context.Context) *lost {
 	return d.lost
 }
 
-// mayHaveHadSecrets reports whether the rule has to do with Secrets, or the one that runs by its name, or may have.
+// mayHaveHadSecrets reports whether the rule, or the one of that name in the cluster, has to do with Secrets. If it is
+// not known, the answer is true.
 func (d *Differ) mayHaveHadSecrets(ctx context.Context) bool {
 	if d.options.Program.HasSecrets {
 		return true
 	}
 	rules, err := installed.List(ctx, d.options.Client, d.options.Namespace)
 	if err != nil {
-		return true // who knows
+		return true // unknown
 	}
 	return slices.ContainsFunc(rules.All, func(rule *installed.Rule) bool { return rule.ID == d.previewer.RuleID() && rule.MayHaveSecrets() })
 }

@@ -13,7 +13,7 @@ import (
 	"kanon.dev/kanon/offline/preview"
 )
 
-// shown are both sides as YAML, without what is not for people and without values of Secrets.
+// shown returns both sides as YAML, without noise and without values of Secrets.
 func (c Change) shown() (before, after []byte) {
 	a, b := withoutNoise(c.before), withoutNoise(c.after)
 	preview.HideSecrets(a, b)
@@ -25,7 +25,7 @@ func (c Change) shown() (before, after []byte) {
 	return textOf(was), textOf(is)
 }
 
-// isEmpty reports whether people would see no difference.
+// isEmpty reports whether the diff shows nothing.
 func (c Change) isEmpty() bool {
 	return bytes.Equal(textOf(contentOf(withoutNoise(c.before))), textOf(contentOf(withoutNoise(c.after))))
 }
@@ -48,7 +48,7 @@ func textOf(content map[string]any) []byte {
 	return text
 }
 
-// withoutNoise is an object without what changes with every write, and without Kanon's marks.
+// withoutNoise copies an object without the fields that change with every write, Kanon's marks and the status.
 func withoutNoise(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if object == nil {
 		return nil
@@ -67,7 +67,8 @@ func withoutNoise(object *unstructured.Unstructured) *unstructured.Unstructured 
 	return out
 }
 
-// withoutMarks are labels or annotations that people have written; nil if there are none.
+// withoutMarks removes Kanon's marks and kubectl's last-applied annotation from labels or annotations; nil if nothing
+// is left.
 func withoutMarks(texts map[string]string) map[string]string {
 	maps.DeleteFunc(texts, func(name, _ string) bool { return isMark(name) || name == corev1.LastAppliedConfigAnnotation })
 	if len(texts) == 0 {
@@ -78,10 +79,10 @@ func withoutMarks(texts map[string]string) map[string]string {
 
 func isMark(name string) bool { return strings.HasPrefix(name, "kanon.dev/") }
 
-// tokenVolume begins the name of the volume with a token that the API server adds to each Pod, and that ends at random.
+// tokenVolume is the prefix of the token volume that the API server adds to each Pod. The rest of its name is random.
 const tokenVolume = "kube-api-access-"
 
-// dropTokenVolume removes that volume from a Pod, and its mounts.
+// dropTokenVolume removes that volume and its mounts from a Pod.
 func dropTokenVolume(pod *unstructured.Unstructured) {
 	spec, _ := pod.Object["spec"].(map[string]any)
 	dropNamed(spec, "volumes")
@@ -95,7 +96,7 @@ func dropTokenVolume(pod *unstructured.Unstructured) {
 	}
 }
 
-// dropNamed removes what the API server adds for tokens from a list.
+// dropNamed removes the items for token volumes from a list.
 func dropNamed(fields map[string]any, list string) {
 	items, ok := fields[list].([]any)
 	if !ok {

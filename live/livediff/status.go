@@ -17,7 +17,8 @@ import (
 	"kanon.dev/kanon/offline/overlay"
 )
 
-// statusChange is what would change in the parent's status, but for Kanon's own conditions. isLive is true if the cluster has the parent.
+// statusChange returns what would change in the parent's status, apart from Kanon's own conditions. isLive is true if
+// the cluster has the parent.
 func (d *Differ) statusChange(ctx context.Context, p *livepreview.Preview, isLive bool) ([]Change, error) {
 	parent, manager := p.Parent, plan.StatusManagers+d.previewer.RuleID()
 	if p.Outcome.StatusHeld || len(p.Outcome.Status) == 0 && !manages(parent, manager) {
@@ -30,7 +31,7 @@ func (d *Differ) statusChange(ctx context.Context, p *livepreview.Preview, isLiv
 	after := runtime.DeepCopyJSON(before)
 	overlay.Apply(d.options.Kinds.Schema(parent.GroupVersionKind()), after, nil, map[string]any{"status": p.Outcome.Status})
 	change := Change{Action: Status, Object: parent}
-	if isLive { // the API server knows what the rule no longer says, and what does not fit
+	if isLive { // the API server knows which fields the rule no longer sets, and which do not fit
 		answer, err := d.applyStatus(ctx, parent, manager, p.Outcome.Status)
 		if err != nil {
 			failed, err := d.failed(ctx, p, parent, &change, err)
@@ -56,7 +57,7 @@ func manages(obj *unstructured.Unstructured, manager string) bool {
 	})
 }
 
-// applyStatus is the answer to the apply of a status.
+// applyStatus returns the answer to a dry-run apply of a status.
 func (d *Differ) applyStatus(ctx context.Context, parent *unstructured.Unstructured, manager string, status map[string]any) (*unstructured.Unstructured, error) {
 	gvk := parent.GroupVersionKind()
 	client, ok := d.options.Resource(gvk, parent.GetNamespace())
@@ -80,8 +81,8 @@ func (d *Differ) applyStatus(ctx context.Context, parent *unstructured.Unstructu
 	return answer, nil
 }
 
-// withConditions is the status of an object with the conditions of another one. Those that Kanon sets are not among what a rule
-// renders, so an apply without them would take them away.
+// withConditions returns the status of an object with the conditions of another one. The rule does not render Kanon's
+// own conditions, so an apply without them would remove them.
 func withConditions(of *unstructured.Unstructured, from map[string]any) map[string]any {
 	status, _ := of.Object["status"].(map[string]any)
 	status = maps.Clone(status)
@@ -99,7 +100,7 @@ func withConditions(of *unstructured.Unstructured, from map[string]any) map[stri
 	return map[string]any{"status": status}
 }
 
-// bare is an object that has nothing but a name and one field. The field is called status in the diff.
+// bare returns an object with nothing but a name and one field. The field is called status in the diff.
 func bare(of *unstructured.Unstructured, status any) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": of.GetAPIVersion(), "kind": of.GetKind()}}
 	out.SetName(of.GetName())

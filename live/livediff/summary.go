@@ -14,28 +14,31 @@ import (
 	"kanon.dev/kanon/live/listing"
 )
 
-// Summary counts what changes for several parents, and asks the prune guard about it as if the rule were a new revision.
+// Summary counts the changes for several parents, and asks the prune guard about them as if the rule were a new
+// revision.
 type Summary struct {
-	// parents counts those with which the rule has to do, and affected those, and objects of patches, for which something changes.
+	// parents counts those that the rule has to do with. affected counts the parents, and the objects of patches, that
+	// change.
 	parents, affected int
 	counts            map[counted]int
-	// failing counts the parents for which the rule cannot do all that it says.
+	// failing counts the parents for which the rule cannot do everything.
 	failing int
 	// idle counts the parents for which Kanon changes nothing, by the reason.
 	idle     map[Idle]int
 	guard    guard.Guard
 	revision guard.Revision
-	// partial is true if the rule may have other parents, and loses if any of these may lose something.
+	// partial is true if the rule may have other parents, and loses if any of the compared parents may lose something.
 	partial, loses bool
 }
 
-// counted is what is counted together.
+// counted groups changes.
 type counted struct {
 	action Action
 	kind   schema.GroupVersionKind
 }
 
-// NewSummary makes the Summary of these parents. pruneLimit is that of the rule, and partial is true if it may have other parents.
+// NewSummary makes the Summary of these parents. pruneLimit is the rule's. partial is true if the rule may have other
+// parents.
 func NewSummary(parents []*unstructured.Unstructured, pruneLimit int, partial bool) *Summary {
 	s := &Summary{
 		parents: len(parents), counts: map[counted]int{}, idle: map[Idle]int{}, revision: guard.Revision{Hash: "diff", Limit: pruneLimit}, partial: partial,
@@ -52,7 +55,7 @@ func keyOf(parent *unstructured.Unstructured) queue.Key {
 	return queue.Key{Parent: types.NamespacedName{Namespace: parent.GetNamespace(), Name: parent.GetName()}}
 }
 
-// Add takes in what changes for one of the parents. One with which the rule has nothing to do does not count.
+// Add adds the changes for one of the parents. A parent that the rule has nothing to do with is not counted.
 func (s *Summary) Add(changes *Changes) {
 	if !changes.Concerns() {
 		s.parents--
@@ -80,7 +83,7 @@ func (s *Summary) Add(changes *Changes) {
 	}
 }
 
-// AddRestored takes in what patches no longer set.
+// AddRestored adds the changes that Restored returns.
 func (s *Summary) AddRestored(changes []Change) {
 	s.affected += len(changes)
 	for _, change := range changes {
@@ -91,7 +94,7 @@ func (s *Summary) AddRestored(changes []Change) {
 // Differs reports whether anything changes for any parent.
 func (s *Summary) Differs() bool { return s.affected > 0 }
 
-// Fails reports whether the rule cannot do all that it says for a parent.
+// Fails reports whether the rule cannot do everything for some parent.
 func (s *Summary) Fails() bool { return s.failing > 0 }
 
 // String is one line, such as "12 parents: 1 ConfigMap is deleted, 3 Deployments change".
@@ -126,7 +129,6 @@ func (s *Summary) String() string {
 	return countOf(s.parents) + ": " + strings.Join(parts, ", ")
 }
 
-// countOf is how many parents there are.
 func countOf(parents int) string {
 	if parents == 1 {
 		return "1 parent"
@@ -134,7 +136,7 @@ func countOf(parents int) string {
 	return fmt.Sprintf("%d parents", parents)
 }
 
-// verbs are what happens to one object, and to several.
+// verbs are the verbs for one object, and for several.
 var verbs = map[Action][2]string{ //nolint:gochecknoglobals // a table
 	Created:   {"is created", "are created"},
 	Updated:   {"changes", "change"},

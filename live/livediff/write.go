@@ -22,10 +22,10 @@ import (
 	"kanon.dev/kanon/offline/preview"
 )
 
-// errReplaced says that an object was deleted, created or replaced by others while it was compared.
+// errReplaced reports that an object was deleted, created or replaced by others during the comparison.
 var errReplaced = errors.New("it was deleted, created or replaced while it was compared; try again")
 
-// write is what a write of a rendered object would change; nil: nothing.
+// write returns what a write of a rendered object would change; nil if nothing.
 func (d *Differ) write(ctx context.Context, p *livepreview.Preview, object preview.Object) (*Change, error) {
 	client, ok := d.options.Resource(object.GroupVersionKind(), object.GetNamespace())
 	if !ok {
@@ -34,7 +34,7 @@ func (d *Differ) write(ctx context.Context, p *livepreview.Preview, object previ
 	change := &Change{Object: object.Unstructured, before: p.Objects[identity.Of(object.Unstructured)], recreates: object.Recreation != preview.RecreateNever}
 	conflicted := false
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
-		if conflicted { // with a status that others wrote meanwhile, as it is most of the time
+		if conflicted { // mostly, others have written the status meanwhile
 			if change.before, err = reread(ctx, client, change.before); err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func (d *Differ) write(ctx context.Context, p *livepreview.Preview, object previ
 	return change, nil
 }
 
-// reread is an object as it is now.
+// reread reads an object again.
 func reread(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if live == nil {
 		return nil, errReplaced
@@ -63,7 +63,7 @@ func reread(ctx context.Context, client dynamic.ResourceInterface, live *unstruc
 	return fresh, asking("get", err)
 }
 
-// dryRun fills in what a write would change. Its error is that of the API server.
+// dryRun fills in what a write would change. Its error is the API server's.
 func (d *Differ) dryRun(ctx context.Context, client dynamic.ResourceInterface, object preview.Object, change *Change) (err error) {
 	if change.before == nil {
 		change.Action = Created
@@ -86,7 +86,7 @@ func (d *Differ) dryRun(ctx context.Context, client dynamic.ResourceInterface, o
 	return err
 }
 
-// tryCreate is the answer to a creation.
+// tryCreate returns the answer to a dry run of a creation.
 func tryCreate(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	answer, err := client.Create(ctx, object.DeepCopy(), metav1.CreateOptions{
 		DryRun: []string{metav1.DryRunAll}, FieldManager: fieldset.Manager, FieldValidation: metav1.FieldValidationStrict,
@@ -94,7 +94,8 @@ func tryCreate(ctx context.Context, client dynamic.ResourceInterface, object *un
 	return answer, asking("create", err)
 }
 
-// failed sorts an error: the API server refuses the object, or it cannot be asked.
+// failed classifies an error: it returns a Change if the API server refuses the object, and an error if a request
+// failed.
 func (d *Differ) failed(ctx context.Context, p *livepreview.Preview, object *unstructured.Unstructured, change *Change, err error) (*Change, error) {
 	const verb = "dry run of"
 	refused := refusal.OfObject(verb, object, err)
@@ -127,7 +128,7 @@ func (d *Differ) failed(ctx context.Context, p *livepreview.Preview, object *uns
 	return &Change{Action: Refused, Object: object, Message: message, recreates: change.recreates && change.before != nil}, nil
 }
 
-// rendersNamespace reports whether the rule creates a namespace.
+// rendersNamespace reports whether the rule renders a Namespace.
 func rendersNamespace(p *livepreview.Preview, name string) bool {
 	return slices.ContainsFunc(p.Rendered(), func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1" && o.GetName() == name
@@ -143,7 +144,7 @@ func (d *Differ) reason(err error) string {
 	return text
 }
 
-// redacted is an error without what it may quote of Secrets.
+// redacted removes from an error what it may quote of Secrets.
 func (d *Differ) redacted(err error) error {
 	if d.options.Program.HasSecrets {
 		return conditions.Redact(err)

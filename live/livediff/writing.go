@@ -21,13 +21,13 @@ import (
 	"kanon.dev/kanon/offline/preview"
 )
 
-// writing is one write of an object that exists.
+// writing is one write of an existing object.
 type writing struct {
 	client  dynamic.ResourceInterface
 	kind    fieldset.Kind
 	live    *unstructured.Unstructured
 	desired *fieldset.Desired
-	// samePaths is true if the object was last written with the same paths.
+	// samePaths is true if the last write of the object had the same paths.
 	samePaths bool
 }
 
@@ -54,7 +54,7 @@ func (d *Differ) newWriting(ctx context.Context, client dynamic.ResourceInterfac
 	return w, nil
 }
 
-// kind has the schema of a kind, by which the API server merges.
+// kind returns the schema of a kind by which the API server merges.
 func (d *Differ) kind(ctx context.Context, gvk schema.GroupVersionKind) (fieldset.Kind, error) {
 	converter, err := d.options.Kinds.Converter(ctx, gvk)
 	if errors.Is(err, schemas.ErrNoSchema) {
@@ -66,9 +66,9 @@ func (d *Differ) kind(ctx context.Context, gvk schema.GroupVersionKind) (fieldse
 	return fieldset.NewKind(gvk, converter, false)
 }
 
-// update is the answer to the write that kanon run would send. If values change and nothing else, that is a PUT. Otherwise it is an
-// apply, before which managedFields are rewritten where Kanon owns more than it applied, or less. No dry run can do both, so the
-// result of the two is put.
+// update returns the answer to the write that kanon run would send. That is a PUT if only values change. Otherwise it
+// is an apply, after a rewrite of managedFields where Kanon owns more or less than it applied. No dry run can do both,
+// so the result of the two is sent as a PUT.
 func (w *writing) update(ctx context.Context) (*unstructured.Unstructured, error) {
 	if w.samePaths {
 		if patch, ok := w.desired.Replacements(w.live); ok {
@@ -114,8 +114,8 @@ func (w *writing) apply(ctx context.Context, content map[string]any) (*unstructu
 	return answer, asking("patch", err)
 }
 
-// keepMarks gives an object the marks and owner references of the live one, which belong to the same field manager: an apply
-// without them would remove them.
+// keepMarks copies the marks and the controller reference of the live object. They have the same field manager, so an
+// apply without them would remove them.
 func keepMarks(desired, live *unstructured.Unstructured) {
 	annotations, given := desired.GetAnnotations(), desired.GetLabels()
 	keep := func(into, from map[string]string) map[string]string {

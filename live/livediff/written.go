@@ -15,8 +15,8 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// AsWritten is a parent as it would be in the cluster once it is applied: laid over the one that exists, with defaults, by a
-// server-side dry run.
+// AsWritten returns a parent as it would be in the cluster once it is applied: merged into the existing object, with
+// defaults, by a server-side dry run.
 func AsWritten(ctx context.Context, client dynamic.ResourceInterface, written *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var parent *unstructured.Unstructured
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {

@@ -11,7 +11,7 @@
 //		...
 //	}
 //
-// It reads what one evaluation needs, as the rule asks for it: the objects with the rule's label that are the parent's, the objects
-// that the rule looks up, those that have the names of what is rendered, and the targets of patches. Each is read once for a parent,
-// so that all answers are of about one time. Kanon need not run. A mark is believed, because the keys that prove marks are Kanon's.
+// It reads only what the evaluation asks for: the parent's children by the rule's label, lookups, objects with the
+// names of rendered ones, and targets of patches. Each is read once for a parent, so that all are of about the same
+// time. Kanon need not run. Marks are trusted without proof, because only Kanon has the keys that prove them.
 package livepreview

@@ -26,7 +26,7 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Kinds tells which kinds the cluster has. *manifests.Kinds implements it.
+// Kinds knows the kinds of a cluster. *manifests.Kinds implements it.
 type Kinds interface {
 	Resource(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ok bool)
 	Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool)
@@ -36,7 +36,7 @@ type Kinds interface {
 	HasStatus(gvk schema.GroupVersionKind) bool
 }
 
-// Options are what a Previewer works with. All fields but Now are needed.
+// Options are what a Previewer needs. All fields but Now are required.
 type Options struct {
 	Client  dynamic.Interface
 	Kinds   Kinds
@@ -46,8 +46,8 @@ type Options struct {
 	Now       time.Time
 }
 
-// Resource is the client for the objects of a kind in a namespace; false if the cluster does not have the kind. An empty namespace is
-// all of them.
+// Resource returns the client for a kind in a namespace; false if the cluster does not have the kind. An empty
+// namespace means all namespaces.
 func (o Options) Resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, bool) {
 	gvr, ok := o.Kinds.Resource(gvk)
 	if !ok {
@@ -59,21 +59,22 @@ func (o Options) Resource(gvk schema.GroupVersionKind, namespace string) (dynami
 	return o.Client.Resource(gvr).Namespace(namespace), true
 }
 
-// Children reads the objects of some kinds that have the label of the rule with that id, and gives those of the parent. Without the
-// right to list a kind in all namespaces, they are those in the parent's. It needs no Program.
+// Children reads the objects of the given kinds that have the label of the rule ruleID, and returns those of the
+// parent. Without the right to list a kind in all namespaces, it reads only the parent's namespace. It needs no
+// Program.
 func (o Options) Children(ctx context.Context, ruleID string, kinds []schema.GroupVersionKind, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var children []*unstructured.Unstructured
-	asked := map[schema.GroupKind]bool{} // one kind may be given in several versions
+	asked := map[schema.GroupKind]bool{} // kinds may repeat a kind in several versions
 	for _, gvk := range kinds {
 		client, ok := o.Resource(gvk, "")
 		if !ok || asked[gvk.GroupKind()] {
-			continue // it waits for its kind, or all was read
+			continue // the kind does not exist, or is read already
 		}
 		asked[gvk.GroupKind()] = true
 		labelled := metav1.ListOptions{LabelSelector: mark.LabelRule + "=" + ruleID}
 		list, err := client.List(ctx, labelled)
 		if near, ok := o.Resource(gvk, parent.GetNamespace()); ok && apierrors.IsForbidden(err) && parent.GetNamespace() != "" {
-			list, err = near.List(ctx, labelled) // most children are there, and who looks may have no rights elsewhere
+			list, err = near.List(ctx, labelled) // most children are there, and the user may have no rights elsewhere
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
@@ -88,7 +89,7 @@ func (o Options) Children(ctx context.Context, ruleID string, kinds []schema.Gro
 	return children, nil
 }
 
-// missing are the kinds of the program that the cluster does not have. What is of such a kind waits for it.
+// missing returns the kinds of the program that the cluster does not have. Nodes of such a kind wait for it.
 func (o Options) missing() map[schema.GroupVersionKind]program.Absence {
 	var all []schema.GroupVersionKind
 	for _, child := range o.Program.Children {
@@ -122,32 +123,33 @@ func New(o Options) *Previewer {
 	return &Previewer{options: o, ruleID: mark.RuleID(o.Namespace, namespace, o.Program.Name)}
 }
 
-// RuleID is what marks and finalizers name the rule by.
+// RuleID identifies the rule in marks and finalizers.
 func (p *Previewer) RuleID() string { return p.ruleID }
 
-// Preview is what the rule makes of one parent, and what it was made of. Objects are only read.
+// Preview is what the rule renders for one parent, and the objects that it was evaluated with. Treat the objects as
+// read-only.
 type Preview struct {
 	*preview.Preview
-	// Objects are those of the cluster that were read by name, and the parent's children.
+	// Objects are those that were read by name, and the parent's children.
 	Objects map[identity.ID]*unstructured.Unstructured
-	// Owned are the objects that the rule created for the parent, as far as they exist.
+	// Owned are the existing objects that the rule created for the parent.
 	Owned map[identity.ID]bool
-	// Lookups are what the rule looked up, in the order in which the evaluation asked. Targets of patches are not among them.
+	// Lookups are the rule's lookups, in the order of the evaluation. Targets of patches are not among them.
 	Lookups []Lookup
 
 	program *program.Program
 	reader  *reader
 }
 
-// Lookup is a question of the rule, and what the cluster has of it.
+// Lookup is one query of the rule, and its result.
 type Lookup struct {
 	Query program.Query
-	// Found is empty if nothing exists, or if Err says why that is not known.
+	// Found is empty if nothing exists, or if the query failed with Err.
 	Found []*unstructured.Unstructured
 	Err   error
 }
 
-// Preview evaluates the rule for a parent. The error says that the API server could not be asked.
+// Preview evaluates the rule for a parent. The error reports a failed request.
 func (p *Previewer) Preview(ctx context.Context, parent *unstructured.Unstructured) (*Preview, error) {
 	r := newReader(ctx, p)
 	if err := r.children(parent); err != nil {
@@ -158,15 +160,14 @@ func (p *Previewer) Preview(ctx context.Context, parent *unstructured.Unstructur
 	}
 	missing := p.options.missing()
 	for {
-		in := preview.Input{
-			Program: p.options.Program, Parent: parent, Now: p.options.Now, Namespace: p.options.Namespace, Lookup: r.lookup, Schema: p.options.Kinds.Schema, HasStatus: p.options.Kinds.HasStatus, Missing: missing,
-		}
+		in := r.input(parent, missing)
 		for _, object := range r.objects {
 			in.With = append(in.With, object)
 		}
 		r.lookups = nil
 		evaluated := preview.Evaluate(ctx, in)
-		// What has the name of a rendered object may be somebody else's, so it is read too, until no new name comes up.
+		// An object with the name of a rendered one may be somebody else's. So these are read too, until no new name
+		// appears.
 		before := len(r.asked)
 		for _, object := range evaluated.Rendered() {
 			r.read(object.GroupVersionKind(), object.GetNamespace(), object.GetName())
@@ -182,9 +183,9 @@ func (p *Previewer) Preview(ctx context.Context, parent *unstructured.Unstructur
 	}
 }
 
-// Matches says of each parent whether the rule is for it, as far as spec.parent.when says, and true where that is not known. Lookups that
-// several parents share are sent once. Parents that come after maxReads reads of lookups are not judged: known is how many are. The error
-// says that the API server could not be asked.
+// Matches reports for each parent whether spec.parent.when is true; unknown counts as true. Lookups that several
+// parents share are sent once. After more than maxReads reads, the rest is not evaluated: known is the number of
+// parents that are. The error reports a failed request.
 func (p *Previewer) Matches(ctx context.Context, parents []*unstructured.Unstructured, maxReads int) (matches []bool, known int, err error) {
 	r, missing := newReader(ctx, p), p.options.missing()
 	matches = slices.Repeat([]bool{true}, len(parents))
@@ -192,9 +193,7 @@ func (p *Previewer) Matches(ctx context.Context, parents []*unstructured.Unstruc
 		if len(r.asked)+len(r.queries) > maxReads {
 			return matches, i, nil
 		}
-		ok, err := preview.Matches(ctx, preview.Input{
-			Program: p.options.Program, Parent: parent, Now: p.options.Now, Namespace: p.options.Namespace, Lookup: r.lookup, Schema: p.options.Kinds.Schema, HasStatus: p.options.Kinds.HasStatus, Missing: missing,
-		})
+		ok, err := preview.Matches(ctx, r.input(parent, missing))
 		if r.err != nil {
 			return nil, 0, r.err
 		}
@@ -206,14 +205,14 @@ func (p *Previewer) Matches(ctx context.Context, parents []*unstructured.Unstruc
 // Pruned is a child of the parent that the rule does not render.
 type Pruned struct {
 	Object *unstructured.Unstructured
-	// Node is the child of the rule that made it.
+	// Node is the id of the child in the rule.
 	Node string
-	// Orphaned is true if its deletionPolicy keeps it.
+	// Orphaned is true if the deletionPolicy keeps it.
 	Orphaned bool
 }
 
-// Children are the parent's children by their marks, sorted. What only an owner reference ties to the parent is left as it is when it
-// is not rendered, and so it is not among them.
+// Children lists the parent's children by their marks, sorted. Objects with only an owner reference to the parent are
+// not among them: Kanon leaves those as they are if it does not render them.
 func (p *Preview) Children() []ending.Child {
 	var all []ending.Child
 	for id := range p.Owned {
@@ -228,8 +227,8 @@ func (p *Preview) Children() []ending.Child {
 	return all
 }
 
-// Pruned lists the parent's children that the rule does not render and that are not being deleted, sorted. They are deleted or orphaned
-// once Preview.MayPrune is true.
+// Pruned lists the parent's children that the rule does not render and that are not being deleted, sorted. They are
+// deleted or orphaned once Preview.MayPrune is true.
 func (p *Preview) Pruned() []Pruned {
 	rendered := map[identity.ID]bool{}
 	for _, object := range p.Rendered() {
@@ -248,7 +247,7 @@ func (p *Preview) Pruned() []Pruned {
 	return all
 }
 
-// Targets are the objects of the cluster that a contribution of a patch is for. The error says that the API server could not be asked.
+// Targets returns the live objects that a contribution of a patch is for. The error reports a failed request.
 func (p *Preview) Targets(ctx context.Context, c program.Contribution) ([]*unstructured.Unstructured, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -260,15 +259,15 @@ func (p *Preview) Targets(ctx context.Context, c program.Contribution) ([]*unstr
 	return p.reader.find(q)
 }
 
-// Patched is a target of a contribution with the fields that it sets.
+// Patched returns a target with the fields that a contribution sets.
 func (p *Preview) Patched(target *unstructured.Unstructured, c program.Contribution) *unstructured.Unstructured {
 	after := target.DeepCopy()
 	overlay.Apply(p.reader.options.Kinds.Schema(target.GroupVersionKind()), after.Object, nil, patchset.JoinShared(after, c.Object))
 	return after
 }
 
-// NotReady says why an object that the rule renders is not ready, as the rule has it; without a message it is ready. known is false if
-// the rule does not render the object now.
+// NotReady returns why an object that the rule renders is not ready; the Problem has no message if it is. known is
+// false if the rule does not render the object now.
 func (p *Preview) NotReady(id identity.ID) (why program.Problem, known bool) {
 	for _, node := range p.Nodes {
 		for _, object := range node.Objects {

@@ -14,6 +14,7 @@ import (
 
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/offline/preview"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -24,7 +25,7 @@ type reader struct {
 	objects map[identity.ID]*unstructured.Unstructured
 	// owned are those that the rule created for the parent.
 	owned map[identity.ID]bool
-	// asked are those that were asked for, whether they exist or not.
+	// asked are those that were requested, whether they exist or not.
 	asked   map[identity.ID]bool
 	queries map[string][]*unstructured.Unstructured
 	lookups []Lookup
@@ -35,6 +36,15 @@ func newReader(ctx context.Context, p *Previewer) *reader {
 	return &reader{
 		Previewer: p, ctx: ctx, objects: map[identity.ID]*unstructured.Unstructured{}, owned: map[identity.ID]bool{},
 		asked: map[identity.ID]bool{}, queries: map[string][]*unstructured.Unstructured{},
+	}
+}
+
+// input is the input of an evaluation for a parent.
+func (r *reader) input(parent *unstructured.Unstructured, missing map[schema.GroupVersionKind]program.Absence) preview.Input {
+	o := r.options
+	return preview.Input{
+		Program: o.Program, Parent: parent, Now: o.Now, Namespace: o.Namespace,
+		Lookup: r.lookup, Schema: o.Kinds.Schema, HasStatus: o.Kinds.HasStatus, Missing: missing,
 	}
 }
 
@@ -55,8 +65,8 @@ func (r *reader) children(parent *unstructured.Unstructured) error {
 	return nil
 }
 
-// childKinds are the kinds of children that the rule has, and those that it had: its record says so. Without the right to read the
-// record, those are not known.
+// childKinds returns the kinds of children that the rule has, and those it had according to its record. Without the
+// right to read the record, the latter are left out.
 func (r *reader) childKinds() (map[schema.GroupVersionKind]bool, error) {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, child := range r.options.Program.Children {
@@ -72,7 +82,7 @@ func (r *reader) childKinds() (map[schema.GroupVersionKind]bool, error) {
 	return kinds, nil
 }
 
-// Record is what Kanon remembers of the rule; empty if it does not run, and without the right to read it.
+// Record reads the rule's record. It is empty if the rule does not run, or if the user may not read it.
 func (p *Previewer) Record(ctx context.Context) (record.Record, error) {
 	stored, err := p.options.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).
 		Namespace(p.options.Namespace).Get(ctx, record.NamePrefix+p.ruleID, metav1.GetOptions{})
@@ -85,12 +95,12 @@ func (p *Previewer) Record(ctx context.Context) (record.Record, error) {
 	text, _, _ := unstructured.NestedString(stored.Object, "data", "record")
 	var stated record.Record
 	if err := json.Unmarshal([]byte(text), &stated); err != nil {
-		return record.Record{}, nil //nolint:nilerr // a record that Kanon did not write says nothing
+		return record.Record{}, nil //nolint:nilerr // a record that Kanon did not write is ignored
 	}
 	return stated, nil
 }
 
-// read reads one object, if it was not yet.
+// read reads one object, unless it was requested before.
 func (r *reader) read(gvk schema.GroupVersionKind, namespace, name string) {
 	id := identity.ID{GroupKind: gvk.GroupKind()}
 	id.Namespace, id.Name = namespace, name
@@ -100,7 +110,7 @@ func (r *reader) read(gvk schema.GroupVersionKind, namespace, name string) {
 	r.asked[id] = true
 	client, ok := r.options.Resource(gvk, namespace)
 	if !ok {
-		return // it waits for its kind
+		return // the kind does not exist
 	}
 	object, err := client.Get(r.ctx, name, metav1.GetOptions{})
 	switch {
@@ -112,14 +122,14 @@ func (r *reader) read(gvk schema.GroupVersionKind, namespace, name string) {
 	}
 }
 
-// lookup answers a lookup of the rule from the cluster, and notes the answer.
+// lookup answers and records a lookup of the rule.
 func (r *reader) lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	found, err := r.find(q)
 	r.lookups = append(r.lookups, Lookup{Query: q, Found: found, Err: err})
 	return found, err
 }
 
-// distinctLookups are the lookups of the last evaluation: a preview may evaluate twice.
+// distinctLookups returns the lookups of the last evaluation, each once: a preview may evaluate twice.
 func (r *reader) distinctLookups() []Lookup {
 	seen := map[string]bool{}
 	var all []Lookup
@@ -132,12 +142,12 @@ func (r *reader) distinctLookups() []Lookup {
 	return all
 }
 
-// queryKey is the same for queries that ask for the same.
+// queryKey is equal for queries with the same result.
 func queryKey(q program.Query) string {
 	return fmt.Sprintf("%s\n%s\n%t\n%s\n%s", q.GVK, q.Namespace, q.AllNamespaces, q.Name, labelsOf(q))
 }
 
-// find gives the objects that a query asks for.
+// find returns the objects that a query asks for.
 func (r *reader) find(q program.Query) ([]*unstructured.Unstructured, error) {
 	if q.Name != "" {
 		id := identity.ID{GroupKind: q.GVK.GroupKind()}
@@ -158,7 +168,7 @@ func (r *reader) find(q program.Query) ([]*unstructured.Unstructured, error) {
 	}
 	client, ok := r.options.Resource(q.GVK, namespace)
 	if !ok {
-		return nil, nil // it waits for its kind
+		return nil, nil // the kind does not exist
 	}
 	list, err := client.List(r.ctx, metav1.ListOptions{LabelSelector: labelsOf(q)})
 	if err != nil {
@@ -172,7 +182,7 @@ func (r *reader) find(q program.Query) ([]*unstructured.Unstructured, error) {
 	return found, nil
 }
 
-// labelsOf is the selector of a query as text; empty for all.
+// labelsOf is the label selector of a query; empty for all objects.
 func labelsOf(q program.Query) string {
 	if q.Selector == nil {
 		return ""

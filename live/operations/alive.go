@@ -14,8 +14,8 @@ import (
 	"kanon.dev/kanon/live/listing"
 )
 
-// WhySilent says what the cluster tells about a Kanon that does not answer: whether it runs, by its Lease. A Kanon that does not elect a
-// leader has none.
+// WhySilent explains, by Kanon's Lease, why Kanon may not answer. A Kanon that runs without leader election has no
+// Lease.
 func WhySilent(ctx context.Context, client dynamic.Interface, lease types.NamespacedName, now time.Time) string {
 	const unknown = "is Kanon running? kanon get rules shows what it reports"
 	object, err := client.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).Namespace(lease.Namespace).Get(ctx, lease.Name, metav1.GetOptions{})

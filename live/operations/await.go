@@ -13,7 +13,7 @@ import (
 	"kanon.dev/kanon/live/installed"
 )
 
-// Awaited is a rule whose verdict is about to change. It is made before what changes it is written.
+// Awaited is a rule whose state is about to change. Make it before the write that changes the state.
 type Awaited struct {
 	desk      Desk
 	namespace string
@@ -30,10 +30,10 @@ func (d Desk) Await(ctx context.Context, namespace string, rule *installed.Rule)
 // errDone ends a watch.
 var errDone = errors.New("done")
 
-// Until waits until a rule is as it is wanted, for no longer than limit, and returns it as it is then. is reports whether it is as
-// wanted.
+// Until waits, at most for limit, until wanted is true for the rule. It returns the rule as it is then; is reports
+// whether wanted is true.
 func (a *Awaited) Until(ctx context.Context, limit time.Duration, wanted func(*installed.Rule) bool) (rule *installed.Rule, is bool, err error) {
-	look := func() error {
+	check := func() error {
 		rules, err := installed.List(ctx, a.desk.Client, a.namespace)
 		if err != nil {
 			return err
@@ -46,12 +46,12 @@ func (a *Awaited) Until(ctx context.Context, limit time.Duration, wanted func(*i
 		}
 		return nil
 	}
-	if err := look(); err != nil {
+	if err := check(); err != nil {
 		return rule, is, ignoreDone(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err = follow.Objects(ctx, func(watch.EventType, *unstructured.Unstructured) error { return look() }, a.watches...)
+	err = follow.Objects(ctx, func(watch.EventType, *unstructured.Unstructured) error { return check() }, a.watches...)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}

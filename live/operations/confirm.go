@@ -13,8 +13,9 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// ConfirmPrune confirms the revision of a rule that the prune guard blocks. Revisions that other rules of the same origin have, and
-// that were confirmed before, stay so, and so do all if the origin has a rule that is refused: an earlier revision of that may run.
+// ConfirmPrune confirms the revision of a rule that the prune guard blocks. Earlier confirmations of revisions that
+// rules of the same origin still have are kept. If a rule of the origin is refused, all are kept: an earlier revision
+// of it may run.
 func (d Desk) ConfirmPrune(ctx context.Context, rules *installed.Rules, rule *installed.Rule) (Change, error) {
 	kept := func(string) bool { return true }
 	if rule.Object != nil && !slices.ContainsFunc(rules.All, func(other *installed.Rule) bool {
@@ -34,7 +35,7 @@ func (d Desk) ConfirmPrune(ctx context.Context, rules *installed.Rules, rule *in
 	return about.confirm(ctx, source.AnnotationConfirmPrune, rule.Held.Revision, kept)
 }
 
-// CanConfirm is an error if it is not known which revision the prune guard blocks.
+// CanConfirm returns an error if the blocked revision is not known.
 func CanConfirm(rule *installed.Rule) error {
 	if rule.Held.Revision != "" {
 		return nil
@@ -43,7 +44,7 @@ func CanConfirm(rule *installed.Rule) error {
 		rule.Name)
 }
 
-// ConfirmDefinition confirms a change of a CustomResourceDefinition, which token names. What was confirmed before stays so.
+// ConfirmDefinition confirms the change of a CustomResourceDefinition that token names. Earlier confirmations are kept.
 func (d Desk) ConfirmDefinition(ctx context.Context, rule *installed.Rule, token string) (Change, error) {
 	resource, err := d.resourceOf(rule, fmt.Sprintf("add %s: %q to metadata.annotations of the rule", source.AnnotationConfirmDefinition, token))
 	if err != nil {
@@ -52,13 +53,13 @@ func (d Desk) ConfirmDefinition(ctx context.Context, rule *installed.Rule, token
 	return annotated{resource, rule.Object}.confirm(ctx, source.AnnotationConfirmDefinition, token, func(string) bool { return true })
 }
 
-// confirm adds a value to an annotation. kept tells which of the values before stay.
+// confirm adds a value to an annotation. kept reports whether an earlier value is kept.
 func (a annotated) confirm(ctx context.Context, annotation, value string, kept func(string) bool) (Change, error) {
 	return retryConflicts(ctx, a.resource, a.object, func(object *unstructured.Unstructured) (Change, error) {
 		change := Change{Where: nameOf(object), Done: true}
 		before := syntax.ConfirmedRevisions(object.GetAnnotations()[annotation])
 		if object != a.object {
-			kept = func(string) bool { return true } // the rules may be others by now
+			kept = func(string) bool { return true } // the rules may have changed with the object
 		}
 		confirmed := slices.DeleteFunc(before, func(other string) bool { return other == value || !kept(other) })
 		confirmed = append(confirmed, value)
@@ -71,7 +72,7 @@ func (a annotated) confirm(ctx context.Context, annotation, value string, kept f
 	})
 }
 
-// maxConfirmed bounds how many confirmations an annotation keeps: each is of use once.
+// maxConfirmed bounds the confirmations in an annotation. Each is used once.
 const maxConfirmed = 200
 
 // Count is a number of objects of a kind.
@@ -80,7 +81,7 @@ type Count struct {
 	N    int
 }
 
-// Deletions counts what a revision would delete, by kind.
+// Deletions counts the blocked deletions by kind.
 func Deletions(held *installed.Held) []Count {
 	var counts []Count
 	add := func(kind string, n int) {

@@ -22,47 +22,46 @@ import (
 	"kanon.dev/kanon/live/installed"
 )
 
-// Request asks for a reconcile of parents.
+// Request requests a reconcile of parents.
 type Request struct {
 	Reader *installed.Reader
 	Rules  *installed.Rules
-	// Lease is that by which Kanon elects a leader, if it does.
+	// Lease is the Lease of Kanon's leader election.
 	Lease types.NamespacedName
-	// Wait is how long to wait for the answers about one parent; zero: not at all.
+	// Wait is how long to wait for the answers about one parent; zero does not wait.
 	Wait time.Duration
 	// Now is the time of the request.
 	Now time.Time
 	// Report is called with each result, one at a time.
 	Report func(Result) error
 
-	// why says what is known of a Kanon that does not answer.
+	// why is the result of WhySilent.
 	why func() string
-	// writtenTo has, by id, what tells the parents of a rule in a file.
+	// writtenTo has, by the IDs of rules in files, the result of Reader.WrittenTo.
 	writtenTo map[string]func(*unstructured.Unstructured) bool
 }
 
-// Result is what came of a request for one parent.
+// Result is the result for one parent.
 type Result struct {
 	Parent *unstructured.Unstructured
-	// Answers are those of the rules, in the order of their names.
+	// Answers are those of the rules, sorted by the rules' names.
 	Answers []request.Answer
-	// Silent are rules that did not answer in time. It is not known of Doubtful ones whether they select the parent.
+	// Silent are rules that did not answer in time. For Doubtful ones, it is not known whether they select the parent.
 	Silent, Doubtful []string
-	// Why says of silent rules what is known of Kanon, and of the parent.
+	// Why explains why rules are silent: the state of Kanon, and the parent's conditions.
 	Why string
-	// Skipped says why nothing was asked; empty if it was.
+	// Skipped is why nothing was requested; empty if it was.
 	Skipped  string
 	Warnings []string
 }
 
-// parallel is how many parents are asked for at the same time. Kanon emits an Event for each, and drops Events when it has 1,000
-// to send.
+// parallel is the number of concurrent requests. Kanon emits an Event for each, and drops Events once 1,000 are queued.
 const parallel = 32
 
-// expected are the rules that answer a request for a parent: each that has to, and others that may.
+// expected are the rules that must, and those that may, answer a request for a parent.
 type expected struct{ must, may []string }
 
-// expect says which rules answer for a parent, or why none does.
+// expect returns the rules that answer for a parent, or why none does.
 func (r *Request) expect(ctx context.Context, parent *unstructured.Unstructured) (e expected, why string) {
 	if request.IsSuspended(parent) {
 		return e, "it is suspended; kanon resume ends that"
@@ -74,7 +73,7 @@ func (r *Request) expect(ctx context.Context, parent *unstructured.Unstructured)
 		case rule.State == installed.Suspended:
 			suspended = "rule " + name + " is suspended; kanon resume rule ends that"
 		case rule.State == installed.Refused, rule.State == installed.DefinitionHeld, written != nil && !written(parent):
-			e.may = append(e.may, name) // an earlier revision may run; what a file selects is not known
+			e.may = append(e.may, name) // an earlier revision may run; for a rule in a file, what it selects is not known
 		default:
 			e.must = append(e.must, name)
 		}
@@ -91,7 +90,7 @@ func (r *Request) expect(ctx context.Context, parent *unstructured.Unstructured)
 	}
 }
 
-// Reconcile asks for a reconcile of parents, and waits for the answers.
+// Reconcile requests a reconcile of parents, and waits for the answers.
 func (r *Request) Reconcile(ctx context.Context, resourceOf func(*unstructured.Unstructured) (dynamic.ResourceInterface, error), parents []*unstructured.Unstructured) error {
 	if err := r.learnFiles(ctx, parents); err != nil {
 		return err
@@ -127,7 +126,7 @@ func (r *Request) Reconcile(ctx context.Context, resourceOf func(*unstructured.U
 	return cmp.Or(listening.Wait(), err)
 }
 
-// learnFiles learns which parents the rules in files have.
+// learnFiles finds the parents of rules in files.
 func (r *Request) learnFiles(ctx context.Context, parents []*unstructured.Unstructured) error {
 	r.writtenTo = make(map[string]func(*unstructured.Unstructured) bool)
 	for _, rule := range r.Rules.All {
@@ -146,7 +145,7 @@ func (r *Request) learnFiles(ctx context.Context, parents []*unstructured.Unstru
 	return nil
 }
 
-// watches are what to follow for the answers.
+// watches starts the watches for the answers.
 func (r *Request) watches(ctx context.Context, parents []*unstructured.Unstructured) ([]follow.Watch, error) {
 	const several = 10
 	var namespaces []string
@@ -170,7 +169,7 @@ func (r *Request) watches(ctx context.Context, parents []*unstructured.Unstructu
 	return watches, nil
 }
 
-// one asks for one parent.
+// one requests a reconcile of one parent.
 func (r *Request) one(ctx context.Context, waiting *waiting, resourceOf func(*unstructured.Unstructured) (dynamic.ResourceInterface, error), parent *unstructured.Unstructured) (Result, error) {
 	result := Result{Parent: parent}
 	expected, why := r.expect(ctx, parent)
@@ -204,7 +203,7 @@ func (r *Request) one(ctx context.Context, waiting *waiting, resourceOf func(*un
 	return result, nil
 }
 
-// before is what the silent rules reported on a parent before, in its conditions; empty if it has none.
+// before is what the silent rules last reported in the parent's conditions; empty if there is nothing.
 func (r *Request) before(ctx context.Context, resource dynamic.ResourceInterface, parent *unstructured.Unstructured, silent []string) (text string) {
 	now, err := resource.Get(ctx, parent.GetName(), metav1.GetOptions{})
 	if err != nil {
@@ -221,15 +220,15 @@ func (r *Request) before(ctx context.Context, resource dynamic.ResourceInterface
 // waiting has the requests that await answers.
 type waiting struct {
 	mu sync.Mutex
-	of map[types.UID]*asked // guarded by mu, with what it holds
+	of map[types.UID]*asked // guarded by mu, including its values
 }
 
-// asked is a request for one parent.
+// asked is the request for one parent.
 type asked struct {
 	value    string
 	expected expected
 	answers  []request.Answer
-	// done is closed once all have answered.
+	// done is closed once the answers are complete.
 	done chan struct{}
 }
 
@@ -241,7 +240,7 @@ func (w *waiting) ask(parent types.UID, value string, e expected) *asked {
 	return a
 }
 
-// take takes an Event, which may be an answer.
+// take handles an Event, which may be an answer.
 func (w *waiting) take(_ watch.EventType, object *unstructured.Unstructured) error {
 	event, err := eventlog.Of(object)
 	if err != nil {
@@ -256,7 +255,7 @@ func (w *waiting) take(_ watch.EventType, object *unstructured.Unstructured) err
 	return nil
 }
 
-// take takes an answer, once, of a rule that was asked.
+// take records the first answer of each expected rule.
 func (a *asked) take(answer request.Answer) {
 	if !slices.Contains(a.expected.must, answer.Rule) && !slices.Contains(a.expected.may, answer.Rule) || slices.ContainsFunc(a.answers, func(other request.Answer) bool { return other.Rule == answer.Rule }) {
 		return
@@ -268,17 +267,17 @@ func (a *asked) take(answer request.Answer) {
 	}
 }
 
-// silent are the rules that have not answered and have to.
+// silent lists the rules that must answer and have not.
 func (a *asked) silent() []string {
 	return slices.DeleteFunc(slices.Clone(a.expected.must), func(rule string) bool {
 		return slices.ContainsFunc(a.answers, func(answer request.Answer) bool { return answer.Rule == rule })
 	})
 }
 
-// isComplete reports whether all have answered that have to, and one at least.
+// isComplete reports whether all rules that must answer have, and at least one rule has.
 func (a *asked) isComplete() bool { return len(a.answers) > 0 && len(a.silent()) == 0 }
 
-// got are the answers, and the rules that did not answer.
+// got returns the answers, and the rules that did not answer.
 func (w *waiting) got(a *asked) (answers []request.Answer, silent []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"kanon.dev/kanon/live/installed"
 )
 
-// SuspendParent has Kanon leave a parent as it is, or go on with it.
+// SuspendParent suspends or resumes a parent.
 func SuspendParent(ctx context.Context, resource dynamic.ResourceInterface, parent *unstructured.Unstructured, suspend bool) (Change, error) {
 	change := Change{Where: nameOf(parent), Done: request.IsSuspended(parent) != suspend}
 	if !change.Done {
@@ -28,8 +28,8 @@ func SuspendParent(ctx context.Context, resource dynamic.ResourceInterface, pare
 	return change, err
 }
 
-// SuspendRule sets spec.suspend of a rule, in its Rule object or in the text in its ConfigMap, and annotates the record of a rule in a
-// file. namespace is Kanon's.
+// SuspendRule sets spec.suspend of a rule, in its Rule object or in the text in its ConfigMap. For a rule in a file, it
+// annotates the rule's record. namespace is Kanon's.
 func (d Desk) SuspendRule(ctx context.Context, rule *installed.Rule, namespace string, suspend bool) (Change, error) {
 	if rule.IsInFile() {
 		return d.suspendFile(ctx, rule, namespace, suspend)
@@ -46,7 +46,8 @@ func (d Desk) SuspendRule(ctx context.Context, rule *installed.Rule, namespace s
 	})
 }
 
-// suspendFile annotates the record of a rule in a file. A rule whose file suspends it is resumed there, whatever its record has.
+// suspendFile annotates the record of a rule in a file. If the file itself suspends the rule, only an edit of the file
+// can resume it.
 func (d Desk) suspendFile(ctx context.Context, rule *installed.Rule, namespace string, suspend bool) (Change, error) {
 	about, err := d.annotatedOf(ctx, rule, namespace)
 	if err != nil {
@@ -63,7 +64,7 @@ func (d Desk) suspendFile(ctx context.Context, rule *installed.Rule, namespace s
 	return change, err
 }
 
-// suspendObject changes a Rule object. A rule that is resumed has no spec.suspend, so that it is as it was before.
+// suspendObject changes a Rule object. Resuming removes spec.suspend, so that the object is as before.
 func suspendObject(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured, suspend bool) (Change, error) {
 	is, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend")
 	change := Change{Where: nameOf(object), Done: is != suspend}
@@ -79,7 +80,7 @@ func suspendObject(ctx context.Context, resource dynamic.ResourceInterface, obje
 	return change, err
 }
 
-// suspendText changes the text in a ConfigMap, if it has not changed since it was read.
+// suspendText changes the text in a ConfigMap, unless it changed since it was read.
 func suspendText(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured, rule *installed.Rule, namespace string, suspend bool) (Change, error) {
 	key := rule.Text.Name[strings.LastIndex(rule.Text.Name, "/")+1:]
 	change := Change{Where: nameOf(object) + ", key " + strconv.Quote(key)}

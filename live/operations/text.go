@@ -12,11 +12,11 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// errText says that a text has its rule in a form in which a line cannot be changed.
+// errText reports that no single line of a text can be changed to set the field.
 var errText = errors.New("its text cannot be changed in one place without a change elsewhere; set spec.suspend by hand")
 
-// SetSuspend sets spec.suspend of a rule in a text, and changes nothing else: comments and layout stay. A line that only suspends
-// is removed when the rule is resumed, so that the rule is as it was before. defaultNamespace is that of rules without one.
+// SetSuspend sets spec.suspend of a rule in a text. It keeps comments and layout. Resuming removes a line that only
+// suspends the rule, so that the text is as before. defaultNamespace is that of rules without a namespace.
 func SetSuspend(text []byte, rule types.NamespacedName, defaultNamespace string, suspend bool) ([]byte, error) {
 	before := rootsOf(text)
 	for i, root := range before.nodes {
@@ -44,7 +44,7 @@ type roots struct {
 func rootsOf(text []byte) roots {
 	r := roots{source: yamltree.New("", text)}
 	for _, document := range r.source.Documents() {
-		parsed, _ := r.source.Parse(document) // one that is not YAML has no rule
+		parsed, _ := r.source.Parse(document) // a document that is not YAML has no rule
 		for _, node := range parsed {
 			var findings diagnostic.List
 			if root := r.source.Build(node, &findings); root != nil {
@@ -55,7 +55,7 @@ func rootsOf(text []byte) roots {
 	return r
 }
 
-// nameOf is the name of a rule; empty for a document of another kind.
+// nameOf is the name of a rule; empty for other kinds.
 func (r roots) nameOf(root *yamltree.Node, defaultNamespace string) types.NamespacedName {
 	if kind, _ := root.Get("kind").Text(); root.Kind != yamltree.Mapping || kind != syntax.RuleKind {
 		return types.NamespacedName{}
@@ -68,7 +68,7 @@ func (r roots) nameOf(root *yamltree.Node, defaultNamespace string) types.Namesp
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// setSuspend is a text with another value of spec.suspend in one of its documents.
+// setSuspend returns the text with spec.suspend set in one of its documents.
 func (r roots) setSuspend(text string, root *yamltree.Node, suspend bool) string {
 	specKey, spec := root.Step("spec")
 	if spec == nil || spec.Kind != yamltree.Mapping || len(spec.Fields) == 0 {
@@ -94,8 +94,8 @@ func valueOf(n *yamltree.Node) any {
 	return n.Value
 }
 
-// insert adds the field: as the first line below spec, before any comment about the first field; or before the first field where
-// that is on the same line.
+// insert adds the field as the first line below spec, above any comment on the first field. If the first field is on
+// the line of spec, it adds the field in front of that one.
 func (r roots) insert(text string, spec diagnostic.Position, first *yamltree.Node) string {
 	at := r.source.At(first)
 	line := r.source.LineAt(at)
@@ -120,7 +120,7 @@ func (r roots) insert(text string, spec diagnostic.Position, first *yamltree.Nod
 	return splice(text, at, "", field)
 }
 
-// remove resumes a rule: it removes what insert adds, and sets what stood there before.
+// remove resumes a rule: it removes what insert adds, or else sets the value to false.
 func (r roots) remove(text string, key, value *yamltree.Node) string {
 	at := r.source.At(key)
 	start, end := lineBounds(text, at.Line)
@@ -135,7 +135,8 @@ func (r roots) remove(text string, key, value *yamltree.Node) string {
 	return splice(text, r.source.At(value), value.Raw(), "false")
 }
 
-// isOnlyChange reports whether two texts differ in spec.suspend of one document, which has the wanted value, and in nothing else.
+// isOnlyChange reports whether two texts differ in nothing but spec.suspend of one document, which has the wanted
+// value.
 func isOnlyChange(before, after roots, changed int, suspend bool) bool {
 	if len(before.nodes) != len(after.nodes) {
 		return false
@@ -159,7 +160,7 @@ func withoutSuspend(root *yamltree.Node) *yamltree.Node {
 	return root.With("spec", root.Get("spec").Without("suspend"))
 }
 
-// splice replaces a text at a position. Where it is not there, nothing is replaced.
+// splice replaces before with after at a position. It returns the text unchanged if before is not there.
 func splice(text string, at diagnostic.Position, before, after string) string {
 	start, end := lineBounds(text, at.Line)
 	head, rest := cutColumn(text[start:end], at.Column)
@@ -170,7 +171,7 @@ func splice(text string, at diagnostic.Position, before, after string) string {
 	return text[:from] + after + text[from+len(before):]
 }
 
-// lineBounds are where a line begins and where the next one does, by the number of the line.
+// lineBounds returns the offsets of a line's start and of the next line's start. Lines count from 1.
 func lineBounds(text string, line int) (start, end int) {
 	rest := strings.TrimPrefix(text, diagnostic.ByteOrderMark)
 	for n := 1; ; n++ {
@@ -182,7 +183,7 @@ func lineBounds(text string, line int) (start, end int) {
 	}
 }
 
-// cutColumn cuts a line before a column, which counts characters from 1.
+// cutColumn splits a line before a column. Columns count characters from 1.
 func cutColumn(line string, column int) (before, rest string) {
 	at := 0
 	for n := 1; n < column && at < len(line); n++ {

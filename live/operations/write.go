@@ -19,28 +19,28 @@ import (
 	"kanon.dev/kanon/live/installed"
 )
 
-// Manager is the field manager of all that this package writes.
+// Manager is the field manager of this package's writes.
 const Manager = "kanon-cli"
 
-// Desk writes what people ask for.
+// Desk writes to the cluster for its user.
 type Desk struct {
 	Client dynamic.Interface
 }
 
-// Change is what was written.
+// Change is the result of a write.
 type Change struct {
-	// Where is what was changed, such as configmap/kanon-system/web.
+	// Where names the changed object, such as configmap/kanon-system/web.
 	Where string
-	// Done is false if it was so before.
+	// Done is false if nothing had to change.
 	Done bool
-	// Warnings say who else applies the field, and may set it back.
+	// Warnings name other managers that apply the field and may revert it.
 	Warnings []string
 }
 
-// maxConflicts is how often a change is tried again because somebody else changed the object.
+// maxConflicts bounds the retries after conflicts.
 const maxConflicts = 5
 
-// retryConflicts makes a change of an object, and makes it again of the object as it is then if somebody else has changed it.
+// retryConflicts calls change with an object. After a conflict, it reads the object and calls change again.
 func retryConflicts(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured, change func(*unstructured.Unstructured) (Change, error)) (Change, error) {
 	for n := 0; ; n++ {
 		made, err := change(object)
@@ -53,8 +53,8 @@ func retryConflicts(ctx context.Context, resource dynamic.ResourceInterface, obj
 	}
 }
 
-// patch writes a merge patch to an object, unless another one has taken its place. path is the field that the patch is about. With
-// a version in the patch, the object must not have changed either.
+// patch sends a merge patch for an object, guarded by its UID. path is the field that the patch sets. If the patch has
+// a resourceVersion, the object must not have changed either.
 func patch(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured, content map[string]any, path ...string) ([]string, error) {
 	metadata, _ := content["metadata"].(map[string]any)
 	if metadata == nil {
@@ -83,8 +83,8 @@ func annotate(ctx context.Context, resource dynamic.ResourceInterface, object *u
 	return patch(ctx, resource, object, content, "metadata", "annotations", key)
 }
 
-// warnings say which others apply a field of an object, and may set it back: those that applied it before the change, which took
-// the field from them.
+// warnings lists the managers that apply a field, before or after the change, and may revert it: the change takes the
+// field from them.
 func warnings(before, after *unstructured.Unstructured, path []string) []string {
 	var found []string
 	for _, entry := range append(before.GetManagedFields(), after.GetManagedFields()...) {
@@ -109,7 +109,7 @@ func owns(fields []byte, path []string) bool {
 	return ok && (len(path) == 1 || owns(below, path[1:]))
 }
 
-// nameOf is an object as messages have it.
+// nameOf names an object in messages.
 func nameOf(object *unstructured.Unstructured) string {
 	name := installed.ShortName(object)
 	if namespace := object.GetNamespace(); namespace != "" {
@@ -124,7 +124,8 @@ type annotated struct {
 	object   *unstructured.Unstructured
 }
 
-// annotatedOf is the ConfigMap or the Rule object that has a rule, or the record of a rule in a file. namespace is Kanon's.
+// annotatedOf returns the ConfigMap or the Rule object of a rule, or the record of a rule in a file. namespace is
+// Kanon's.
 func (d Desk) annotatedOf(ctx context.Context, rule *installed.Rule, namespace string) (annotated, error) {
 	if !rule.IsInFile() {
 		resource, err := d.resourceOf(rule, "")
@@ -138,7 +139,8 @@ func (d Desk) annotatedOf(ctx context.Context, rule *installed.Rule, namespace s
 	return annotated{resource, object}, nil
 }
 
-// resourceOf is for the ConfigMap or the Rule object that has a rule. The error says that the rule is in a file.
+// resourceOf returns the client for the ConfigMap or the Rule object of a rule. For a rule in a file, it returns a
+// FileError.
 func (d Desk) resourceOf(rule *installed.Rule, do string) (dynamic.ResourceInterface, error) {
 	switch o := rule.Origin; {
 	case rule.IsInFile():
@@ -152,11 +154,11 @@ func (d Desk) resourceOf(rule *installed.Rule, do string) (dynamic.ResourceInter
 	}
 }
 
-// FileError says that a rule is in a file, which only Kanon reads.
+// FileError reports that a rule is in a file, which only Kanon reads.
 type FileError struct {
 	Rule types.NamespacedName
 	Path string
-	// Do is what to do there.
+	// Do is what to do in the file.
 	Do string
 }
 

@@ -1,4 +1,4 @@
-// Package ruleset is all rules that somebody asks about: those of a cluster, and those in files, which stand for installed ones of the
+// Package ruleset has the rules of a cluster and those in files. A rule in a file replaces the installed one of the
 // same name.
 //
 //	set := ruleset.New(ruleset.Options{Client: client, Kinds: kinds, Namespace: "kanon-system"})
@@ -8,6 +8,6 @@
 //		program, mistakes, err := rule.Program(ctx)
 //	}
 //
-// A rule is compiled once, when its program is asked for, against the kinds of the cluster, as Kanon does. Where Kanon runs it from a
-// file of its own, the cluster has no text of it, and so it has no program here.
+// A rule is compiled once, when its program is requested, against the kinds of the cluster, as Kanon does. If Kanon
+// runs a rule from a file of its own, the cluster has no text of it, and so there is no program.
 package ruleset

@@ -18,21 +18,21 @@ import (
 // Rule is a rule of a cluster, or of a file.
 type Rule struct {
 	Name types.NamespacedName
-	// ID is what marks call it.
+	// ID identifies the rule in marks.
 	ID string
-	// Decoded is nil if the cluster has no text of the rule: only Kanon's process has it, or nobody.
+	// Decoded is nil if the cluster has no text of the rule: it is in a file of Kanon's, or gone.
 	Decoded *syntax.Rule
 
 	set *Set
-	// there is the rule in the cluster; nil for one of a file.
-	there *installed.Rule
-	// program and mistakes are what it came to, once isCompiled is true.
+	// inCluster is the installed rule; nil for one in a file.
+	inCluster *installed.Rule
+	// program and mistakes are valid once isCompiled is true.
 	program    *program.Program
 	mistakes   diagnostic.Findings
 	isCompiled bool
 }
 
-// Title is what people call the rule: in another namespace than Kanon's, with that.
+// Title names the rule, with its namespace if that is not Kanon's.
 func (r *Rule) Title() string {
 	if r.Name.Namespace == r.set.options.Namespace {
 		return r.Name.Name
@@ -40,27 +40,27 @@ func (r *Rule) Title() string {
 	return r.Name.String()
 }
 
-// Source is where a rule of a cluster is: configmap/NAME, rule/NAME or the path of a file. It is empty for a rule of a file that was
-// given.
+// Source names the origin of an installed rule: configmap/NAME, rule/NAME or the path of a file. It is empty for a rule
+// in a file.
 func (r *Rule) Source() string {
-	if r.there == nil {
+	if r.inCluster == nil {
 		return ""
 	}
-	return r.there.Source()
+	return r.inCluster.Source()
 }
 
-// isRemoved reports whether Kanon cleans up after the rule, which has no text any more.
-func (r *Rule) isRemoved() bool { return r.there != nil && r.there.State == installed.Removing }
+// isRemoved reports whether the rule's text is gone and Kanon cleans up after it.
+func (r *Rule) isRemoved() bool { return r.inCluster != nil && r.inCluster.State == installed.Removing }
 
 func (r *Rule) parentKind() schema.GroupKind {
-	if r.there != nil {
-		return r.there.ParentKind().GroupKind()
+	if r.inCluster != nil {
+		return r.inCluster.ParentKind().GroupKind()
 	}
 	return r.Decoded.ParentKind().GroupKind()
 }
 
-// Program is the compiled rule. It is nil with mistakes, for which Kanon does not run the text of the rule, and without a text. The error
-// says that the schemas cannot be read.
+// Program compiles the rule. It is nil if the rule has no text, or if the text has mistakes: then Kanon does not run
+// that text either. The error reports that schemas cannot be read.
 func (r *Rule) Program(ctx context.Context) (compiled *program.Program, mistakes diagnostic.Findings, err error) {
 	if !r.isCompiled && r.Decoded != nil {
 		if r.program, r.mistakes, err = r.compile(ctx); err != nil {
@@ -73,13 +73,13 @@ func (r *Rule) Program(ctx context.Context) (compiled *program.Program, mistakes
 
 func (r *Rule) compile(ctx context.Context) (compiled *program.Program, mistakes diagnostic.Findings, err error) {
 	decode := syntax.Decode
-	if r.there.Text.Object {
+	if r.inCluster.Text.Object {
 		decode = syntax.DecodeObject
 	}
-	_, findings := decode(r.there.Text.Name, r.there.Text.Data)
+	_, findings := decode(r.inCluster.Text.Name, r.inCluster.Text.Data)
 	if !findings.HasErrors() {
 		o := r.set.options
-		if compiled, findings, err = r.there.Compile(ctx, o.Kinds, o.Namespace, o.Limits); err != nil {
+		if compiled, findings, err = r.inCluster.Compile(ctx, o.Kinds, o.Namespace, o.Limits); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -90,37 +90,37 @@ func (r *Rule) compile(ctx context.Context) (compiled *program.Program, mistakes
 	return compiled, findings, nil
 }
 
-// Summary is what is known of a rule, for who shows what it makes.
+// Summary is what is known of a rule, for those who show its effects.
 type Summary struct {
-	// Name is its title, and ID what marks call it.
+	// Name is the title, and ID identifies the rule in marks.
 	Name, ID string
-	// Program is nil if it is not known what the rule is.
+	// Program is nil if the rule cannot be compiled here.
 	Program *program.Program
-	// Kinds are those of the children that Kanon has recorded.
+	// Kinds are the recorded kinds of its children.
 	Kinds []schema.GroupVersionKind
-	// Problems say what is the matter with the rule, whatever the parent.
+	// Problems are those of the rule itself, for whatever parent.
 	Problems []string
-	// Suspended rules change nothing. Held says that the prune guard blocks what the rule would delete.
+	// Suspended rules change nothing. Held is true if the prune guard blocks the rule's deletions.
 	Suspended, Held bool
 }
 
 // maxMistakes is how many mistakes of a rule are shown.
 const maxMistakes = 3
 
-// Summary is what is known of the rule. The error is that of Program.
+// Summary summarizes the rule. The error is that of Program.
 func (r *Rule) Summary(ctx context.Context) (Summary, error) {
 	compiled, mistakes, err := r.Program(ctx)
 	if err != nil {
 		return Summary{}, err
 	}
 	out := Summary{Name: r.Title(), ID: r.ID, Program: compiled}
-	if r.there == nil {
+	if r.inCluster == nil {
 		out.Suspended = compiled.Suspend
 		return out, nil
 	}
-	out.Suspended, out.Held = r.there.State == installed.Suspended, r.there.State == installed.PruneHeld
-	if r.there.Record != nil {
-		for _, kind := range r.there.Record.Children {
+	out.Suspended, out.Held = r.inCluster.State == installed.Suspended, r.inCluster.State == installed.PruneHeld
+	if r.inCluster.Record != nil {
+		for _, kind := range r.inCluster.Record.Children {
 			out.Kinds = append(out.Kinds, kind.GVK())
 		}
 	}
@@ -128,27 +128,27 @@ func (r *Rule) Summary(ctx context.Context) (Summary, error) {
 	return out, nil
 }
 
-// problems say why the rule of a cluster does not do what its text says.
+// problems lists why an installed rule does not do what its text says.
 func (r *Rule) problems(mistakes diagnostic.Findings) (problems []string) {
 	say := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	switch r.there.State {
+	switch r.inCluster.State {
 	case installed.Running:
 	case installed.Suspended:
 		say("is suspended: Kanon changes nothing for it")
 	case installed.PruneHeld:
 		say("the prune guard blocks deletions; 'kanon confirm-prune %s' allows them", r.Title())
 	case installed.DefinitionHeld:
-		say("%s; 'kanon confirm-definition %s' shows what objects would lose", r.there.Headline(), r.Title())
+		say("%s; 'kanon confirm-definition %s' shows what objects would lose", r.inCluster.Headline(), r.Title())
 	default:
 		if r.Decoded != nil {
-			problems = append(problems, strings.Split(strings.TrimSpace(r.there.Message), "\n")...)
+			problems = append(problems, strings.Split(strings.TrimSpace(r.inCluster.Message), "\n")...)
 		}
 	}
 	switch {
-	case r.Decoded == nil && r.there.Origin.Path != "":
-		say("is in the file %s, which only Kanon's process has; name a copy with -f to see what it renders and why", r.there.Origin.Path)
+	case r.Decoded == nil && r.inCluster.Origin.Path != "":
+		say("is in the file %s, which only Kanon's process has; name a copy with -f to see what it renders and why", r.inCluster.Origin.Path)
 	case r.Decoded == nil:
-		say("%s", r.there.Headline())
+		say("%s", r.inCluster.Headline())
 	}
 	for i, finding := range mistakes {
 		if i == maxMistakes {

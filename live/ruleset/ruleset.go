@@ -15,17 +15,17 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// Options are what a Set works with. All fields but Limits are needed.
+// Options are what a Set needs. All fields but Limits are required.
 type Options struct {
 	Client dynamic.Interface
 	Kinds  *manifests.Kinds
 	// Namespace is Kanon's own.
 	Namespace string
-	// Limits are those that the programs of rules in a cluster get.
+	// Limits are those of programs of installed rules.
 	Limits template.Limits
 }
 
-// Set is the rules of a cluster, and those of files.
+// Set has the rules of a cluster, and those in files.
 type Set struct {
 	options   Options
 	files     []*Rule
@@ -46,7 +46,7 @@ func (s *Set) AddFiles(checked *manifests.Checked) {
 	}
 }
 
-// Refresh reads which rules the cluster has now.
+// Refresh reads the rules of the cluster again.
 func (s *Set) Refresh(ctx context.Context) error {
 	all, err := installed.List(ctx, s.options.Client, s.options.Namespace)
 	if err == nil {
@@ -55,15 +55,15 @@ func (s *Set) Refresh(ctx context.Context) error {
 	return err
 }
 
-// Install replaces the rules of the cluster by those that package installed has read.
+// Install replaces the rules of the cluster.
 func (s *Set) Install(all *installed.Rules) {
 	s.installed = nil
 	for _, rule := range all.All {
-		s.installed = append(s.installed, &Rule{Name: rule.Name, ID: rule.ID, Decoded: rule.Decoded, set: s, there: rule})
+		s.installed = append(s.installed, &Rule{Name: rule.Name, ID: rule.ID, Decoded: rule.Decoded, set: s, inCluster: rule})
 	}
 }
 
-// All are the rules: those of the cluster for which no file stands, and then those of files.
+// All lists the rules: those of the cluster that no file replaces, then those in files.
 func (s *Set) All() []*Rule {
 	others := slices.DeleteFunc(slices.Clone(s.installed), func(rule *Rule) bool {
 		return slices.ContainsFunc(s.files, func(file *Rule) bool { return file.ID == rule.ID })
@@ -71,8 +71,8 @@ func (s *Set) All() []*Rule {
 	return append(others, s.files...)
 }
 
-// For are the rules that may select an object as a parent, by all of spec.parent but when. Of a rule without a text, no more is known
-// than the kind.
+// For returns the rules that may select an object as a parent: those for its kind whose spec.parent matches, apart from
+// when. For a rule without a text, only the kind counts.
 func (s *Set) For(ctx context.Context, object *unstructured.Unstructured) []*Rule {
 	labels := installed.NamespaceLabels(ctx, s.options.Client)
 	return slices.DeleteFunc(s.All(), func(rule *Rule) bool {

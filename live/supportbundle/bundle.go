@@ -15,9 +15,8 @@ import (
 	"kanon.dev/kanon/redact"
 )
 
-// Bundle is what was collected.
 type Bundle struct {
-	// Name is that of the directory in the archive.
+	// Name is the name of the directory in the archive.
 	Name string
 
 	made   time.Time
@@ -25,36 +24,35 @@ type Bundle struct {
 	unread []string
 	// values are those of Secrets.
 	values redact.Values
-	// checked is false where the Secrets could not be read.
+	// checked is true if all Secrets could be read.
 	checked bool
 }
 
 // contentsFile describes the bundle.
 const contentsFile = "contents.txt"
 
-// Unread says which parts could not be read, and why.
+// Unread lists the parts that could not be read, with the errors.
 func (b *Bundle) Unread() []string { return slices.Clone(b.unread) }
 
-// Redacted reports whether the Secrets of the cluster could be read, so that their values are hidden.
+// Redacted reports whether the Secrets of the cluster could be read, so that all their values are hidden.
 func (b *Bundle) Redacted() bool { return b.checked }
 
-// Files are the names of the files, sorted.
+// Files lists the names of the files, sorted.
 func (b *Bundle) Files() []string { return slices.Sorted(maps.Keys(b.files)) }
 
-// addText adds a file of text, in which no value of a Secret is shown.
+// addText adds a file of text, and hides values of Secrets.
 func (b *Bundle) addText(name, text string) { b.files[name] = []byte(b.values.Text(text)) }
 
-// addBytes adds a file that holds no text of objects.
-func (b *Bundle) addBytes(name string, data []byte) { b.files[name] = data }
+// addBinary adds a file that has no text of objects.
+func (b *Bundle) addBinary(name, data string) { b.files[name] = []byte(data) }
 
-// lacks says that a part could not be read.
+// lacks records that a part could not be read; nil is ignored.
 func (b *Bundle) lacks(part string, err error) {
 	if err != nil {
 		b.unread = append(b.unread, b.values.Text(part+": "+err.Error()))
 	}
 }
 
-// contents describes the bundle.
 func (b *Bundle) contents() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "A support bundle of Kanon, made at %s.\n\n", b.made.UTC().Format(time.RFC3339))

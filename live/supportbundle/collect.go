@@ -16,32 +16,31 @@ import (
 	"kanon.dev/kanon/redact"
 )
 
-// Options are what to collect.
+// Options configure Collect.
 type Options struct {
-	// Config and Client are the cluster, and who asks.
+	// Config and Client are for the cluster, with the user's identity.
 	Config *rest.Config
 	Client dynamic.Interface
 	// Namespace is Kanon's own.
 	Namespace string
-	// Version is that of the program that collects.
+	// Version is that of the collecting program.
 	Version string
-	// Metrics are the addresses that serve metrics, such as https://localhost:8443, and Token is whom they let in; empty: the one
-	// who asks the cluster.
+	// Metrics are the addresses that serve metrics, such as https://localhost:8443. Token authenticates there; if it is
+	// empty, the identity of Config does.
 	Metrics []*url.URL
 	Token   string
 	// Now is the time of the bundle.
 	Now time.Time
-	// Progress is called with what is read next. It may be nil.
+	// Progress is called with the name of each part before it is read. It may be nil.
 	Progress func(what string)
 }
 
-// collector collects a bundle.
 type collector struct {
 	Options
 	*Bundle
 }
 
-// Collect reads what there is to read. What cannot be read is left out, and the bundle says so.
+// Collect reads all parts. It leaves out what cannot be read, and the bundle lists that.
 func Collect(ctx context.Context, o Options) *Bundle {
 	c := &collector{o, &Bundle{
 		Name: "kanon-support-" + o.Now.UTC().Format("20060102-150405"), made: o.Now,
@@ -50,7 +49,7 @@ func Collect(ctx context.Context, o Options) *Bundle {
 	if c.Progress == nil {
 		c.Progress = func(string) {}
 	}
-	// The Secrets come first: what is read later may quote them.
+	// The Secrets come first: later parts may quote them.
 	for _, part := range []struct {
 		what string
 		read func(ctx context.Context)
@@ -68,7 +67,7 @@ func Collect(ctx context.Context, o Options) *Bundle {
 	return c.Bundle
 }
 
-// addEvents adds the Events of all namespaces, or of Kanon's where those are all that may be read.
+// addEvents adds the Events of all namespaces or, without the right to list those, of Kanon's.
 func (c *collector) addEvents(ctx context.Context) {
 	const file = "events.txt"
 	events, _, err := eventlog.Log{Client: c.Client}.List(ctx)

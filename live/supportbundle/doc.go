@@ -1,4 +1,5 @@
-// Package supportbundle collects what somebody needs to find out why Kanon does what it does, in one file that may be passed on.
+// Package supportbundle collects in one file, which may be passed on, what is needed to find out why Kanon does what it
+// does.
 //
 //	bundle := supportbundle.Collect(ctx, supportbundle.Options{Config: config, Client: client, Namespace: "kanon-system", Now: time.Now()})
 //	err := bundle.Write(file)                 // a tar archive, compressed
@@ -19,8 +20,9 @@
 //	events.txt       what Kanon reported
 //	metrics/         the metrics of each address that is named, profiles/ its heap and goroutines
 //
-// No Secret is in it, nor any value of one: all Secrets that can be read are, and their values are hidden wherever they stand
-// (package redact). Logs are not in it, because they are somewhere else.
+// The bundle contains no Secret, and no values of Secrets: those of all readable Secrets are hidden wherever they occur
+// (package redact). It contains no logs, which are not in the API server.
 //
-// A part that cannot be read, such as for want of a right, is left out and named. Nothing is written to the cluster.
+// A part that cannot be read, for instance without the right to it, is left out and named. Nothing is written to the
+// cluster.
 package supportbundle

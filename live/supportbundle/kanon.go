@@ -15,10 +15,10 @@ import (
 	"kanon.dev/kanon/engine"
 )
 
-// selector chooses what is of Kanon in its namespace, as deploy/ labels it.
+// selector selects Kanon's objects in its namespace, by the labels of deploy/.
 const selector = "app.kubernetes.io/name=kanon"
 
-// installation is how Kanon is installed and fares.
+// installation describes how Kanon is installed, and its state.
 type installation struct {
 	// Client is the version of the program that made the bundle.
 	Client      string       `json:"clientVersion"`
@@ -34,7 +34,7 @@ type deployment struct {
 	Args     []string `json:"args,omitempty"`
 	Replicas int32    `json:"replicas"`
 	Ready    int32    `json:"ready"`
-	// Resources are those of the container; its environment is left out, as it may hold passwords.
+	// Resources are those of the container. Its environment is left out: it may contain passwords.
 	Resources corev1.ResourceRequirements `json:"resources"`
 }
 
@@ -45,7 +45,7 @@ type pod struct {
 	Image    string `json:"image,omitempty"`
 	Ready    bool   `json:"ready"`
 	Restarts int32  `json:"restarts"`
-	// Ended is why the container ended before.
+	// Ended is the container's last termination.
 	Ended *corev1.ContainerStateTerminated `json:"ended,omitempty"`
 }
 
@@ -55,7 +55,7 @@ type lease struct {
 	Transitions int32             `json:"transitions"`
 }
 
-// addKanon adds which version of Kanon runs, and how.
+// addKanon adds the version of Kanon and how it is installed.
 func (c *collector) addKanon(ctx context.Context) {
 	const file = "kanon.yaml"
 	found := installation{Client: c.Version}
@@ -89,7 +89,7 @@ func (c *collector) addKanon(ctx context.Context) {
 	held, err := clients.CoordinationV1().Leases(c.Namespace).Get(ctx, engine.LeaseName, metav1.GetOptions{})
 	if err == nil {
 		found.Lease = leaseOf(held)
-	} else if !apierrors.IsNotFound(err) { // there is none where Kanon runs without an election
+	} else if !apierrors.IsNotFound(err) { // without an election, there is none
 		c.lacks(file+": the Lease", err)
 	}
 	c.addYAML(file, found)

@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// mostBytes bounds what is read from one address.
+// mostBytes bounds a response.
 const mostBytes = 64 << 20
 
-// addMetrics adds the metrics and the profiles of each address. A heap profile says which code has how much memory, and not what
-// is in it; of goroutines it is their stacks without arguments.
+// addMetrics adds the metrics and the profiles of each address. A heap profile shows which code allocated memory, not
+// its contents. The goroutine profile has stacks without arguments.
 func (c *collector) addMetrics(ctx context.Context) {
 	if len(c.Metrics) == 0 {
 		c.lacks("metrics/ and profiles/", errors.New("no address of metrics was named (--metrics)"))
@@ -29,26 +29,22 @@ func (c *collector) addMetrics(ctx context.Context) {
 			continue
 		}
 		name := strings.NewReplacer(":", "-", "[", "", "]", "").Replace(address.Host)
-		text, err := fetch(ctx, client, address, "/metrics", "")
-		c.lacks("metrics/"+name+".txt", err)
-		if err == nil {
-			c.addText("metrics/"+name+".txt", string(text))
+		collect := func(file, path, query string, add func(name, data string)) {
+			body, err := fetch(ctx, client, address, path, query)
+			c.lacks(file, err)
+			if err == nil {
+				add(file, string(body))
+			}
 		}
-		heap, err := fetch(ctx, client, address, "/debug/pprof/heap", "")
-		c.lacks("profiles/"+name+"-heap.pprof", err)
-		if err == nil {
-			c.addBytes("profiles/"+name+"-heap.pprof", heap)
-		}
-		goroutines, err := fetch(ctx, client, address, "/debug/pprof/goroutine", "debug=1")
-		c.lacks("profiles/"+name+"-goroutines.txt", err)
-		if err == nil {
-			c.addText("profiles/"+name+"-goroutines.txt", string(goroutines))
-		}
+		collect("metrics/"+name+".txt", "/metrics", "", c.addText)
+		collect("profiles/"+name+"-heap.pprof", "/debug/pprof/heap", "", c.addBinary)
+		collect("profiles/"+name+"-goroutines.txt", "/debug/pprof/goroutine", "debug=1", c.addText)
 	}
 }
 
-// clientFor asks as whoever asks the cluster, by a token. The certificate that Kanon makes for itself cannot be verified, which
-// matters nowhere but on the way: so it is taken from this machine, such as from kubectl port-forward.
+// clientFor returns a client with the user's identity, or with Token. Kanon's self-signed certificate cannot be
+// verified. It is accepted only from this machine, for instance through kubectl port-forward, where nobody is in
+// between.
 func (c *collector) clientFor(address *url.URL) (*http.Client, error) {
 	config := rest.CopyConfig(c.Config)
 	config.Host = address.String()

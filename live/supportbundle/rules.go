@@ -17,10 +17,10 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// mostObjects bounds how many parents, and how many children, are listed of a rule.
+// mostObjects bounds the parents, and the children, that are listed of a rule.
 const mostObjects = 500
 
-// addRules adds the rules, what the compiler finds in them, and which of their objects are not ready.
+// addRules adds the rules, the compiler's findings, and the objects that are not ready.
 func (c *collector) addRules(ctx context.Context) {
 	all, err := installed.List(ctx, c.Client, c.Namespace)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *collector) addRules(ctx context.Context) {
 	}
 }
 
-// addRule adds what belongs to one rule.
+// addRule adds the files of one rule.
 func (c *collector) addRule(ctx context.Context, rule *installed.Rule, kinds *manifests.Kinds) {
 	file := rule.Name.Namespace + "-" + rule.Name.Name + ".txt"
 	if rule.Decoded != nil {
@@ -74,7 +74,7 @@ func (c *collector) addRule(ctx context.Context, rule *installed.Rule, kinds *ma
 	}
 }
 
-// addRecords adds what Kanon remembers of rules, without the seals.
+// addRecords adds the records of rules, without the seals.
 func (c *collector) addRecords(ctx context.Context) {
 	list, err := c.Client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(c.Namespace).
 		List(ctx, metav1.ListOptions{LabelSelector: record.Label + "=true"})
@@ -89,7 +89,7 @@ func (c *collector) addRecords(ctx context.Context) {
 	}
 }
 
-// addObject adds an object without what tools keep in it.
+// addObject adds an object without managedFields and the last-applied annotation.
 func (c *collector) addObject(file string, object *unstructured.Unstructured) {
 	object = object.DeepCopy()
 	object.SetManagedFields(nil)

@@ -7,7 +7,7 @@ import (
 	"kanon.dev/kanon/redact/clustersecrets"
 )
 
-// noteSecrets takes in the values of all Secrets, of the whole cluster or of as much as may be read. It keeps no Secret.
+// noteSecrets reads the values of all Secrets, or of those that may be read. It keeps no Secret.
 func (c *collector) noteSecrets(ctx context.Context) {
 	values, err := clustersecrets.Values(ctx, c.Client, c.Namespace)
 	maps.Copy(c.values, values)

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Change is what happened to one object between two trees.
+// Change is how one object differs between two trees.
 type Change struct {
-	// Name is as in the tree.
+	// Name is the object's title in the tree.
 	Name string
-	// Before is empty for an object that was not in the tree, and After for one that no longer is.
+	// Before is empty for an object that is new in the tree, After for one that is gone.
 	Before, After State
-	// Why has the reasons for the state.
+	// Why gives the reasons for the state.
 	Why string
 }
 
@@ -19,11 +19,9 @@ type Change struct {
 func (c Change) String() string {
 	text := c.Name + " "
 	switch {
-	case c.Before == "":
-		text += string(c.After)
 	case c.After == "":
 		text += string(c.Before) + " → gone"
-	case c.Before != c.After:
+	case c.Before != "" && c.Before != c.After:
 		text += string(c.Before) + " → " + string(c.After)
 	default:
 		text += string(c.After)
@@ -34,14 +32,14 @@ func (c Change) String() string {
 	return text
 }
 
-// Changes lists what is different in a later tree of an object: what is new or different in the order of the tree, then what is gone.
-// Times alone are no difference.
+// Changes lists what differs in a later tree of an object: first what is new or different, in the order of the tree,
+// then what is gone. Different times alone are no change.
 func Changes(before, after *Node) []Change {
 	old := before.All()
 	var changes []Change
 	for _, n := range after.All() {
 		i := slices.IndexFunc(old, func(other *Node) bool { return other.key() == n.key() })
-		if i < 0 { // once it is rendered, it has a name
+		if i < 0 { // the node had no name until now
 			i = slices.IndexFunc(old, func(other *Node) bool {
 				return other.Name == "" && other.Selector == "" && other.Rule == n.Rule && other.ID == n.ID && other.Role == n.Role && other.groupKind() == n.groupKind()
 			})

@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxEvents bounds how many Events are shown of an object: the newest of each reason.
+// maxEvents bounds how many Events of an object are shown: the newest ones, one for each reason.
 const maxEvents = 3
 
-// reporter is what Kanon's Events name as their reporter.
+// reporter is the reporting component of Kanon's Events.
 const reporter = "kanon"
 
-// addEvents adds the warnings about the objects of a tree that are not as they should be.
+// addEvents adds Warning Events to the nodes whose objects are not in a good state.
 func (w *walk) addEvents(ctx context.Context, root *Node) error {
 	warnings := map[string]map[types.UID][]Note{}
 	for _, n := range root.All() {
@@ -30,7 +30,7 @@ func (w *walk) addEvents(ctx context.Context, root *Node) error {
 		}
 		namespace := n.Namespace
 		if namespace == "" {
-			namespace = metav1.NamespaceDefault // where Events about cluster-scoped objects are
+			namespace = metav1.NamespaceDefault // Events about cluster-scoped objects are there
 		}
 		if warnings[namespace] == nil {
 			found, err := w.warnings(ctx, namespace)
@@ -44,8 +44,8 @@ func (w *walk) addEvents(ctx context.Context, root *Node) error {
 	return nil
 }
 
-// explains reports whether the tree has what an Event says already. Kanon warns about a parent what the tree has below it, unless an
-// object is missing: only the API server knows why it was not created then.
+// explains reports whether the tree already has what an Event says. Kanon's warnings about a parent repeat what the
+// tree shows below it, unless an object is missing: then only the Event has the API server's reason.
 func (n *Node) explains(event Note) bool {
 	if slices.ContainsFunc(n.Notes, func(note Note) bool { return strings.Contains(note.Text, event.Text) }) {
 		return true
@@ -55,7 +55,8 @@ func (n *Node) explains(event Note) bool {
 	})
 }
 
-// warnings are the Events of a namespace that warn, by the object that they are about. Without the right to list Events there are none.
+// warnings lists the Warning Events of a namespace, by the UID of the object that they are about. Without the right to
+// list Events, there are none.
 func (w *walk) warnings(ctx context.Context, namespace string) (map[types.UID][]Note, error) {
 	list, err := w.options.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(namespace).
 		List(ctx, metav1.ListOptions{FieldSelector: "type=Warning"})
@@ -74,7 +75,7 @@ func (w *walk) warnings(ctx context.Context, namespace string) (map[types.UID][]
 	return warnings, nil
 }
 
-// eventNote is an Event as a note. Events of the API events.k8s.io count in series.
+// eventNote makes a note of an Event. Events of events.k8s.io have their count in a series.
 func eventNote(event *unstructured.Unstructured) Note {
 	at := func(path ...string) string {
 		text, _, _ := unstructured.NestedString(event.Object, path...)
@@ -94,7 +95,7 @@ func eventNote(event *unstructured.Unstructured) Note {
 	return note
 }
 
-// newest are the newest Events, of each reason one.
+// newest returns the newest Events, one for each reason.
 func newest(events []Note) []Note {
 	slices.SortStableFunc(events, func(a, b Note) int { return b.Since.Compare(a.Since) })
 	var kept []Note

@@ -9,14 +9,14 @@ import (
 	"kanon.dev/kanon/live/listing"
 )
 
-// Of objects of one kind below one object that are all ready, only so many are shown where there are more than foldedFrom.
+// If an object has more than foldedFrom ready objects of one kind below it, only some of them are shown.
 const (
 	foldedFrom = 5
 	shown      = 3
 )
 
-// folded is a tree in which one line stands for many objects that are ready and of which there is nothing to say. Those of one kind count
-// together, whatever is between them.
+// folded returns a tree in which one line stands for many objects that are ready and have no notes. Objects of one kind
+// below the same node count together, even if others stand between them.
 func (n *Node) folded() *Node {
 	out := *n
 	out.Children = nil
@@ -37,7 +37,7 @@ func (n *Node) folded() *Node {
 			out.Children = append(out.Children, child.folded())
 		case seen[kind] == shown+1:
 			plural := listing.Plural(schema.FromAPIVersionAndKind(child.APIVersion, child.Kind))
-			out.Children = append(out.Children, &Node{ // without a kind, as it is several objects
+			out.Children = append(out.Children, &Node{ // without a kind: it stands for several objects
 				Role: child.Role, State: child.State, Rule: child.Rule, ID: child.ID, Name: fmt.Sprintf("… and %d more ready %s", alike[kind]-shown, plural),
 			})
 		}
@@ -45,7 +45,7 @@ func (n *Node) folded() *Node {
 	return &out
 }
 
-// likeness is the same for two objects that stand for each other if all is well with both, and with all below them.
+// likeness is equal for two nodes that may share one line while both, and all nodes below them, are ready.
 type likeness struct {
 	role     Role
 	kind     schema.GroupKind
@@ -56,7 +56,7 @@ func (n *Node) likeness() likeness {
 	return likeness{role: n.Role, kind: n.groupKind(), rule: n.Rule, id: n.ID}
 }
 
-// isDull reports whether an object and all below it are ready, and there is nothing to say about them.
+// isDull reports whether an object and all below it are ready and have no notes.
 func (n *Node) isDull() bool {
 	return n.State == Ready && len(n.Notes) == 0 && !slices.ContainsFunc(n.Children, func(child *Node) bool { return !child.isDull() })
 }

@@ -10,30 +10,30 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// calm is how long nothing must have changed before a tree is read again: one change brings others.
+// calm is how long a tree must stay unchanged before it is read again: one change brings others.
 const calm = 200 * time.Millisecond
 
-// The pauses after a failure, each twice the one before.
+// The pauses after a failure. Each is twice the one before.
 const (
 	firstPause   = time.Second
 	longestPause = 15 * time.Second
 )
 
-// ErrDeleted says that the object that was followed no longer exists.
+// ErrDeleted reports that the followed object no longer exists.
 var ErrDeleted = errors.New("the object was deleted")
 
-// Following says how a tree is followed. All fields are needed.
+// Following configures Follow. All fields are required.
 type Following struct {
-	// Read reads the object. If it no longer exists, the error is the API server's, or wraps it.
+	// Read reads the object. If the object no longer exists, it returns the API server's error, or one that wraps it.
 	Read func(ctx context.Context) (*unstructured.Unstructured, error)
-	// Show is given the first tree, and each that differs from the one before, with what differs.
+	// Show receives the first tree, and then each tree that differs from the one before, with the differences.
 	Show func(root *Node, changes []Change) error
-	// Failed is told that the tree could not be read. It is tried again.
+	// Failed receives the error of a failed reading. The reading is retried.
 	Failed func(error)
 }
 
-// Follow shows the tree of an object again each time that something in it changes, until ctx ends. It watches the objects. The
-// error is ErrDeleted, or that of the first reading or of Show.
+// Follow watches the objects of a tree and shows the tree again whenever it changes, until ctx ends. The error is
+// ErrDeleted, that of the first reading, or that of Show.
 func (t *Tracer) Follow(ctx context.Context, f Following) error {
 	watches := newWatches(t.options)
 	defer watches.stop()
@@ -68,7 +68,7 @@ func (t *Tracer) Follow(ctx context.Context, f Following) error {
 			shown = root
 		}
 		if watches.cover(ctx, root) {
-			continue // what changed before the new watches began shows in another reading
+			continue // read again: something may have changed before the new watches began
 		}
 		if !watches.await(ctx) {
 			return nil
@@ -90,7 +90,7 @@ func (t *Tracer) readTree(ctx context.Context, read func(context.Context) (*unst
 	return root, nil
 }
 
-// sleep waits; false if ctx ends first.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

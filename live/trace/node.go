@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,11 +15,11 @@ type Role string
 
 // The roles.
 const (
-	// Parent is the object that was asked for, if a rule is for it.
+	// Parent is the object that was asked for, if a rule selects it.
 	Parent Role = "parent"
 	// Child is an object that a rule creates for its parent. It may be the parent of another rule.
 	Child Role = "child"
-	// Owned is an object that is not Kanon's: its owner references say where it belongs.
+	// Owned is an object that Kanon does not manage. Its owner references place it in the tree.
 	Owned Role = "owned"
 	// Lookup is an object, or a list of objects, that a rule reads.
 	Lookup Role = "lookup"
@@ -26,21 +27,21 @@ const (
 	Patch Role = "patch"
 )
 
-// State is how an object fares.
+// State is the state of an object.
 type State string
 
 // The states.
 const (
 	Ready State = "Ready"
-	// NotReady: the object exists and will be ready without anybody's help, as far as is known.
+	// NotReady: the object exists, and is expected to become ready by itself.
 	NotReady State = "NotReady"
-	// Failed: somebody has to do something.
+	// Failed: somebody has to act.
 	Failed State = "Failed"
-	// Waiting: the rule reads what does not exist yet.
+	// Waiting: the rule reads something that does not exist yet.
 	Waiting State = "Waiting"
 	// Missing: the rule renders or reads the object, and it does not exist.
 	Missing State = "Missing"
-	// Refused: something else has the name of the object.
+	// Refused: another object already has the name.
 	Refused State = "Refused"
 	// Skipped: the rule does not want the object now.
 	Skipped State = "Skipped"
@@ -48,42 +49,43 @@ const (
 	Obsolete State = "Obsolete"
 	// Terminating: the object is being deleted.
 	Terminating State = "Terminating"
-	// Found is Ready of a lookup, and Applied of a patch. NotApplied: the fields of a patch have other values.
+	// Found is the good state of a lookup, and Applied that of a patch. NotApplied: the fields of a patch have other
+	// values.
 	Found      State = "Found"
 	Applied    State = "Applied"
 	NotApplied State = "NotApplied"
-	// Unknown: it cannot be said.
+	// Unknown: the state cannot be determined.
 	Unknown State = "Unknown"
 )
 
-// IsGood reports whether nothing is to be done or waited for.
+// IsGood reports whether there is nothing to do or to wait for.
 func (s State) IsGood() bool {
 	return s == Ready || s == Skipped || s == Found || s == Applied
 }
 
-// IsBad reports whether somebody has to do something.
+// IsBad reports whether somebody has to act.
 func (s State) IsBad() bool { return s == Failed || s == Refused }
 
-// Node is an object in a tree, or what a rule would create.
+// Node is an object in a tree, or a place in the rule that has no object yet.
 type Node struct {
 	Role       Role   `json:"role"`
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
-	// Name is empty if no name is known.
+	// Name is empty if it is not known.
 	Name string    `json:"name,omitempty"`
 	UID  types.UID `json:"uid,omitempty"`
-	// Selector selects the objects of a lookup or a patch that has no name.
+	// Selector is that of a lookup or a patch without a name.
 	Selector string `json:"selector,omitempty"`
-	// Rule is the rule to which a child, lookup or patch belongs, and ID what the rule calls it. Of a parent, Rule is empty.
+	// Rule is the rule of a child, lookup or patch, and ID its id in that rule. Rule is empty for a parent.
 	Rule string `json:"rule,omitempty"`
 	ID   string `json:"id,omitempty"`
-	// Rules are those that are for the object.
+	// Rules are the rules that select the object as a parent.
 	Rules []string `json:"rules,omitempty"`
 	State State    `json:"state"`
 	// Created is when the object was created; zero if it does not exist.
 	Created time.Time `json:"created,omitzero"`
-	// Notes say why, the most telling first.
+	// Notes give the reasons, the most important first.
 	Notes    []Note  `json:"notes,omitempty"`
 	Children []*Node `json:"children,omitempty"`
 }
@@ -93,27 +95,27 @@ type Source string
 
 // The sources.
 const (
-	// FromRule: the evaluation of the rule says so.
+	// FromRule: the evaluation of the rule.
 	FromRule Source = "rule"
-	// FromCondition: a condition of the object says so.
+	// FromCondition: a condition of the object.
 	FromCondition Source = "condition"
-	// FromStatus: the status of the object says so.
+	// FromStatus: the metadata or the status of the object.
 	FromStatus Source = "status"
-	// FromEvent: an Event about the object says so.
+	// FromEvent: an Event about the object.
 	FromEvent Source = "event"
 )
 
-// Note says why an object is as it is.
+// Note is a reason for the state of an object.
 type Note struct {
 	Source Source `json:"source"`
-	// Path is the place in the rule, such as children.web.template.spec.replicas, or what the note is about.
+	// Path is the place in the rule, such as children.web.template.spec.replicas, or the subject of the note.
 	Path string `json:"path,omitempty"`
 	Text string `json:"text"`
-	// Since is when a condition changed, or an Event came last.
+	// Since is when a condition last changed, or when an Event last occurred.
 	Since time.Time `json:"since,omitzero"`
-	// Count is how often an Event came.
+	// Count is how often an Event occurred.
 	Count int64 `json:"count,omitempty"`
-	// reporter of an Event.
+	// reporter is the reporting component of an Event.
 	reporter string
 }
 
@@ -124,7 +126,7 @@ func (n *Node) note(source Source, path, text string) {
 	n.Notes = append(n.Notes, Note{Source: source, Path: path, Text: text})
 }
 
-// nodeOf is a node for an object. It has no state yet.
+// nodeOf makes a node for an object. It has no state yet.
 func nodeOf(role Role, object *unstructured.Unstructured) *Node {
 	return &Node{
 		Role: role, APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
@@ -132,24 +134,24 @@ func nodeOf(role Role, object *unstructured.Unstructured) *Node {
 	}
 }
 
-// nodeOfKind is a node for an object of which no more than the kind is known.
+// nodeOfKind makes a node for an object of which only the kind is known.
 func nodeOfKind(role Role, gvk schema.GroupVersionKind) *Node {
 	return &Node{Role: role, APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
 }
 
-// of says to which part of which rule a node belongs.
+// of sets the rule, and the id in it, to which a node belongs.
 func (n *Node) of(rule, id string) *Node {
 	n.Rule, n.ID = rule, id
 	return n
 }
 
-// in gives a node its state.
+// in sets the state.
 func (n *Node) in(state State) *Node {
 	n.State = state
 	return n
 }
 
-// All lists the node and all below it, from the top.
+// All lists the node and all nodes below it, from the top.
 func (n *Node) All() []*Node {
 	all := []*Node{n}
 	for _, child := range n.Children {
@@ -158,16 +160,11 @@ func (n *Node) All() []*Node {
 	return all
 }
 
-// groupKind is the kind without a version.
 func (n *Node) groupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(n.APIVersion, n.Kind).GroupKind()
 }
 
-// key is the same for one node in two trees of the same object.
+// key identifies a node across two trees of the same object.
 func (n *Node) key() string {
-	name := n.Name
-	if name == "" {
-		name = n.Selector
-	}
-	return string(n.Role) + "\n" + n.Rule + "\n" + n.ID + "\n" + n.groupKind().String() + "\n" + n.Namespace + "\n" + name
+	return string(n.Role) + "\n" + n.Rule + "\n" + n.ID + "\n" + n.groupKind().String() + "\n" + n.Namespace + "\n" + cmp.Or(n.Name, n.Selector)
 }

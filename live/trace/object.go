@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/rules/readiness"
 )
 
-// judge gives the node of an object that exists its state by the status of the object. awaitsStatus is as that of readiness.Of.
+// judge derives the state of a node from the status of its object. awaitsStatus is that of readiness.Of.
 func (n *Node) judge(object *unstructured.Unstructured, awaitsStatus bool) {
 	if n.terminating(object) {
 		return
@@ -34,7 +34,8 @@ func (n *Node) judge(object *unstructured.Unstructured, awaitsStatus bool) {
 	n.containers(object)
 }
 
-// terminating says of an object that is being deleted what that waits for; false if it is not being deleted.
+// terminating sets the state of an object that is being deleted, and notes its finalizers. It returns false if the
+// object is not being deleted.
 func (n *Node) terminating(object *unstructured.Unstructured) bool {
 	since := object.GetDeletionTimestamp()
 	if since == nil {
@@ -43,12 +44,10 @@ func (n *Node) terminating(object *unstructured.Unstructured) bool {
 	n.State = Terminating
 	var waits []string
 	for _, finalizer := range object.GetFinalizers() {
-		switch finalizer {
-		case metav1.FinalizerDeleteDependents:
-			waits = append(waits, finalizer+" (the objects that it owns are deleted first)")
-		default:
-			waits = append(waits, finalizer)
+		if finalizer == metav1.FinalizerDeleteDependents {
+			finalizer += " (the objects that it owns are deleted first)"
 		}
+		waits = append(waits, finalizer)
 	}
 	if len(waits) > 0 {
 		n.Notes = append(n.Notes, Note{Source: FromStatus, Text: "waits for finalizers: " + strings.Join(waits, ", "), Since: since.UTC()})
@@ -56,7 +55,7 @@ func (n *Node) terminating(object *unstructured.Unstructured) bool {
 	return true
 }
 
-// containers says why the containers of a Pod do not run.
+// containers notes why the containers of a Pod do not run.
 func (n *Node) containers(pod *unstructured.Unstructured) {
 	if n.Kind != "Pod" || n.APIVersion != "v1" {
 		return
@@ -75,7 +74,7 @@ func (n *Node) containers(pod *unstructured.Unstructured) {
 				why += ": " + message
 			}
 			if why == "" || why == "ContainerCreating" || why == "PodInitializing" {
-				continue // every container begins so
+				continue // every container starts this way
 			}
 			if code, ended, _ := unstructured.NestedInt64(container.Object, "lastState", "terminated", "exitCode"); ended {
 				why += fmt.Sprintf("; it ended before with exit code %d (%s)", code, at("lastState", "terminated", "reason"))

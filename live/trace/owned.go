@@ -20,10 +20,12 @@ import (
 	"kanon.dev/kanon/live/livepreview"
 )
 
-// Kubernetes cannot be asked for what an object owns, so it is looked for among the objects of some kinds, in the namespace of the owner.
-// What Kubernetes' own kinds own is known. A controller of a custom kind may create objects of any kind.
+// Kubernetes has no request for the objects that an object owns. So certain kinds are listed in the namespace of the
+// owner. For owners of Kubernetes' own kinds these are known; a controller of a custom kind may create objects of any
+// kind.
 
-// ofKubernetes has the kinds that Kubernetes' own controllers create for objects of a kind. Others of its kinds own nothing.
+// ofKubernetes has the kinds that Kubernetes' own controllers create for objects of a kind. Its other kinds own
+// nothing.
 //
 //nolint:gochecknoglobals // a constant in all but syntax
 var ofKubernetes = map[schema.GroupKind][]schema.GroupVersionKind{
@@ -36,20 +38,20 @@ var ofKubernetes = map[schema.GroupKind][]schema.GroupVersionKind{
 	{Kind: "ReplicationController"}:      {{Version: "v1", Kind: "Pod"}},
 }
 
-// isCustom reports whether a kind is none of Kubernetes' own: the group of a CustomResourceDefinition has a dot, and those of
-// Kubernetes that have one end in .k8s.io.
+// isCustom reports whether a kind is not one of Kubernetes' own. The group of a CustomResourceDefinition has a dot;
+// Kubernetes' own groups with a dot end in .k8s.io.
 func isCustom(kind schema.GroupKind) bool {
 	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
 }
 
-// parallel is how many lists are asked for at the same time.
+// parallel is how many lists are requested at the same time.
 const parallel = 8
 
-// ownership finds what objects own. It lists a kind in a namespace once.
+// ownership finds what objects own. It lists each kind once in a namespace.
 type ownership struct {
 	cluster  livepreview.Options
 	metadata metadata.Interface
-	// listed has the names of the objects of a kind in a namespace, by their owners.
+	// listed has the names of the objects of a kind in a namespace, by the UIDs of their owners.
 	listed map[place]map[types.UID][]string
 }
 
@@ -65,8 +67,8 @@ func newOwnership(o Options) *ownership {
 	}
 }
 
-// of are the objects that name an object as an owner, sorted. hasRules is true if the children of the object are known by rules: then
-// not every kind is searched.
+// of returns the objects that name an object as an owner, sorted. hasRules is true if rules select the object: then
+// they name its children, and not every kind is searched.
 func (w *ownership) of(ctx context.Context, object *unstructured.Unstructured, hasRules bool) ([]*unstructured.Unstructured, error) {
 	kinds := ofKubernetes[object.GroupVersionKind().GroupKind()]
 	if isCustom(object.GroupVersionKind().GroupKind()) && !hasRules && object.GetNamespace() != "" {
@@ -95,7 +97,7 @@ func (w *ownership) of(ctx context.Context, object *unstructured.Unstructured, h
 	return owned, nil
 }
 
-// selectorOf is the label selector of a workload; empty if an object has none.
+// selectorOf returns the label selector of a workload; empty if an object has none.
 func selectorOf(object *unstructured.Unstructured) string {
 	fields, ok, _ := unstructured.NestedMap(object.Object, "spec", "selector")
 	if !ok {
@@ -108,7 +110,7 @@ func selectorOf(object *unstructured.Unstructured) string {
 	return metav1.FormatLabelSelector(&selector)
 }
 
-// selected are the objects of a kind that an object owns, of those that it selects.
+// selected returns those objects of a kind that an object selects and owns.
 func (w *ownership) selected(ctx context.Context, kind schema.GroupVersionKind, owner *unstructured.Unstructured, selector string) ([]*unstructured.Unstructured, error) {
 	client, ok := w.cluster.Resource(kind, owner.GetNamespace())
 	if !ok {
@@ -131,7 +133,8 @@ func (w *ownership) selected(ctx context.Context, kind schema.GroupVersionKind, 
 	return owned, nil
 }
 
-// searched are the kinds that a controller may create objects of: all in namespaces that can be listed, in one version each.
+// searched returns the kinds that a custom controller may create: all namespaced kinds that can be listed, in one
+// version each. Events are left out.
 func (w *ownership) searched() []schema.GroupVersionKind {
 	seen := map[schema.GroupKind]bool{{Kind: "Event"}: true, {Group: "events.k8s.io", Kind: "Event"}: true}
 	var kinds []schema.GroupVersionKind
@@ -146,7 +149,7 @@ func (w *ownership) searched() []schema.GroupVersionKind {
 	return kinds
 }
 
-// list reads the kinds that were not yet. What the user may not list is left out: it may own nothing that matters.
+// list lists the kinds that are not listed yet. It leaves out what the user may not list.
 func (w *ownership) list(ctx context.Context, kinds []schema.GroupVersionKind, namespace string) error {
 	var missing []schema.GroupVersionKind
 	for _, kind := range kinds {
@@ -178,7 +181,7 @@ func (w *ownership) byOwner(ctx context.Context, kind schema.GroupVersionKind, n
 	if !ok {
 		return byOwner, nil
 	}
-	list, err := w.metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the API server's memory
+	list, err := w.metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // answered from the API server's watch cache
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return byOwner, nil
@@ -193,7 +196,7 @@ func (w *ownership) byOwner(ctx context.Context, kind schema.GroupVersionKind, n
 	return byOwner, nil
 }
 
-// read reads an object whole; nil if it no longer exists.
+// read reads a whole object; nil if it no longer exists.
 func (w *ownership) read(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
 	client, ok := w.cluster.Resource(kind, namespace)
 	if !ok {
@@ -209,7 +212,7 @@ func (w *ownership) read(ctx context.Context, kind schema.GroupVersionKind, name
 	return object, nil
 }
 
-// sortObjects sorts by kind and name, so that a tree is the same each time.
+// sortObjects sorts by kind and name, so that a tree is always the same.
 func sortObjects(objects []*unstructured.Unstructured) {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return cmp.Compare(identity.Of(a).String(), identity.Of(b).String())

@@ -12,8 +12,9 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 )
 
-// settle gives the node of a parent its state and its notes. Kanon's conditions say how the parent fares; without them, or if they
-// are of an earlier generation, the branches of its rules do. suspended is true if Kanon changes nothing for any of the rules.
+// settle sets the state and the notes of a parent's node. They come from Kanon's conditions. If there are none, or they
+// are about an earlier generation, they come from the branches of its rules. suspended is true if all of the rules are
+// suspended.
 func (n *Node) settle(parent *unstructured.Unstructured, rules []Rule, branches []*branch) {
 	terminating := n.terminating(parent)
 	computed, suspended := Ready, len(rules) > 0
@@ -31,7 +32,7 @@ func (n *Node) settle(parent *unstructured.Unstructured, rules []Rule, branches 
 	switch {
 	case terminating:
 	case reported == "" && !slices.ContainsFunc(rules, func(r Rule) bool { return r.Program != nil }):
-		n.judge(parent, false) // what its rules say of it is not known
+		n.judge(parent, false) // without a program, what the rules make of it is not known
 		n.State = worse(n.State, computed)
 	case reported == "":
 		n.State = computed
@@ -51,7 +52,7 @@ func (n *Node) settle(parent *unstructured.Unstructured, rules []Rule, branches 
 	n.Notes = slices.Concat(notes, n.Notes)
 }
 
-// summary names the children that are not as they should be.
+// summary lists the children that are not in a good state.
 func summary(branches []*branch) []Note {
 	by := map[State][]string{}
 	for _, b := range branches {
@@ -73,7 +74,7 @@ func summary(branches []*branch) []Note {
 	return []Note{{Source: FromRule, Text: strings.Join(parts, "; ")}}
 }
 
-// state is that of the gravest node of a branch.
+// state is the worst state of a branch's nodes.
 func (b *branch) state() State {
 	state := Ready
 	switch {
@@ -90,7 +91,7 @@ func (b *branch) state() State {
 	return state
 }
 
-// worse is the state of a parent that has both.
+// worse combines two states into that of a parent: Ready, NotReady or Failed.
 func worse(a, b State) State {
 	rank := func(s State) int {
 		switch {
@@ -105,8 +106,8 @@ func worse(a, b State) State {
 	return []State{Ready, NotReady, Failed}[max(rank(a), rank(b))]
 }
 
-// reportedState is how Kanon's conditions say that a parent fares; empty if there are none, or if they are of an earlier generation.
-// The notes quote the conditions that are not True, and those that the rules declare.
+// reportedState is the state of a parent by Kanon's conditions; empty if there are none, or if they are about an
+// earlier generation. If the parent is not ready, the notes quote Ready and the conditions that the rules declare.
 func reportedState(parent *unstructured.Unstructured, rules []Rule) (state State, notes []Note) {
 	for _, rule := range rules {
 		if rule.Program == nil {

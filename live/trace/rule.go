@@ -16,17 +16,17 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Rule is a rule that may be for an object.
+// Rule is a rule that may select an object.
 type Rule struct {
-	// Name is what the tree calls it, and ID what marks call it.
+	// Name is how the tree refers to the rule, and ID how marks do.
 	Name, ID string
-	// Program is nil if it is not known what the rule is: its text has mistakes, or only Kanon's process has it.
+	// Program is nil if the rule cannot be compiled here: its text has mistakes, or only the running Kanon has it.
 	Program *program.Program
 	// Kinds are those of the children, for a rule without a Program.
 	Kinds []schema.GroupVersionKind
-	// Problems say what is the matter with the rule, whatever the parent.
+	// Problems are those of the rule itself, for whatever parent.
 	Problems []string
-	// Suspended rules change nothing. Held says that the prune guard blocks what the rule would delete.
+	// Suspended rules change nothing. Held is true if the prune guard blocks the rule's deletions.
 	Suspended, Held bool
 }
 
@@ -34,12 +34,12 @@ type Rule struct {
 type facts struct {
 	rule   Rule
 	parent *unstructured.Unstructured
-	// preview is nil without a Program. children are then those of the parent.
+	// preview is nil without a Program. Then children are those of the parent.
 	preview  *livepreview.Preview
 	children []*unstructured.Unstructured
-	// targets are those of the contributions of patches: by the patch, and then by the contribution.
+	// targets are those of patches: by the patch, then by the contribution.
 	targets [][][]*unstructured.Unstructured
-	// awaitsStatus is true for the kinds whose controllers write a status.
+	// awaitsStatus reports whether an object of a kind is ready only once it has a status.
 	awaitsStatus func(schema.GroupVersionKind) bool
 }
 
@@ -51,7 +51,7 @@ type branch struct {
 	objects map[*Node]*unstructured.Unstructured
 	// notes are about the parent.
 	notes []Note
-	// waits is true if something about the parent itself waits, and fails if it has failed.
+	// waits is true if part of the parent's own status waits, and fails if something about the parent failed.
 	waits, fails bool
 }
 
@@ -96,13 +96,13 @@ func (b *branch) add(n *Node, object *unstructured.Unstructured) *Node {
 	return n
 }
 
-// existing adds an object that exists, in the state that it is in by itself.
+// existing adds an object with the state of its own status.
 func (b *branch) existing(f facts, n *Node, object *unstructured.Unstructured) *Node {
 	n.judge(object, f.awaitsStatus(object.GroupVersionKind()))
 	return b.add(n, object)
 }
 
-// ownerNode is the child of a rule that an object is, as its mark says.
+// ownerNode is the id, in the rule, of the child that an object is, by its mark.
 func ownerNode(object *unstructured.Unstructured) string {
 	owner, _ := mark.ReadOwner(object)
 	return owner.Node
@@ -143,7 +143,7 @@ func (b *branch) lookups(f facts) {
 		if object != nil && object.GetDeletionTimestamp() != nil {
 			n.note(FromStatus, "", "is being deleted")
 		}
-		b.nodes = append(b.nodes, n) // what it owns is no part of the tree
+		b.nodes = append(b.nodes, n) // without its object: what it owns is no part of the tree
 	}
 }
 
@@ -158,7 +158,6 @@ func selectorText(q program.Query) string {
 	return text
 }
 
-// counted is a number with a noun.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -166,7 +165,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// child adds the objects of a child of the rule, and says why others are not among them.
+// child adds the objects of one of the rule's children, and notes why objects are missing.
 func (b *branch) child(f facts, node preview.Node) {
 	before := len(b.nodes)
 	for _, object := range node.Objects {
@@ -185,7 +184,7 @@ func (b *branch) child(f facts, node preview.Node) {
 	for _, refused := range node.Refused {
 		n := nodeOf(Child, refused.Object).of(f.rule.Name, node.ID).in(Refused)
 		if live := f.preview.Objects[identity.Of(refused.Object)]; live != nil && f.preview.Owned[identity.Of(live)] {
-			n = nodeOf(Child, live).of(f.rule.Name, node.ID) // its own, which is being deleted
+			n = nodeOf(Child, live).of(f.rule.Name, node.ID) // it is the parent's own, which is being deleted
 			b.objects[n] = live
 			n.terminating(live)
 		} else {
@@ -199,14 +198,14 @@ func (b *branch) child(f facts, node preview.Node) {
 	}
 	switch added := b.nodes[before:]; {
 	case whole && !node.Ready && len(added) > 0 && !slices.ContainsFunc(added, func(n *Node) bool { return n.State != Ready }):
-		added[0].in(NotReady).note(FromRule, node.Path, node.Text()) // it is about all of them, as a rollout is
+		added[0].in(NotReady).note(FromRule, node.Path, node.Text()) // the reason is about all of them, such as a rollout
 	case whole, len(added) > 0 && node.State == program.StateSkipped:
 	default:
 		b.unrendered(f, node, before)
 	}
 }
 
-// live is the object of the cluster that a rendered one names, if it is the parent's.
+// live returns the live object of a rendered one; nil if there is none, or if the parent does not own it.
 func (b *branch) live(f facts, rendered *unstructured.Unstructured) *unstructured.Unstructured {
 	id := identity.Of(rendered)
 	if !f.preview.Owned[id] {
@@ -215,7 +214,7 @@ func (b *branch) live(f facts, rendered *unstructured.Unstructured) *unstructure
 	return f.preview.Objects[id]
 }
 
-// rendered adds an object that the rule wants.
+// rendered adds an object that the rule renders.
 func (b *branch) rendered(f facts, node preview.Node, object preview.Object) {
 	live := f.preview.Objects[identity.Of(object.Unstructured)]
 	if live == nil {
@@ -232,7 +231,7 @@ func (b *branch) rendered(f facts, node preview.Node, object preview.Object) {
 	}
 }
 
-// notReady takes in why an object is not ready, as the rule has it.
+// notReady adds the rule's reason why an object is not ready.
 func (n *Node) notReady(p program.Problem, live *unstructured.Unstructured) {
 	if n.terminating(live) || p.Message == "" {
 		return
@@ -245,13 +244,13 @@ func (n *Node) notReady(p program.Problem, live *unstructured.Unstructured) {
 		n.State = Failed
 	}
 	for _, note := range own.Notes {
-		if !strings.HasSuffix(p.Message, note.Text) { // the rule says the same without readyWhen
+		if !strings.HasSuffix(p.Message, note.Text) { // without readyWhen, both have the same text
 			n.Notes = append(n.Notes, note)
 		}
 	}
 }
 
-// leftAsTheyAre adds the objects that exist of a child that waits or failed: nothing is done with them.
+// leftAsTheyAre adds the existing objects of a child that waits or failed. Kanon leaves them unchanged.
 func (b *branch) leftAsTheyAre(f facts, node preview.Node) {
 	if node.State == program.StateSkipped {
 		return
@@ -265,7 +264,7 @@ func (b *branch) leftAsTheyAre(f facts, node preview.Node) {
 	}
 }
 
-// verb is what a child does that is not rendered.
+// verb is the verb for a child that is not rendered.
 func verb(state program.State) string {
 	if state == program.StateFailed {
 		return "fails"
@@ -273,7 +272,8 @@ func verb(state program.State) string {
 	return "waits"
 }
 
-// unrendered says why a child of the rule has no objects, or not all. If one object stands for it, that says so.
+// unrendered notes why one of the rule's children has no objects, or not all. If exactly one object was added for it,
+// the note goes there.
 func (b *branch) unrendered(f facts, node preview.Node, before int) {
 	child := f.rule.Program.Children[f.rule.Program.ByID[node.ID]]
 	state := map[program.State]State{program.StateSkipped: Skipped, program.StateWaiting: Waiting, program.StateFailed: Failed}[node.State]
@@ -291,7 +291,8 @@ func (b *branch) unrendered(f facts, node preview.Node, before int) {
 	n.of(f.rule.Name, node.ID).in(state).note(FromRule, node.Path, text)
 }
 
-// obsolete adds the objects that the rule no longer renders, with whether they are deleted, orphaned or kept.
+// obsolete adds the objects that the rule no longer renders, and notes whether they are deleted, orphaned or kept. It
+// also adds children that are being deleted.
 func (b *branch) obsolete(f facts) {
 	for _, pruned := range f.preview.Pruned() {
 		if slices.ContainsFunc(b.nodes, func(n *Node) bool { return n.Role == Child && n.UID == pruned.Object.GetUID() }) {
@@ -322,7 +323,7 @@ func (b *branch) obsolete(f facts) {
 	}
 }
 
-// blockers are the children that block deletions.
+// blockers lists the children that block deletions.
 func blockers(p *preview.Preview) string {
 	var all []string
 	for _, node := range p.Nodes {
@@ -364,13 +365,8 @@ func (b *branch) patch(f facts, patch program.PatchOutcome, targets [][]*unstruc
 	if patch.State == program.StateApplied || patch.State == program.StateSkipped && added {
 		return
 	}
-	var declared *program.Patch
-	for _, p := range f.rule.Program.Patches {
-		if p.ID == patch.ID {
-			declared = p
-		}
-	}
-	n := nodeOfKind(Patch, declared.GVK).of(f.rule.Name, patch.ID)
+	i := slices.IndexFunc(f.rule.Program.Patches, func(p *program.Patch) bool { return p.ID == patch.ID })
+	n := nodeOfKind(Patch, f.rule.Program.Patches[i].GVK).of(f.rule.Name, patch.ID)
 	switch patch.State {
 	case program.StateSkipped:
 		n.in(Skipped).note(FromRule, "", "its when is false, or it has no items")
@@ -382,7 +378,7 @@ func (b *branch) patch(f facts, patch program.PatchOutcome, targets [][]*unstruc
 	b.nodes = append(b.nodes, n)
 }
 
-// ofParent says what the rule makes of the parent itself.
+// ofParent adds what the rule does with the parent itself.
 func (b *branch) ofParent(f facts) {
 	out := f.preview.Outcome
 	for _, waiting := range out.StatusWaiting {

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// The sequences with which a terminal begins anew: to the top left, and clear all.
+// The terminal sequences that move the cursor to the top left, and clear the screen.
 const home, clearAll = "\x1b[H", "\x1b[2J"
 
 // Screen shows trees, each in the place of the one before.
 type Screen struct {
 	Out    io.Writer
 	Format Format
-	// Style is asked anew for each tree.
+	// Style is called for each tree.
 	Style func() Style
-	// Height is how many lines a terminal has now; nil if Out is none.
+	// Height returns the current number of lines of the terminal. It is nil if Out is not a terminal.
 	Height func() int
 }
 
-// Update shows a tree after others: all of it on a terminal and in formats for programs, and else what changed. Without changes the
-// tree is the first.
+// Update shows a tree. A terminal, and formats for programs, get the whole tree; other outputs get only the changes.
+// changes is nil for the first tree.
 func (s *Screen) Update(root *Node, changes []Change) error {
 	var text strings.Builder
 	switch {
@@ -50,7 +50,7 @@ func (s *Screen) Update(root *Node, changes []Change) error {
 	return err
 }
 
-// cut is a text that fits on a screen with that many lines.
+// cut shortens a text to a number of lines.
 func cut(text string, height int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if height <= 1 || len(lines) <= height {

@@ -11,17 +11,17 @@ import (
 	"kanon.dev/kanon/redact/clustersecrets"
 )
 
-// secrets are the values that a tree does not show: a condition or an Event may quote one.
+// secrets are values that a tree must not show: a condition or an Event may quote one.
 type secrets struct {
 	values redact.Values
-	// isUnsure is true if the tree has a rule of which it is not known which Secrets it reads.
+	// isUnsure is true if it is not known which Secrets some rule of the tree reads.
 	isUnsure bool
 }
 
-// see takes in a Secret of the tree.
+// see adds the values of an object of the tree, if it is a Secret.
 func (s *secrets) see(object *unstructured.Unstructured) { s.values.Note(object) }
 
-// learn takes in the Secrets with which a rule has to do; nil if that is not known.
+// learn adds the values of the Secrets that a rule has to do with; p is nil if these are not known.
 func (s *secrets) learn(p *livepreview.Preview) {
 	if p == nil {
 		s.isUnsure = true
@@ -33,7 +33,7 @@ func (s *secrets) learn(p *livepreview.Preview) {
 // hide removes the values from the texts of a tree.
 func (w *walk) hide(ctx context.Context, root *Node) {
 	if w.secrets.isUnsure {
-		all, _ := clustersecrets.Values(ctx, w.options.Client, root.Namespace) // what may be read is hidden
+		all, _ := clustersecrets.Values(ctx, w.options.Client, root.Namespace) // as far as they may be read
 		maps.Copy(w.secrets.values, all)
 	}
 	masked := w.secrets.values.Masker()

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Style says how a tree is written as text.
+// Style configures how a tree is written as text.
 type Style struct {
-	// Width is how many characters a line has; zero: any number. What is longer goes on in the next line.
+	// Width is the number of characters of a line; longer notes are wrapped. Zero means no limit.
 	Width int
 	Color bool
-	// All shows each object, also where many of one kind are ready.
+	// All shows every object, even if many of one kind are ready.
 	All bool
-	// Now is the time at which ages are counted.
+	// Now is the time to which ages are relative.
 	Now time.Time
 }
 
@@ -27,14 +27,14 @@ const (
 	pastLine, emptyLine  = "│   ", "    "
 )
 
-// row is a line of a tree with its columns, and the notes that stand below it.
+// row is a line of a tree with its columns, and the notes below it.
 type row struct {
 	node *Node
-	// prefix are the lines left of the name, and below those left of the notes.
+	// prefix are the lines left of the name, below those left of the notes.
 	prefix, below string
 }
 
-// rows are the lines of a tree from the top.
+// rows returns the lines of a tree from the top.
 func rows(n *Node, prefix, below string) []row {
 	notes := below
 	if len(n.Children) > 0 {
@@ -53,14 +53,14 @@ func rows(n *Node, prefix, below string) []row {
 	return all
 }
 
-// text is a tree with notes below each object.
+// text formats a tree with notes below each object.
 func text(root *Node, s Style) string {
 	t := &table{style: s, header: []string{"NAME", "STATE", "AGE", "RULE", "ID"}}
 	above := ""
 	for _, r := range rows(root, "", "") {
 		t.add(r.node, r.prefix+r.node.title(root.Namespace), string(r.node.State), age(r.node.Created, s.Now), r.node.rules(), r.node.ID)
 		why := r.node.why()
-		if why != "" && why == above { // as of many Pods that wait for the same
+		if why != "" && why == above { // as of many Pods with the same problem
 			t.note(r.below+"  ", "as the one above")
 			continue
 		}
@@ -72,7 +72,7 @@ func text(root *Node, s Style) string {
 	return t.String()
 }
 
-// why has the reasons of a node, without times.
+// why gives the reasons of a node, without times.
 func (n *Node) why() string {
 	var all []string
 	for _, note := range n.Notes {
@@ -81,7 +81,7 @@ func (n *Node) why() string {
 	return strings.Join(all, "\n")
 }
 
-// wide is a tree with each object in one line.
+// wide formats a tree with one line for each object.
 func wide(root *Node, s Style) string {
 	t := &table{style: s, header: []string{"NAMESPACE", "NAME", "STATE", "AGE", "RULE", "ID", "APIVERSION", "WHY"}}
 	for _, r := range rows(root, "", "") {
@@ -95,7 +95,7 @@ func wide(root *Node, s Style) string {
 	return t.String()
 }
 
-// title names an object in a tree whose root is in a namespace.
+// title names an object in a tree whose root is in namespace.
 func (n *Node) title(namespace string) string {
 	title := n.Kind
 	switch {
@@ -115,7 +115,7 @@ func (n *Node) title(namespace string) string {
 	return printable(title)
 }
 
-// rules are the rules that are for an object, or else the one that it belongs to.
+// rules names the rule that the object belongs to and the rules that select it.
 func (n *Node) rules() string {
 	switch {
 	case n.Rule == "" && len(n.Rules) == 0:
@@ -128,7 +128,7 @@ func (n *Node) rules() string {
 	return n.Rule
 }
 
-// text is a note in a line.
+// text is a note in one line.
 func (n Note) text(now time.Time) string {
 	text := n.statement()
 	var times []string
@@ -149,7 +149,7 @@ func (n Note) text(now time.Time) string {
 	return printable(text)
 }
 
-// statement is what a note says, without times.
+// statement is the text of a note, without times.
 func (n Note) statement() string {
 	text := n.Text
 	if n.Path != "" {
@@ -161,7 +161,7 @@ func (n Note) statement() string {
 	return printable(text)
 }
 
-// age is as kubectl has it: 5m, 3d2h.
+// age formats an age like kubectl: 5m, 3d2h.
 func age(since, now time.Time) string {
 	if since.IsZero() {
 		return "-"
@@ -169,7 +169,7 @@ func age(since, now time.Time) string {
 	return duration.HumanDuration(now.Sub(since))
 }
 
-// printable is text without what moves the cursor of a terminal: text of objects is anybody's.
+// printable replaces characters that move a terminal's cursor. Anybody may have written the texts of objects.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
@@ -179,7 +179,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// table has rows of cells in columns, and between them notes that take the whole width.
+// table has rows of cells in columns, and between them notes of the full width.
 type table struct {
 	style  Style
 	header []string
@@ -188,9 +188,8 @@ type table struct {
 
 // line is a row of a table, or a note.
 type line struct {
-	state State
-	cells []string
-	// indent and note are those of a note.
+	state        State
+	cells        []string
 	indent, note string
 }
 
@@ -202,10 +201,10 @@ func (t *table) note(indent, text string) {
 	t.lines = append(t.lines, line{indent: indent, note: text})
 }
 
-// gap is between columns, as of kubectl.
+// gap is the space between columns, as in kubectl.
 const gap = 3
 
-// String is the table as text. The last column is as wide as it likes.
+// String is the table as text. The last column has no limit.
 func (t *table) String() string {
 	widths := make([]int, len(t.header))
 	for _, l := range append([]line{{cells: t.header}}, t.lines...) {
@@ -239,7 +238,6 @@ func (t *table) write(out *strings.Builder, cells []string, widths []int, state 
 	out.WriteString(strings.TrimRight(text.String(), " ") + "\n")
 }
 
-// The colours of a terminal.
 const (
 	red, green, yellow, dim = "31", "32", "33", "2"
 )
@@ -264,10 +262,10 @@ func (t *table) paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// leastWidth is what a note has at least, however narrow the terminal is.
+// leastWidth is the least width of a note, however narrow the terminal is.
 const leastWidth = 30
 
-// wrap cuts text into lines of a width, between words where that goes. Zero or less is any width.
+// wrap breaks text into lines of a width, between words. A width of zero or less means no limit.
 func wrap(text string, width int) []string {
 	if width <= 0 {
 		return []string{text}

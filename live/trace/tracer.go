@@ -18,32 +18,32 @@ import (
 	"kanon.dev/kanon/redact"
 )
 
-// Options are what a Tracer works with. All fields are needed.
+// Options are what a Tracer needs. All fields are required.
 type Options struct {
 	Client dynamic.Interface
-	// Metadata finds what objects own.
+	// Metadata lists what objects may own.
 	Metadata metadata.Interface
 	Kinds    livepreview.Kinds
-	// Rules gives the rules that may be for an object, for each object of a tree.
+	// Rules returns the rules that may select an object. It is called for each object of a tree.
 	Rules func(ctx context.Context, object *unstructured.Unstructured) ([]Rule, error)
 	// Namespace is Kanon's own.
 	Namespace string
 	Now       func() time.Time
 }
 
-// Tracer makes trees of what a cluster has.
+// Tracer makes trees of objects in a cluster.
 type Tracer struct{ options Options }
 
 // New makes a Tracer. It sends no request.
 func New(o Options) *Tracer { return &Tracer{options: o} }
 
-// NoRuleError says that an object has nothing to do with Kanon.
+// NoRuleError reports that no rule selects or created an object.
 type NoRuleError struct{ Object identity.ID }
 
 func (e *NoRuleError) Error() string { return "no rule is for " + e.Object.String() }
 
-// Trace reads the tree of an object. The error is a *NoRuleError if no rule is for it and none created it, or says that the API server could
-// not be asked.
+// Trace reads the tree of an object. The error is a *NoRuleError if no rule selects or created the object; any other
+// error comes from a request.
 func (t *Tracer) Trace(ctx context.Context, object *unstructured.Unstructured) (*Node, error) {
 	w := &walk{Tracer: t, now: t.options.Now(), visited: map[types.UID]bool{}, owned: newOwnership(t.options), secrets: secrets{values: redact.Values{}}}
 	root := nodeOf(Parent, object)
@@ -60,7 +60,7 @@ func (t *Tracer) Trace(ctx context.Context, object *unstructured.Unstructured) (
 	return root, nil
 }
 
-// markedBy notes of which parent an object is a child; false if it is of none.
+// markedBy notes which parent an object is a child of; false if it has no mark.
 func (n *Node) markedBy(object *unstructured.Unstructured) bool {
 	owner, ok := mark.ReadOwner(object)
 	if !ok {
@@ -75,7 +75,7 @@ func (n *Node) markedBy(object *unstructured.Unstructured) bool {
 	return true
 }
 
-// walk is the way through one tree. An object is in it once, so the way ends.
+// walk is one walk through a tree. It visits each object once, so it ends.
 type walk struct {
 	*Tracer
 	now     time.Time
@@ -84,7 +84,7 @@ type walk struct {
 	secrets secrets
 }
 
-// grow adds to a node what its object has below it, and gives it a state if a rule is for it.
+// grow adds what belongs below a node, and sets the node's state if a rule selects its object.
 func (w *walk) grow(ctx context.Context, n *Node, object *unstructured.Unstructured, isRoot bool) error {
 	w.visited[object.GetUID()] = true
 	w.secrets.see(object)
@@ -105,7 +105,7 @@ func (w *walk) grow(ctx context.Context, n *Node, object *unstructured.Unstructu
 		before := *n
 		n.Notes = nil
 		n.settle(object, rules, branches)
-		if !isRoot { // the rule that created it has its say too
+		if !isRoot { // keep the notes of the rule that created it
 			n.Notes = append(n.withoutReported(before.Notes), n.Notes...)
 			if !before.State.IsGood() {
 				n.State = before.State
@@ -127,7 +127,7 @@ func (w *walk) grow(ctx context.Context, n *Node, object *unstructured.Unstructu
 	return w.growOwned(ctx, n, object, len(rules) > 0)
 }
 
-// withoutReported leaves out the notes that only say what the conditions of the node do.
+// withoutReported drops the notes that the conditions of the node repeat.
 func (n *Node) withoutReported(notes []Note) []Note {
 	if !slices.ContainsFunc(n.Notes, func(note Note) bool { return note.Source == FromCondition }) {
 		return notes

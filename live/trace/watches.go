@@ -17,10 +17,10 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// syncLimit is how long a new watch may take to begin. One that is not permitted never does.
+// syncLimit is how long a new watch may take to begin. One that is not permitted never begins.
 const syncLimit = 5 * time.Second
 
-// watches tell when something changes that is part of a tree. They have no more than the metadata of objects.
+// watches report changes to objects of a tree. Apart from Events, they watch only the metadata of objects.
 type watches struct {
 	options Options
 	running sync.WaitGroup
@@ -29,14 +29,14 @@ type watches struct {
 	changed chan struct{}
 
 	mu sync.Mutex
-	// interest is what the newest tree is about. It is guarded by mu.
+	// interest is that of the newest tree. It is guarded by mu.
 	interest interest
 }
 
-// interest is what changes are about that make a tree another one.
+// interest selects the changes that may change the tree.
 type interest struct {
 	uids map[types.UID]bool
-	// names are objects that may come to exist, and places those where any object counts.
+	// names are objects that may be created later. In places, every object counts.
 	names  map[named]bool
 	places map[place]bool
 }
@@ -46,7 +46,7 @@ type named struct {
 	namespace, name string
 }
 
-// events is where Events are.
+// events is the kind of Events.
 //
 //nolint:gochecknoglobals // a constant in all but syntax
 var events = schema.GroupVersionKind{Version: "v1", Kind: "Event"}
@@ -55,7 +55,8 @@ func newWatches(o Options) *watches {
 	return &watches{options: o, begun: map[place]bool{}, changed: make(chan struct{}, 1)}
 }
 
-// cover watches what a tree is made of. It reports whether there are new watches; they have begun then.
+// cover watches everything that a tree consists of. It reports whether it started new watches, and waits until these
+// have begun.
 func (w *watches) cover(ctx context.Context, root *Node) bool {
 	wanted, about := w.needs(root)
 	w.mu.Lock()
@@ -81,7 +82,7 @@ func (w *watches) cover(ctx context.Context, root *Node) bool {
 	return true
 }
 
-// needs are the places to watch for a tree, and what counts there.
+// needs returns the places to watch for a tree, and the changes that count there.
 func (w *watches) needs(root *Node) (map[place]bool, interest) {
 	wanted := map[place]bool{
 		{schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, w.options.Namespace}:                      true,
@@ -89,12 +90,12 @@ func (w *watches) needs(root *Node) (map[place]bool, interest) {
 	}
 	about := interest{uids: map[types.UID]bool{}, names: map[named]bool{}, places: map[place]bool{}}
 	for p := range wanted {
-		about.places[p] = true // rules, and what Kanon reports on them
+		about.places[p] = true // rules, and Kanon's reports on them
 	}
 	for _, n := range root.All() {
 		at := place{schema.FromAPIVersionAndKind(n.APIVersion, n.Kind), n.Namespace}
 		if n.Name == "" && at.namespace == "" {
-			at.namespace = root.Namespace // where a child is of which no name is known
+			at.namespace = root.Namespace // a child without a known name will be there
 		}
 		wanted[at] = true
 		switch {
@@ -116,7 +117,7 @@ func (w *watches) needs(root *Node) (map[place]bool, interest) {
 	return wanted, about
 }
 
-// informer watches a kind in a namespace; nil if the cluster does not have the kind.
+// informer makes an informer for a kind in a namespace; nil if the cluster does not have the kind.
 func (w *watches) informer(p place) cache.SharedIndexInformer {
 	resource, ok := w.options.Kinds.Resource(p.kind)
 	if !ok {
@@ -129,7 +130,7 @@ func (w *watches) informer(p place) cache.SharedIndexInformer {
 	} else {
 		informer = metadatainformer.NewFilteredMetadataInformer(w.options.Metadata, resource, p.namespace, 0, cache.Indexers{}, nil).Informer()
 	}
-	// What may not be watched does not change before one's eyes. Informers try again, and would log each time.
+	// Without the right to watch, changes are not shown. Informers retry, and would log each failure.
 	_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}) // it does not run yet
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{                        // it is not stopped
 		AddFunc: func(object any, initial bool) {
@@ -154,7 +155,6 @@ func (w *watches) run(ctx context.Context, informer cache.SharedIndexInformer) {
 	w.running.Go(func() { informer.RunWithContext(ctx) })
 }
 
-// stop ends all watches and waits for that.
 func (w *watches) stop() {
 	for _, cancel := range w.cancel {
 		cancel()
@@ -162,7 +162,7 @@ func (w *watches) stop() {
 	w.running.Wait()
 }
 
-// notice notes a change if the tree may be another one for it.
+// notice signals a change if the tree may change with it.
 func (w *watches) notice(p place, object any) {
 	w.mu.Lock()
 	concerns := w.interest.concerns(p, object)
@@ -176,7 +176,7 @@ func (w *watches) notice(p place, object any) {
 	}
 }
 
-// concerns reports whether an object is part of the tree, or belongs to what is.
+// concerns reports whether an object is part of the tree, or belongs to one that is.
 func (i interest) concerns(p place, object any) bool {
 	if event, ok := object.(*unstructured.Unstructured); ok && p.kind == events {
 		uid, _, _ := unstructured.NestedString(event.Object, "involvedObject", "uid")
@@ -198,14 +198,14 @@ func (i interest) concerns(p place, object any) bool {
 	return false
 }
 
-// await waits for a change, and then until nothing changes for a moment; false if ctx ends first.
+// await waits for a change, and then until nothing changes for a moment. It returns false if ctx ends first.
 func (w *watches) await(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
 	case <-w.changed:
 	}
-	// A tree that never rests is shown once in ten moments all the same.
+	// A tree that never stays unchanged is still shown after ten such moments.
 	for range 10 {
 		if !sleep(ctx, calm) {
 			return false

@@ -11,10 +11,9 @@ import (
 	"kanon.dev/kanon/offline/graph"
 )
 
-// Format is how a tree is written.
+// Format is an output format.
 type Format string
 
-// The formats.
 const (
 	Tree    Format = "tree"
 	Wide    Format = "wide"
@@ -24,12 +23,11 @@ const (
 	Mermaid Format = "mermaid"
 )
 
-// Formats lists the formats.
 func Formats() []string {
 	return []string{string(Tree), string(Wide), string(JSON), string(YAML), string(Dot), string(Mermaid)}
 }
 
-// Write writes the tree. The error says that there is no such format, or that the writer failed.
+// Write writes the tree. The error reports an unknown format, or a failure of the writer.
 func (n *Node) Write(w io.Writer, format Format, s Style) error {
 	var out string
 	whole := n
@@ -62,7 +60,7 @@ func (n *Node) Write(w io.Writer, format Format, s Style) error {
 	return err
 }
 
-// graph is the tree with arrows as the graph of a rule has them: from what is needed to what needs it.
+// graph turns the tree into a graph with arrows like those of a rule's graph: from what is needed to what needs it.
 func (n *Node) graph() *graph.Graph {
 	g := &graph.Graph{Rule: n.title(n.Namespace)}
 	n.addTo(g, "", n.Namespace)
@@ -92,7 +90,7 @@ func (n *Node) addTo(g *graph.Graph, above, namespace string) {
 	}
 }
 
-// maxLabel is how long a reason in a picture is.
+// maxLabel is the longest reason in a graph, in characters.
 const maxLabel = 80
 
 func shortened(text string) string {

@@ -18,26 +18,26 @@ import (
 
 // Change is one difference between two definitions of a kind.
 type Change struct {
-	// Version has it; empty: it is of the definition as a whole.
+	// Version is the version that changes; empty if the definition as a whole does.
 	Version string
-	// Path of the field, such as spec.ports[*].name; empty: it is of the kind or the version as a whole.
+	// Path is the field that changes, such as spec.ports[*].name; empty if the kind or the version as a whole does.
 	Path string
-	// Text says what changes: "the field is removed".
+	// Text is what changes, such as "the field is removed".
 	Text string
 	Risk Risk
-	// lostDefault is what objects had by a default that the field has no more.
+	// lostDefault is the default that the field no longer has.
 	lostDefault any
 }
 
-// Risk is what a change can do.
+// Risk is the possible harm of a change.
 type Risk int
 
 const (
 	// Harmless changes lose nothing.
 	Harmless Risk = iota
-	// OfObjects depends on what the objects have.
+	// OfObjects changes may do harm, depending on the stored objects.
 	OfObjects
-	// OfUsers is that something that uses the kind fails, which shows in no object. Without objects nothing is lost.
+	// OfUsers changes break users of the kind, which no object shows. Without objects, nothing is lost.
 	OfUsers
 	// Refused changes are not allowed by the API server.
 	Refused
@@ -55,11 +55,12 @@ func (c Change) String() string {
 	}
 }
 
-// Comparison is what changes between two definitions of a kind.
+// Comparison has the changes between two definitions of a kind.
 type Comparison struct {
-	// Changes are in the order of the versions and of their fields. Texts for people, such as descriptions, are not among them.
+	// Changes are in the order of the versions and of their fields. Changes of descriptions and other texts for people
+	// are left out.
 	Changes []Change
-	// Objects is where the objects are to be read, and Kind their kind there.
+	// Objects is the resource from which to read the objects, and Kind their kind there.
 	Objects schema.GroupVersionResource
 	Kind    schema.GroupVersionKind
 
@@ -67,7 +68,8 @@ type Comparison struct {
 	beforeObject, afterObject *unstructured.Unstructured
 }
 
-// Compare compares a definition as it is in a cluster with one that is to replace it. What the second does not say stays as it is.
+// Compare compares a definition in a cluster with its replacement. A conversion that the replacement leaves out stays
+// as it is.
 func Compare(before, after *unstructured.Unstructured) (*Comparison, error) {
 	c := &Comparison{beforeObject: before}
 	var err error
@@ -89,7 +91,7 @@ func Compare(before, after *unstructured.Unstructured) (*Comparison, error) {
 	return c, nil
 }
 
-// read decodes a definition with the defaults that the API server sets.
+// read decodes a definition, with the API server's defaults.
 func read(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &crd); err != nil {
@@ -107,7 +109,8 @@ func write(crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstruc
 	return &unstructured.Unstructured{Object: object}, nil
 }
 
-// readFrom sets where the objects are read: in the version that they are stored in, because it has all of their fields.
+// readFrom chooses the version from which the objects are read: the storage version, because it has all of their
+// fields, or else a served one.
 func (c *Comparison) readFrom() {
 	names := c.before.Spec.Names
 	for _, v := range c.before.Spec.Versions {
@@ -122,7 +125,7 @@ func (c *Comparison) add(version, path string, risk Risk, format string, args ..
 	c.Changes = append(c.Changes, Change{Version: version, Path: path, Risk: risk, Text: fmt.Sprintf(format, args...)})
 }
 
-// compareKinds compares what all versions have in common.
+// compareKinds compares what all versions share.
 func (c *Comparison) compareKinds() {
 	before, after := &c.before.Spec, &c.after.Spec
 	if before.Scope != after.Scope {
@@ -154,7 +157,6 @@ func (c *Comparison) compareKinds() {
 	}
 }
 
-// compareVersions compares the versions.
 func (c *Comparison) compareVersions() {
 	stored := func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }
 	for _, before := range c.before.Spec.Versions {
@@ -206,7 +208,6 @@ func (c *Comparison) compareVersion(before, after *apiextensionsv1.CustomResourc
 	w.schemas(nil, schemaOf(before), schemaOf(after))
 }
 
-// compareSubresources compares /status and /scale.
 func (c *Comparison) compareSubresources(version string, before, after *apiextensionsv1.CustomResourceSubresources) {
 	switch {
 	case before.Status != nil && after.Status == nil:
@@ -229,7 +230,7 @@ func subresources(v *apiextensionsv1.CustomResourceDefinitionVersion) *apiextens
 	return v.Subresources
 }
 
-// schemaOf is the schema of a version; one that it does not have allows everything.
+// schemaOf is the schema of a version. Without one, everything is allowed.
 func schemaOf(v *apiextensionsv1.CustomResourceDefinitionVersion) *apiextensionsv1.JSONSchemaProps {
 	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 		keeps := true
@@ -238,18 +239,18 @@ func schemaOf(v *apiextensionsv1.CustomResourceDefinitionVersion) *apiextensions
 	return v.Schema.OpenAPIV3Schema
 }
 
-// IsSame reports whether nothing changes but texts for people.
+// IsSame reports whether nothing changes, apart from texts for people.
 func (c *Comparison) IsSame() bool { return len(c.Changes) == 0 }
 
-// NeedsObjects reports whether it depends on the stored objects whether the change does harm.
+// NeedsObjects reports whether the harm of the change depends on the stored objects.
 func (c *Comparison) NeedsObjects() bool {
 	return slices.ContainsFunc(c.Changes, func(change Change) bool { return change.Risk == OfObjects || change.Risk == OfUsers })
 }
 
-// Never lists the changes that the API server does not allow.
+// Never lists the changes that the API server refuses.
 func (c *Comparison) Never() []Change { return c.with(Refused) }
 
-// IsServed reports whether the cluster serves the kind, so that there can be objects.
+// IsServed reports whether the cluster serves the kind, so that objects may exist.
 func (c *Comparison) IsServed() bool {
 	return slices.ContainsFunc(c.before.Status.Conditions, func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue
@@ -266,8 +267,8 @@ func (c *Comparison) with(risk Risk) []Change {
 	return found
 }
 
-// Token names the change: from the definition in the cluster as it is now to the other one. It is the same for no other change, nor
-// for the same one at another time.
+// Token identifies the change from the definition as it is in the cluster now to its replacement. Any other change has
+// another token, and so does the same change at another time.
 func (c *Comparison) Token() (string, error) {
 	text, err := json.Marshal([]any{c.before.UID, c.before.Generation, c.after.Name, c.after.Spec, c.texts()})
 	if err != nil {
@@ -285,10 +286,9 @@ func (c *Comparison) texts() []string {
 	return lines
 }
 
-// String is all changes, a line for each.
 func (c *Comparison) String() string { return strings.Join(c.texts(), "\n") }
 
-// kinds are those of both definitions, to check objects with.
+// kinds returns the kinds of both definitions, to check objects with.
 func (c *Comparison) kinds() (before, after definitions.Kinds, err error) {
 	if before, err = definitions.NewKinds([]*unstructured.Unstructured{c.beforeObject}); err != nil {
 		return nil, nil, err

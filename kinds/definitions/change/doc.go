@@ -1,5 +1,5 @@
-// Package change compares a CustomResourceDefinition with another one that is to replace it, and tells what the objects of the kind
-// would lose:
+// Package change compares a CustomResourceDefinition with its replacement, and finds what objects of the kind would
+// lose:
 //
 //	c, err := change.Compare(live, desired)
 //	c.Changes                      // spec.color of v1: the field is removed; spec.replicas of v1: maximum is 5, and was 10
@@ -10,10 +10,11 @@
 //		survey.Losses()            // spec.color: the value is dropped, in 2 objects: team-a/blog, team-a/shop
 //	}
 //
-// Compare decides only whether a change can do harm at all. Whether it does is decided for each object that is stored, by the code
-// of the API server ([definitions.Kinds.CheckStored]): an object loses something if a value would be dropped, would have another
-// type, or would keep the API server from accepting changes of other fields. It does not if only a new value has to be another one.
-// What was wrong with the object before is not counted.
+// Compare only decides whether a change can do harm. The API server's code then decides it for each stored object
+// ([definitions.Kinds.CheckStored]). An object loses something if a value would be dropped, would have the wrong type,
+// or would block changes of other fields. It loses nothing if only a new value has to be different. What was already
+// wrong with the object does not count.
 //
-// compare.go compares definitions, schema.go the schemas of a version, and survey.go looks at objects. The package has no client.
+// compare.go compares definitions, schema.go compares the schemas of a version, and survey.go checks objects. The
+// package has no client.
 package change

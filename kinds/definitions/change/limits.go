@@ -16,7 +16,7 @@ type limit struct {
 	old, now *float64
 }
 
-// limits compares the bounds of a value, and takes them out of both.
+// limits compares the bounds of a value, and clears them in both.
 func (w *walk) limits(steps []string, old, now *props) {
 	whole := func(n *int64) *float64 {
 		if n == nil {
@@ -73,7 +73,7 @@ func (w *walk) limit(steps []string, l limit) {
 	}
 }
 
-// allowed compares which texts and values are allowed, and takes that out of both.
+// allowed compares the pattern, the format and the allowed values, and clears them in both.
 func (w *walk) allowed(steps []string, old, now *props) {
 	for _, text := range []struct{ name, old, now string }{{"pattern", old.Pattern, now.Pattern}, {"format", old.Format, now.Format}} {
 		switch {
@@ -91,7 +91,7 @@ func (w *walk) allowed(steps []string, old, now *props) {
 	old.Enum, now.Enum = nil, nil
 }
 
-// enum compares the values that are allowed; none: all are.
+// enum compares the allowed values. None means that all are.
 func (w *walk) enum(steps []string, old, now []apiextensionsv1.JSON) {
 	lacks := func(values, others []apiextensionsv1.JSON) (missing []string) {
 		for _, value := range values {
@@ -116,7 +116,7 @@ func (w *walk) enum(steps []string, old, now []apiextensionsv1.JSON) {
 	}
 }
 
-// validations compares the expressions that must be true, and takes them out of both. Their messages are texts for people.
+// validations compares the CEL rules, and clears them in both. Their messages are texts for people, and ignored.
 func (w *walk) validations(steps []string, old, now *props) {
 	lacks := func(rules, others apiextensionsv1.ValidationRules) (missing []string) {
 		for _, rule := range rules {

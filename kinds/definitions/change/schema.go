@@ -13,18 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// props is short for the schema of a value.
 type props = apiextensionsv1.JSONSchemaProps
 
 // walk compares the schemas of a version.
 type walk struct {
 	comparison *Comparison
 	version    string
-	// within counts the schemas around a value that say something of what is in them, and so of its default.
+	// within counts the enclosing schemas that restrict their contents, and so may not accept a default inside.
 	within int
 }
 
-// anyItem is the step of a path to every item of a list, and to every entry of a map.
+// anyItem is the path's step to every item of a list and every entry of a map.
 const anyItem = "*"
 
 func pathOf(steps []string) string {
@@ -46,7 +45,7 @@ func (w *walk) add(steps []string, risk Risk, format string, args ...any) {
 	w.comparison.add(w.version, pathOf(steps), risk, format, args...)
 }
 
-// schemas compares the schemas of a value. It knows which differences do no harm; any other one is a risk.
+// schemas compares the schemas of a value. It knows which differences are harmless; any other one is a risk.
 func (w *walk) schemas(steps []string, before, after *props) {
 	old, now := strip(before), strip(after)
 	w.types(steps, &old, &now)
@@ -66,7 +65,7 @@ func (w *walk) schemas(steps []string, before, after *props) {
 	w.below(steps, before, after)
 }
 
-// gained is the risk of a new default: what is around it may not take it.
+// gained is the risk of a new default: an enclosing schema may not accept it.
 func (w *walk) gained() Risk {
 	if w.within > 0 {
 		return OfObjects
@@ -74,7 +73,7 @@ func (w *walk) gained() Risk {
 	return Harmless
 }
 
-// strip is a schema without texts for people, and without what is below it.
+// strip copies a schema without texts for people, items and entries.
 func strip(s *props) props {
 	out := *s
 	out.ID, out.Schema, out.Description, out.Title, out.Example, out.ExternalDocs = "", "", "", "", nil, nil
@@ -82,7 +81,7 @@ func strip(s *props) props {
 	return out
 }
 
-// types compares what kind of value it is, and takes that out of both.
+// types compares the types of a value, and clears them in both.
 func (w *walk) types(steps []string, old, now *props) {
 	was, is := typeOf(old), typeOf(now)
 	switch {
@@ -129,7 +128,7 @@ func typeOf(s *props) string {
 	return s.Type
 }
 
-// lists compares whether the items of a list are unique.
+// lists compares whether the items of a list must be unique.
 func (w *walk) lists(steps []string, old, now *props) {
 	was, is := or(old.XListType, "atomic"), or(now.XListType, "atomic")
 	switch {
@@ -148,7 +147,7 @@ func (w *walk) lists(steps []string, old, now *props) {
 	}
 }
 
-// properties compares which fields there are, and takes them out of both.
+// properties compares whether unknown fields are kept. It clears that, and the fields, in both.
 func (w *walk) properties(steps []string, old, now *props) {
 	kept := keeps(old)
 	switch {
@@ -212,7 +211,7 @@ func (w *walk) below(steps []string, before, after *props) {
 	}
 }
 
-// entriesOf is the schema of entries of a map; nil if there can be none.
+// entriesOf is the schema of a map's entries; nil if it has none.
 func entriesOf(s *props) *props {
 	switch of := s.AdditionalProperties; {
 	case of == nil:
@@ -233,7 +232,7 @@ func itemsOf(s *props) *props {
 	return s.Items.Schema
 }
 
-// required compares which fields must be set, and takes them out of both. A field with a default always is.
+// required compares the required fields, and clears them in both. A field with a default is always set.
 func (w *walk) required(steps []string, old, now, after *props) {
 	for _, name := range now.Required {
 		property := after.Properties[name]
@@ -253,8 +252,8 @@ func (w *walk) required(steps []string, old, now, after *props) {
 	old.Required, now.Required = nil, nil
 }
 
-// defaults compares the defaults, and takes them out of both. Where objects have none of their own they get the new one, unless there
-// is none: the API server does not say whether a value is only the default.
+// defaults compares the defaults, and clears them in both. An object without the field gets the new default. A removed
+// default is a risk: nobody can know whether a value is only the default.
 func (w *walk) defaults(steps []string, old, now, before *props) {
 	was, is := valueOf(old.Default), valueOf(now.Default)
 	switch {
@@ -271,7 +270,7 @@ func (w *walk) defaults(steps []string, old, now, before *props) {
 	old.Default, now.Default = nil, nil
 }
 
-// filled is a default as objects get it: with the defaults of the fields in it.
+// filled returns a default with the defaults of its own fields, as objects get it.
 func filled(value any, of *props) any {
 	var internal apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(of, &internal, nil); err != nil {
@@ -304,7 +303,7 @@ func textOf(j *apiextensionsv1.JSON) string {
 	return "a long value"
 }
 
-// same compares values of JSON, whatever their form.
+// same compares values by their JSON.
 func same(a, b any) bool {
 	one, errOne := json.Marshal(a)
 	two, errTwo := json.Marshal(b)

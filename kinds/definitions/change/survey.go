@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,9 +19,9 @@ import (
 )
 
 const (
-	// maxNamed bounds how many objects a loss names.
+	// maxNamed bounds the objects that a loss names.
 	maxNamed = 5
-	// maxGroups bounds how many losses are kept apart.
+	// maxGroups bounds the losses that are listed separately.
 	maxGroups = 100
 )
 
@@ -30,22 +31,22 @@ type Survey struct {
 	before, after definitions.Kinds
 	pairs         []pair
 	recomputes    func(manager string) bool
-	// defaults are the changes that take a default away.
+	// defaults are the changes that remove a default.
 	defaults []Change
 
 	objects, damaged int
 	groups           map[group]*Loss
-	// others counts the losses that are in none of the groups.
+	// others counts the losses beyond maxGroups.
 	others int
 }
 
-// pair is a version that an object had, and the one that it will have.
+// pair is the version of an object before and after the change.
 type pair struct{ before, after schema.GroupVersionKind }
 
-// group is what losses of several objects have in common.
+// group is what losses of several objects share.
 type group struct{ path, message, instead string }
 
-// What to write so that objects lose nothing.
+// Advice on how to write the definition so that objects lose nothing.
 const (
 	keepField   = "keep the field, and say in its description that nobody should set it"
 	otherField  = "keep the type of the field, and add another field for the new one"
@@ -55,7 +56,7 @@ const (
 	keepServed  = "keep what is served"
 )
 
-// instead is what to write so that an object does not lose something.
+// instead is the advice that avoids a loss.
 func instead(kind definitions.LossKind) string {
 	switch kind {
 	case definitions.Pruned:
@@ -67,18 +68,17 @@ func instead(kind definitions.LossKind) string {
 	}
 }
 
-// Loss is what objects would lose.
+// Loss is something that objects would lose.
 type Loss struct {
-	// Text says what, such as "spec.color: the value is dropped".
+	// Text is the loss, such as "spec.color: the value is dropped".
 	Text string
-	// Names are those of the first objects, and Count how many there are.
+	// Names are those of the first objects. Count is the number of all.
 	Names []string
 	Count int
-	// Instead says what to write so that they do not; empty: nothing is known.
+	// Instead is how to write the definition so that objects do not lose it; empty if there is no advice.
 	Instead string
 }
 
-// String names the objects.
 func (l Loss) String() string {
 	if len(l.Names) == 0 {
 		return fmt.Sprintf("%d %s", l.Count, l.Text)
@@ -90,7 +90,7 @@ func (l Loss) String() string {
 	return l.Text + ", in " + names
 }
 
-// Survey prepares to look at objects. What managers for which recomputes is true have set in a status is no loss.
+// Survey makes a Survey. Status fields set by managers for which recomputes is true do not count as losses.
 func (c *Comparison) Survey(recomputes func(manager string) bool) (*Survey, error) {
 	s := &Survey{comparison: c, recomputes: recomputes, groups: make(map[group]*Loss)}
 	var err error
@@ -103,13 +103,13 @@ func (c *Comparison) Survey(recomputes func(manager string) bool) (*Survey, erro
 			s.defaults = append(s.defaults, change)
 		}
 	}
-	// What is deeper comes first.
+	// Deeper paths come first.
 	slices.SortStableFunc(s.defaults, func(a, b Change) int { return cmp.Compare(len(b.Path), len(a.Path)) })
 	return s, nil
 }
 
-// pairs are the versions in which objects are compared: the one that they are stored in, and those that people use. A version that is
-// converted by a webhook has other fields than the one that is read, so it is left out.
+// pairs returns the versions in which objects are compared: the storage version, and those that are served. If a
+// webhook converts, versions other than the one that is read have other fields, and are left out.
 func (c *Comparison) pairs() []pair {
 	find := func(crd *apiextensionsv1.CustomResourceDefinition, is func(v apiextensionsv1.CustomResourceDefinitionVersion) bool) string {
 		if at := slices.IndexFunc(crd.Spec.Versions, is); at >= 0 {
@@ -136,7 +136,7 @@ func (c *Comparison) pairs() []pair {
 	return found
 }
 
-// Add looks at an object, as it was read in the version of Comparison.Objects.
+// Add checks an object that was read in the version of Comparison.Objects.
 func (s *Survey) Add(ctx context.Context, object *unstructured.Unstructured) error {
 	s.objects++
 	found := make(map[group]bool)
@@ -157,7 +157,7 @@ func (s *Survey) Add(ctx context.Context, object *unstructured.Unstructured) err
 		}
 	}
 	for _, change := range s.defaults {
-		// Of an object with the default, what is lost in it says more.
+		// If the object has the default, a loss inside it is more specific.
 		if !hasLossIn(found, change.Path) && hasValue(object.Object, strings.Split(strings.ReplaceAll(change.Path, "[*]", ".*"), "."), change.lostDefault) {
 			found[group{path: change.Path, message: "the value may be no more than the default, which goes", instead: keepDefault}] = true
 		}
@@ -210,7 +210,7 @@ func (s *Survey) count(g group, object *unstructured.Unstructured) {
 	}
 }
 
-// Losses lists what the objects would lose, those of the most objects first.
+// Losses lists what the objects would lose, those of most objects first.
 func (s *Survey) Losses() []Loss {
 	losses := make([]Loss, 0, len(s.groups))
 	for _, loss := range s.groups {
@@ -223,7 +223,7 @@ func (s *Survey) Losses() []Loss {
 	return losses
 }
 
-// Counts are how many objects there are, and how many of them would lose something.
+// Counts returns the number of objects, and of those that would lose something.
 func (s *Survey) Counts() (objects, damaged int) { return s.objects, s.damaged }
 
 // check returns what is wrong with an object in a version.
@@ -234,7 +234,7 @@ func check(ctx context.Context, kinds definitions.Kinds, object *unstructured.Un
 	return kinds.CheckStored(ctx, &converted)
 }
 
-// withoutRecomputed is an object without the fields of its status that are computed again.
+// withoutRecomputed copies an object without the status fields that are set again anyway.
 func (s *Survey) withoutRecomputed(object *unstructured.Unstructured) *unstructured.Unstructured {
 	status, ok := object.Object["status"].(map[string]any)
 	if !ok {
@@ -257,20 +257,15 @@ func (s *Survey) withoutRecomputed(object *unstructured.Unstructured) *unstructu
 
 // uses reports whether an object was written through a version.
 func uses(object *unstructured.Unstructured, apiVersion string) bool {
-	for _, entry := range object.GetManagedFields() {
-		if entry.APIVersion == apiVersion {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.APIVersion == apiVersion })
 }
 
 var index = regexp.MustCompile(`\[[^\]]*\]`)
 
-// withoutIndices is a path that is the same for all items of a list.
+// withoutIndices returns a path that is the same for all items of a list.
 func withoutIndices(path string) string { return index.ReplaceAllString(path, "[*]") }
 
-// hasLossIn reports whether something was found at a path, or below it.
+// hasLossIn reports whether found has a loss at a path or below it.
 func hasLossIn(found map[group]bool, path string) bool {
 	for g := range found {
 		if rest, ok := strings.CutPrefix(g.path, path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
@@ -280,7 +275,7 @@ func hasLossIn(found map[group]bool, path string) bool {
 	return false
 }
 
-// hasValue reports whether a value has another one at a path.
+// hasValue reports whether value has wanted at a path.
 func hasValue(value any, path []string, wanted any) bool {
 	if len(path) == 0 {
 		return same(value, wanted)
@@ -303,7 +298,7 @@ func hasValue(value any, path []string, wanted any) bool {
 	return false
 }
 
-// fieldsBelow are the fields below a name in a managedFields entry.
+// fieldsBelow returns the fields below a name in a managedFields entry.
 func fieldsBelow(raw []byte, name string) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	var below map[string]json.RawMessage

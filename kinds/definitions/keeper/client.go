@@ -16,17 +16,17 @@ import (
 
 type managedFields = metav1.ManagedFieldsEntry
 
-// page is how many objects are read by one request.
+// page is the number of objects in one request.
 const page = 500
 
 // Client reads from a cluster. It implements Cluster.
 type Client struct {
 	dynamic.Interface
-	// Timeout of one request; 0: none.
+	// Timeout limits each request; 0 means no limit.
 	Timeout time.Duration
 }
 
-// GVR is where definitions are.
+// GVR is the resource of definitions.
 func GVR() schema.GroupVersionResource {
 	return apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 }
@@ -45,7 +45,7 @@ func (c Client) Definition(ctx context.Context, name string) (*unstructured.Unst
 	return c.Resource(GVR()).Get(ctx, name, metav1.GetOptions{})
 }
 
-// Objects implements Cluster. A kind that the API server does not serve has no objects that anybody could read.
+// Objects implements Cluster. A kind that the API server does not serve has no readable objects.
 func (c Client) Objects(ctx context.Context, of *change.Comparison, f func(*unstructured.Unstructured) error) error {
 	for token := ""; ; {
 		list, err := c.list(ctx, of.Objects, token)

@@ -1,5 +1,5 @@
-// Package keeper decides whether Kanon may write a CustomResourceDefinition, one that a rule's schema makes (spec.parent.schema) or that
-// stands beside rules, and what it writes:
+// Package keeper decides whether Kanon may write a CustomResourceDefinition, and what it writes. The definition is made
+// from a rule's schema (spec.parent.schema), or is beside rules in a document of its own:
 //
 //	plan, err := keeper.Prepare(ctx, keeper.Client{Interface: client}, keeper.Wanted{
 //		Definition: definition, Hash: hash, Keeper: keeper.NameOf("kanon-system", "kanon-system", "webapp"),
@@ -7,16 +7,17 @@
 //	// err: DefinitionHeld: CustomResourceDefinition webapps.shop.example.com stays as it is, because 2 of 120 objects would lose …
 //	if plan.Body != nil { … } // apply it, as Manager
 //
-// What there is decides:
+// The definition in the cluster decides:
 //
-//   - no definition: Kanon creates it, with a mark that names the rule;
-//   - the same one, whoever made it: nothing is to be done;
-//   - one that Kanon made: it is changed, if no object that is stored loses anything, or the rule confirms just this change;
-//   - one that somebody else made: it is left alone, unless the rule adopts it.
+//   - If there is none, Kanon creates it, with an annotation that names the rule.
+//   - If it is the same one, whoever made it, there is nothing to do.
+//   - If Kanon made it, Kanon changes it if no stored object loses anything, or if the rule confirms exactly this change.
+//   - If somebody else made it, Kanon leaves it alone, unless the rule adopts it.
 //
-// One that stands beside rules is applied once, and again when its text changes; it takes no field from others, and what others have
-// applied is enough if it has all that the text has.
+// A definition beside rules is applied once, and again when its text changes. It takes no field from other managers. If
+// what others applied has everything that the text has, it is not applied at all.
 //
-// keeper.go decides, refusal.go says why not, and client.go reads definitions and objects. The package writes nothing, and never
-// deletes a definition: that would delete every object of the kind. What a change does to objects, package kinds/definitions/change knows.
+// keeper.go decides, refusal.go explains a refusal, and client.go reads definitions and objects. Package
+// kinds/definitions/change finds what objects would lose. The package writes nothing. It never deletes a definition,
+// because that would delete every object of the kind.
 package keeper

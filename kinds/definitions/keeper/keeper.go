@@ -17,23 +17,23 @@ import (
 const (
 	// Manager is the field manager of definitions.
 	Manager = "kanon-definitions"
-	// AnnotationHash records the hash of a definition as it was written.
+	// AnnotationHash records the hash of the definition as written.
 	AnnotationHash = "kanon.dev/definition"
-	// AnnotationKeeper names the rule that a definition is made of, and before that Kanon's namespace if the rule is in another one:
-	// kanon-system/webapp, or kanon-system/team-a/webapp.
+	// AnnotationKeeper names Kanon's namespace and the rule that the definition is made from, with the rule's namespace
+	// if it is another one: kanon-system/webapp, or kanon-system/team-a/webapp.
 	AnnotationKeeper = "kanon.dev/keeper"
 )
 
-// Wanted is a definition as a rule has it.
+// Wanted is a definition that a rule wants in the cluster.
 type Wanted struct {
 	Definition *unstructured.Unstructured
-	// Hash is that of the definition.
+	// Hash is the hash of the definition.
 	Hash string
-	// Keeper is the value of AnnotationKeeper; empty for a definition that stands beside rules.
+	// Keeper is the value of AnnotationKeeper; empty for a definition beside rules.
 	Keeper string
-	// Adopt lets Kanon take over a definition that it did not make.
+	// Adopt allows Kanon to take over a definition that it did not make.
 	Adopt bool
-	// Confirmed names the changes that may be made although objects lose something.
+	// Confirmed are the tokens of changes that are allowed although objects lose something.
 	Confirmed []string
 }
 
@@ -45,32 +45,33 @@ func NameOf(installation, namespace, name string) string {
 	return installation + "/" + namespace + "/" + name
 }
 
-// Plan is what is to be done.
+// Plan is what to do about a definition.
 type Plan struct {
 	// Live is the definition in the cluster; nil if there is none.
 	Live *unstructured.Unstructured
-	// Body is to be applied by Manager; nil: nothing is to be done.
+	// Body is what Manager has to apply; nil if there is nothing to do.
 	Body *unstructured.Unstructured
-	// Force is true if fields of other managers are taken.
+	// Force is true if the apply takes fields from other managers.
 	Force bool
-	// Optional is true if the rule can run without it, as the definition differs in nothing that matters.
+	// Optional is true if the rule can run without the apply, because the definition does not differ in anything that
+	// matters.
 	Optional bool
-	// Restores is true if somebody else has changed what Kanon had written.
+	// Restores is true if somebody else changed what Kanon had written.
 	Restores bool
-	// Changes are what the definition gets that way; nil for a new one.
+	// Changes are those that the apply makes; nil for a new definition.
 	Changes *change.Comparison
 }
 
 // Cluster reads from a cluster.
 type Cluster interface {
-	// Definition reads a definition; the error is apierrors.IsNotFound if there is none.
+	// Definition reads a definition. If there is none, apierrors.IsNotFound is true for the error.
 	Definition(ctx context.Context, name string) (*unstructured.Unstructured, error)
 	// Objects calls f with each object that the comparison needs.
 	Objects(ctx context.Context, of *change.Comparison, f func(*unstructured.Unstructured) error) error
 }
 
-// Prepare decides what is to be done so that the cluster has a definition. The error is a *Refusal if that is nothing that goes away by
-// itself. recomputes is true for the field managers whose fields in a status are no loss, as rules set them again.
+// Prepare decides what to do so that the cluster has a definition. The error is a *Refusal if somebody has to act.
+// Fields of a status are no loss if recomputes is true for their field manager: rules set them again.
 func Prepare(ctx context.Context, cluster Cluster, w Wanted, recomputes func(manager string) bool) (*Plan, error) {
 	live, err := cluster.Definition(ctx, w.Definition.GetName())
 	switch {
@@ -106,7 +107,7 @@ func Prepare(ctx context.Context, cluster Cluster, w Wanted, recomputes func(man
 	return plan, nil
 }
 
-// decide is Prepare as far as the definition alone decides.
+// decide makes the part of Prepare's decision that needs no objects.
 func decide(live *unstructured.Unstructured, w Wanted) (*Plan, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return nil, errors.New("it is being deleted; Kanon creates it again after that")
@@ -137,8 +138,8 @@ func decide(live *unstructured.Unstructured, w Wanted) (*Plan, error) {
 	return plan, nil
 }
 
-// decideBeside is decide for a definition that stands beside rules. It is applied once, and again when its text changes; what others
-// have applied is enough if it has all that the text has.
+// decideBeside decides for a definition beside rules. It is applied once, and again when its text changes. If what
+// others applied has everything that the text has, it is not applied.
 func decideBeside(live *unstructured.Unstructured, w Wanted, changes *change.Comparison) (*Plan, error) {
 	plan := &Plan{Live: live, Changes: changes}
 	switch hash := live.GetAnnotations()[AnnotationHash]; {
@@ -152,7 +153,7 @@ func decideBeside(live *unstructured.Unstructured, w Wanted, changes *change.Com
 	return plan, nil
 }
 
-// covers reports whether a part of a live definition has all that is wanted there, apart from descriptions.
+// covers reports whether live has everything that wanted has, apart from descriptions.
 func covers(live, wanted any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:
@@ -171,18 +172,18 @@ func covers(live, wanted any) bool {
 	return equality.Semantic.DeepEqual(live, wanted)
 }
 
-// isBeside reports whether the definition stands beside rules.
+// isBeside reports whether the definition is beside rules.
 func (w Wanted) isBeside() bool { return w.Keeper == "" }
 
-// owner reports whether this Kanon made a definition. Annotations are copied with an object and field managers are not, so both
-// must say so. other is the keeper that it has, if that is another Kanon.
+// owner reports whether this Kanon made a definition. Copies of an object have its annotations but not its field
+// managers, so both must match. other is the value of AnnotationKeeper if another Kanon keeps the definition.
 func owner(live *unstructured.Unstructured, w Wanted) (ours bool, other string) {
 	managed := slices.ContainsFunc(live.GetManagedFields(), func(entry managedFields) bool { return entry.Manager == Manager })
 	keeper, marked := live.GetAnnotations()[AnnotationKeeper]
 	if !managed {
 		return false, ""
 	}
-	if !marked { // one that was beside a rule
+	if !marked { // it was beside a rule
 		return live.GetAnnotations()[AnnotationHash] != "", ""
 	}
 	if installationOf(keeper) != installationOf(w.Keeper) {
@@ -197,7 +198,7 @@ func installationOf(keeper string) string {
 	return namespace
 }
 
-// body is the definition with its marks. live is the one that it replaces, as it was read; nil: there is none.
+// body is the definition with its annotations. live is the definition that it replaces; nil if there is none.
 func (w Wanted) body(live *unstructured.Unstructured) *unstructured.Unstructured {
 	body := w.Definition.DeepCopy()
 	annotations := body.GetAnnotations()
@@ -209,14 +210,14 @@ func (w Wanted) body(live *unstructured.Unstructured) *unstructured.Unstructured
 		annotations[AnnotationKeeper] = w.Keeper
 	}
 	body.SetAnnotations(annotations)
-	if live != nil { // what was compared is what is replaced
+	if live != nil { // replace exactly what was compared
 		body.SetUID(live.GetUID())
 		body.SetResourceVersion(live.GetResourceVersion())
 	}
 	return body
 }
 
-// name is how messages call a definition.
+// name names the definition in messages.
 func (w Wanted) name() string {
 	return fmt.Sprintf("CustomResourceDefinition %s", w.Definition.GetName())
 }

@@ -13,29 +13,29 @@ import (
 
 // The reasons of refusals.
 const (
-	// ReasonTaken: somebody else made the definition, or keeps it.
+	// ReasonTaken: somebody else made or keeps the definition.
 	ReasonTaken = "DefinitionTaken"
 	// ReasonHeld: objects would lose something by the change, or the API server does not allow it.
 	ReasonHeld = "DefinitionHeld"
 	// ReasonForbidden: Kanon lacks the rights.
 	ReasonForbidden = "Forbidden"
-	// ReasonRefused: the API server does not take the definition.
+	// ReasonRefused: the API server refuses the definition.
 	ReasonRefused = "DefinitionRefused"
 )
 
-// maxLines bounds how many changes or losses a message lists.
+// maxLines bounds the changes or losses that a message lists.
 const maxLines = 10
 
 // Refusal is why a definition is not written until somebody acts.
 type Refusal struct {
-	// Reason is one word for it.
+	// Reason is a reason in the sense of conditions.
 	Reason string
-	// Summary says what is refused and why, in one line. Items list the details.
+	// Summary is what is refused and why, in one line. Items are the details.
 	Summary string
 	Items   []string
-	// Advice says how to go on, each line another way.
+	// Advice lists ways to go on, one a line.
 	Advice []string
-	// Token confirms the change all the same; empty: nobody can.
+	// Token confirms the change; empty if it cannot be confirmed.
 	Token string
 }
 
@@ -54,7 +54,7 @@ func (r *Refusal) Message() string {
 	return strings.Join(append(lines, r.Advice...), "\n")
 }
 
-// Line is the refusal without reason and advice, in one line.
+// Line is the refusal in one line, without reason and advice.
 func (r *Refusal) Line() string {
 	if len(r.Items) == 0 {
 		return r.Summary
@@ -69,10 +69,9 @@ func (r *Refusal) Line() string {
 // Hint is the advice in one line.
 func (r *Refusal) Hint() string { return strings.Join(r.Advice, "; ") }
 
-// Error is the message.
 func (r *Refusal) Error() string { return r.Message() }
 
-// taken refuses to take over a definition; keeper is the rule of another Kanon that keeps it.
+// taken refuses to take over a definition. keeper is the rule of another Kanon that keeps it, if any.
 func taken(w Wanted, keeper string, changes *change.Comparison) *Refusal {
 	who := "Kanon did not create it"
 	if keeper != "" {
@@ -86,7 +85,7 @@ func taken(w Wanted, keeper string, changes *change.Comparison) *Refusal {
 	}
 }
 
-// impossible refuses what the API server does.
+// impossible refuses changes that the API server does not allow.
 func impossible(w Wanted, never []change.Change) *Refusal {
 	return &Refusal{
 		Reason:  ReasonHeld,
@@ -120,7 +119,7 @@ func held(w Wanted, survey *change.Survey, token string) *Refusal {
 	}
 }
 
-// source is where the definition is written.
+// source names the place of the definition's text.
 func (w Wanted) source() string {
 	if w.isBeside() {
 		return "the document"
@@ -128,7 +127,7 @@ func (w Wanted) source() string {
 	return "spec.parent.schema"
 }
 
-// unread is why it is not known what objects would lose.
+// unread is the error if it cannot be determined what objects would lose.
 func unread(w Wanted, changes *change.Comparison, err error) error {
 	err = fmt.Errorf("%s stays as it is, because it is not known what objects would lose: list %s: %w", w.name(), changes.Objects.GroupResource(), err)
 	if apierrors.IsForbidden(err) {
@@ -137,7 +136,7 @@ func unread(w Wanted, changes *change.Comparison, err error) error {
 	return err
 }
 
-// Refused is the error of a request that applies a definition, as a *Refusal if that is one that does not go away by itself.
+// Refused converts the error of an apply to a *Refusal if somebody has to act.
 func Refused(w Wanted, create bool, err error) error {
 	switch {
 	case w.isBeside():
