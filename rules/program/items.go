@@ -139,9 +139,8 @@ func (e *Evaluation) tuples(b *Body) ([][]ref.Val, *template.Problem) {
 
 // familyItems are the items of a child that shares them with others, by sameAs.
 type familyItems struct {
-	// known is true once tuples and problem are set: the values of the forEach names for each item, computed once, for
-	// the child with the forEach.
-	known   bool
+	known bool // true once tuples and problem are computed
+	// tuples are the values of the forEach names for each item. They are computed once, for the child with the forEach.
 	tuples  [][]ref.Val
 	problem *template.Problem
 	// pairs has the state of each item; nil before the child is rendered.
