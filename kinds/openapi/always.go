@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// alwaysText has, for each object of the API of Kubernetes, the fields that the API server sees to, of which its documents say
-// neither that they are required nor what their default is. A line is the title of a schema and the names of its fields.
+// alwaysText has the fields that the API server always sets in objects of Kubernetes, although its documents give no
+// default and do not require them. A line has the title of a schema and the names of its fields.
 //
 //go:embed always.txt
 var alwaysText string
 
-//nolint:gochecknoglobals // Read once, and never changed.
+//nolint:gochecknoglobals // read once, and never changed
 var alwaysSet = sync.OnceValue(func() map[string]sets.Set[string] {
 	always := make(map[string]sets.Set[string])
 	for line := range strings.Lines(alwaysText) {
@@ -25,5 +25,5 @@ var alwaysSet = sync.OnceValue(func() map[string]sets.Set[string] {
 	return always
 })
 
-// isAlwaysSet says whether every object of Kubernetes with a schema of that title has the field.
+// isAlwaysSet reports whether every object of Kubernetes with a schema of that title has the field.
 func isAlwaysSet(title, field string) bool { return alwaysSet()[title].Has(field) }

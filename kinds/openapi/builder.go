@@ -13,36 +13,36 @@ import (
 )
 
 const (
-	// objectMeta is the component that every object's metadata refers to.
+	// objectMeta is the component for the metadata of objects.
 	objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 	// quantity is the component of a resource.Quantity.
 	quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity"
-	// nativePrefix begins the components that Kubernetes generates from Go types.
+	// nativePrefix is the prefix of components that Kubernetes generates from Go types.
 	nativePrefix = "io.k8s."
 )
 
-// builder makes schemas of the components of one document.
+// builder makes schemas from the components of one document.
 type builder struct {
 	components map[string]*jsonSchema
 	pool       *Pool
 	// parts and made are by component.
 	parts map[string]part
 	made  map[string]*Schema
-	// shapes and fields hold what is equal once.
+	// shapes and fields deduplicate equal schemas and fields.
 	shapes map[shape]*Schema
 	fields map[Field]*Field
-	// fresh has the objects' schemas that are new, by name. They are pooled when
-	// all are complete: one may refer to another that is still being made.
+	// fresh has the new objects' schemas, by name. They enter the pool once all are complete: one may refer to another
+	// that is still incomplete.
 	fresh map[string]*Schema
 }
 
-// place is where a schema stands.
+// place is the place of a schema.
 type place struct {
-	// name is that of the next object on the way: what a schema in it is named after.
+	// name is the name of the enclosing object; a schema inside is named after it.
 	name string
-	// mark tells apart schemas of one name and other content.
+	// mark distinguishes schemas with the same name and different content.
 	mark string
-	// native is true in what Kubernetes generates from Go types.
+	// native is true for schemas that Kubernetes generates from Go types.
 	native bool
 }
 
@@ -61,7 +61,7 @@ func newBuilder(components map[string]*jsonSchema, pool *Pool) *builder {
 	}
 }
 
-// named finds the schema of an object that is complete.
+// named finds the complete schema of an object.
 func (b *builder) named(name string) *Schema {
 	if made := b.fresh[name]; made != nil {
 		return made
@@ -69,12 +69,12 @@ func (b *builder) named(name string) *Schema {
 	return b.pool.get(name)
 }
 
-// keep adds a schema to what is shared.
+// keep marks an object's schema for the pool.
 func (b *builder) keep(s *Schema) { b.fresh[s.Name] = s }
 
 // component makes the schema of a component, once.
 func (b *builder) component(name string) *Schema {
-	for range len(b.components) { // a component may be another one's name
+	for range len(b.components) { // a component may be an alias of another one
 		s := b.components[name]
 		if s == nil || s.refersTo() == "" {
 			break
@@ -91,7 +91,7 @@ func (b *builder) component(name string) *Schema {
 	case name == quantity:
 		return b.simple(Schema{Type: IntOrString, Format: FormatQuantity})
 	case s.typ() == Object && len(s.Properties) == 0 && !s.EmbeddedResource:
-		// A Go type that says itself how it is written: RawExtension, FieldsV1.
+		// A Go type with its own encoding, such as RawExtension or FieldsV1.
 		return b.simple(Schema{})
 	}
 	p := place{name: name, mark: b.mark(name), native: isNative(name)}
@@ -124,7 +124,7 @@ func (b *builder) kind(s *jsonSchema, p place) *Schema {
 	made.Fields["kind"] = b.field(Field{Schema: text, Required: true})
 	made.Fields["metadata"] = b.field(Field{Schema: b.metadata(), Defaulted: true})
 	if status := made.Fields["status"]; status != nil {
-		// It is not for whoever makes an object to fill in.
+		// The creator of an object does not set the status.
 		made.Fields["status"] = b.field(Field{Schema: status.Schema, Defaulted: status.Defaulted})
 	}
 	if spec := made.Fields["spec"]; spec != nil && p.native {
@@ -134,14 +134,14 @@ func (b *builder) kind(s *jsonSchema, p place) *Schema {
 	return made
 }
 
-// ownSpec is the spec of whole objects of a kind, in which the API server fills in more than in the templates of others that
-// have the same.
+// ownSpec is the spec of whole objects of a kind. The API server sets more fields in it than in templates with the same
+// schema.
 func (b *builder) ownSpec(plain *Schema, p place) *Schema {
 	title := p.name + ".spec"
 	if plain.Type != Object || len(alwaysSet()[title]) == 0 {
 		return plain
 	}
-	name := unique.Make(plain.Name + markSign + title).Value() // with the title of the component
+	name := unique.Make(plain.Name + markSign + title).Value() // marked with the kind's title
 	if made := b.named(name); made != nil {
 		return made
 	}
@@ -159,7 +159,7 @@ func (b *builder) ownSpec(plain *Schema, p place) *Schema {
 	return &made
 }
 
-// metadata is that of a whole object, in which the API server fills in something.
+// metadata is the metadata of a whole object, with the fields that the API server sets.
 func (b *builder) metadata() *Schema {
 	plain := b.component(objectMeta)
 	if plain.Type != Object {
@@ -181,7 +181,7 @@ func (b *builder) metadata() *Schema {
 	return &made
 }
 
-// schema makes the schema of what stands in a component.
+// schema makes a schema inside a component.
 func (b *builder) schema(s *jsonSchema, p place) *Schema {
 	if ref := s.refersTo(); ref != "" {
 		return b.varied(b.component(ref), s)
@@ -221,7 +221,7 @@ func (b *builder) schema(s *jsonSchema, p place) *Schema {
 	}
 }
 
-// varied is a component's schema with what a reference says beside it: that null is a value too, or that it is one value.
+// varied is a component's schema with what a reference adds: that it is nullable or atomic.
 func (b *builder) varied(s *Schema, reference *jsonSchema) *Schema {
 	varied, sign := *s, ""
 	if reference.Nullable && !s.Nullable {
@@ -244,13 +244,13 @@ func (b *builder) varied(s *Schema, reference *jsonSchema) *Schema {
 	return &varied
 }
 
-// keyDefaults are the defaults of the keys of a list's elements; nil if none has one.
+// keyDefaults returns the defaults of a list's keys; nil if no key has one.
 func (b *builder) keyDefaults(s *jsonSchema) []any {
 	if s.Items == nil {
 		return nil
 	}
 	element := s.Items.schema
-	for range len(b.components) { // a component may be another one's name
+	for range len(b.components) { // a component may be an alias of another one
 		if element == nil || element.refersTo() == "" {
 			break
 		}
@@ -294,7 +294,7 @@ func (b *builder) object(made *Schema, s *jsonSchema, p place) {
 		}
 		f := Field{Schema: b.schema(property, p.below(name)), Required: slices.Contains(s.Required, name), Immutable: property.isImmutable()}
 		if value := bytes.TrimSpace(property.Default); len(value) > 0 && string(value) != "null" {
-			// What Go's zero values look like says nothing of a field that must be there.
+			// A zero value of Go is no default of a required field.
 			f.Defaulted = !p.native || !f.Required || !isZero(value) || takesNone(p.name+"."+name)
 		}
 		f.Required = f.Required && !f.Defaulted && !takesNone(p.name+"."+name)
@@ -311,15 +311,14 @@ func (b *builder) object(made *Schema, s *jsonSchema, p place) {
 
 func isNative(component string) bool { return strings.HasPrefix(component, nativePrefix) }
 
-// isZero says whether a default is the zero value of a Go type, of which the API
-// server cannot tell whether it was given, and which it refuses in most fields that
-// must be there. It takes false.
+// isZero reports whether a default is the zero value of a Go type. The API server cannot distinguish it from a missing
+// value, and refuses it in most required fields. It accepts false.
 func isZero(value []byte) bool {
 	return slices.Contains([]string{`{}`, `""`, `0`, `[]`}, string(value))
 }
 
-// takesNone says whether a field that the documents of Kubernetes call required can
-// be left out all the same, as a dry run on its API server shows.
+// takesNone reports whether the API server accepts objects without the field, although the documents of Kubernetes
+// require it. Dry runs show that.
 func takesNone(field string) bool {
 	switch strings.TrimPrefix(field, "io.k8s.api.") {
 	case "core.v1.HTTPHeader.value", "core.v1.Sysctl.value", "core.v1.SleepAction.seconds",
@@ -333,7 +332,7 @@ func takesNone(field string) bool {
 	return false
 }
 
-// enumOf is a list of values as objects hold them: whole numbers are int64.
+// enumOf converts values to the types that objects have: whole numbers are int64.
 func enumOf(values []any) []any {
 	enum := make([]any, 0, len(values))
 	for _, value := range values {
@@ -342,7 +341,7 @@ func enumOf(values []any) []any {
 	return enum
 }
 
-// scalar is a value of a schema as objects hold it.
+// scalar converts a value to the type that objects have.
 func scalar(value any) any {
 	switch v := value.(type) {
 	case float64:
@@ -355,8 +354,8 @@ func scalar(value any) any {
 	return value
 }
 
-// mark is what tells a component apart from others of its name: the first digits
-// of the hash of all that it consists of.
+// mark distinguishes a component from others with its name: it has the first digits of a hash of everything that the
+// component consists of.
 func (b *builder) mark(name string) string {
 	reached := map[string]bool{}
 	var reach func(name string)
@@ -374,14 +373,14 @@ func (b *builder) mark(name string) string {
 	for _, name := range slices.Sorted(maps.Keys(reached)) {
 		sum := b.part(name).sum
 		hash.Write([]byte(name))
-		hash.Write(sum[:]) // of a fixed length, so that nothing runs together
+		hash.Write(sum[:]) // of a fixed length, so that the hash is unambiguous
 	}
 	return markOf(hash.Sum(nil))
 }
 
-// part is what a mark needs of one component.
+// part is the share of one component in a mark.
 type part struct {
-	// sum is the hash of the component without what it refers to.
+	// sum is the hash of the component without those that it refers to.
 	sum  [sha256.Size]byte
 	refs []string
 }
@@ -409,7 +408,7 @@ func (b *builder) part(name string) part {
 
 func sumOf(s *jsonSchema) [sha256.Size]byte {
 	text, err := json.Marshal(s)
-	if err != nil { // what was read as JSON can be written as JSON
+	if err != nil { // cannot happen: it was read from JSON
 		text = []byte(err.Error())
 	}
 	return sha256.Sum256(text)

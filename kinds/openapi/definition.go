@@ -10,16 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// metaJSON has the components that metadata consists of, as Kubernetes publishes
-// them: a CustomResourceDefinition does not repeat them.
+// metaJSON has the components of metadata, as Kubernetes publishes them: a CustomResourceDefinition does not repeat
+// them.
 //
 //go:embed objectmeta.json
 var metaJSON []byte
 
-// errNoVersion says that a definition has no version that is served.
+// errNoVersion reports that a definition has no served version.
 var errNoVersion = errors.New("it has no spec.group, no spec.names.kind or no version that is served")
 
-// definition is what is read of a CustomResourceDefinition.
+// definition has the fields of a CustomResourceDefinition that are needed.
 type definition struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -37,12 +37,11 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// FromCRD reads the schemas of a CustomResourceDefinition, one for each version
-// that is served. A version without a schema has none. An error that has nothing
-// to do with one kind says that the definition cannot be read.
+// FromCRD reads the schemas of a CustomResourceDefinition, one for each served version. A version without a schema has
+// none. The error reports that the definition cannot be read.
 func FromCRD(crd *unstructured.Unstructured) (Kinds, error) { return new(Pool).FromCRD(crd) }
 
-// FromCRD is FromCRD, with schemas that are shared with others.
+// FromCRD is FromCRD with a Pool that shares the schemas.
 func (p *Pool) FromCRD(crd *unstructured.Unstructured) (Kinds, error) {
 	text, err := json.Marshal(crd.Object)
 	if err != nil {

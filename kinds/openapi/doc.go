@@ -1,6 +1,5 @@
-// Package openapi holds the schemas of kinds in the form that rules are checked
-// against: fields, their types, and what must be there. A schema is shared by all
-// that refer to it and is never changed.
+// Package openapi has the schemas of kinds in the form that rules are checked against: fields, their types, and which
+// are required. Schemas are shared and immutable.
 //
 // Schemas come from the OpenAPI v3 documents of an API server, or from
 // CustomResourceDefinitions:
@@ -10,11 +9,9 @@
 //	custom, err := pool.FromCRD(definition)
 //	replicas := native.Schema(deployment).Fields["spec"].Schema.Fields["replicas"]
 //
-// What Kubernetes writes in several ways is one thing here: an object with
-// properties has Fields, and one without has none unless it is Open; a reference,
-// also as the only item of allOf, is the schema that it refers to; int-or-string
-// and quantities are IntOrString. Whole objects have apiVersion, kind and metadata
-// whatever their source says of these.
+// The package unifies what Kubernetes writes in several ways. An object with properties has Fields; one without has
+// none unless it is Open. A reference, alone or as the only item of allOf, is replaced by its schema. int-or-string and
+// quantities are IntOrString. Whole objects have apiVersion, kind and metadata, whatever their source says.
 //
-// Package builtin has the schemas of the kinds of Kubernetes itself.
+// Package builtin has the schemas of Kubernetes' own kinds.
 package openapi

@@ -11,18 +11,17 @@ import (
 // Kinds are the schemas of whole objects, by kind.
 type Kinds map[schema.GroupVersionKind]*Schema
 
-// Schema finds the schema of a kind; nil where there is none.
+// Schema returns the schema of a kind; nil if there is none.
 func (k Kinds) Schema(gvk schema.GroupVersionKind) *Schema { return k[gvk] }
 
-// errNoComponents says that a text is no document with schemas.
+// errNoComponents reports that a document has no schemas.
 var errNoComponents = errors.New("it has no components.schemas")
 
-// FromDocument reads the OpenAPI v3 document of a group and version, as an API
-// server publishes it: the answer of GET /openapi/v3/apis/GROUP/VERSION. Only
-// kinds whose objects have metadata of their own are among the result, not lists.
+// FromDocument reads the OpenAPI v3 document of a group and version: an API server's answer to GET
+// /openapi/v3/apis/GROUP/VERSION. The result has only kinds whose objects have metadata of their own, and so no lists.
 func FromDocument(data []byte) (Kinds, error) { return new(Pool).FromDocument(data) }
 
-// FromDocument is FromDocument, with schemas that are shared with others.
+// FromDocument is FromDocument with a Pool that shares the schemas.
 func (p *Pool) FromDocument(data []byte) (Kinds, error) {
 	components, err := readDocument(data)
 	if err != nil {
@@ -63,8 +62,7 @@ func readDocument(data []byte) (map[string]*jsonSchema, error) {
 	return components, nil
 }
 
-// isObject says whether a component describes objects that the API server keeps:
-// it has metadata, and not that of a list.
+// isObject reports whether a component describes stored objects: it has the metadata of an object, not of a list.
 func isObject(s *jsonSchema) bool {
 	metadata := s.Properties["metadata"]
 	return metadata != nil && metadata.refersTo() == objectMeta

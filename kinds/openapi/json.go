@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// jsonSchema is what is read of a schema in an OpenAPI v3 document or in a
-// CustomResourceDefinition. Descriptions, and what limits values only, are left out.
+// jsonSchema has the parts of a schema in an OpenAPI v3 document or a CustomResourceDefinition that are needed.
+// Descriptions and most limits of values are left out.
 type jsonSchema struct {
 	Ref                  string                 `json:"$ref,omitempty"`
 	Type                 jsonType               `json:"type,omitempty"`
@@ -42,7 +42,7 @@ type jsonValidation struct {
 	Rule string `json:"rule"`
 }
 
-// isImmutable reports whether a validation rule lets nobody change a value.
+// isImmutable reports whether a validation rule forbids to change the value.
 func (s *jsonSchema) isImmutable() bool {
 	return slices.ContainsFunc(s.Validations, func(v jsonValidation) bool {
 		rule := strings.Join(strings.Fields(strings.ReplaceAll(v.Rule, "==", " == ")), " ")
@@ -50,7 +50,6 @@ func (s *jsonSchema) isImmutable() bool {
 	})
 }
 
-// jsonKind is a kind that a schema is of.
 type jsonKind struct {
 	Group   string `json:"group"`
 	Version string `json:"version"`
@@ -61,8 +60,7 @@ func (k jsonKind) gvk() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
 }
 
-// jsonType is the name of a type; empty where a document has several, which
-// OpenAPI 3.0 does not know.
+// jsonType is the name of a type. It is empty if a document has several, which OpenAPI 3.0 does not allow.
 type jsonType string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -74,9 +72,9 @@ func (t *jsonType) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// jsonAdditional is additionalProperties: a schema, or true or false.
+// jsonAdditional is additionalProperties: a schema or a bool.
 type jsonAdditional struct {
-	// schema is nil where a bool stands.
+	// schema is nil for a bool.
 	schema *jsonSchema
 	allows bool
 }
@@ -98,8 +96,7 @@ func (a jsonAdditional) MarshalJSON() ([]byte, error) {
 	return json.Marshal(a.allows)
 }
 
-// jsonItems is items: one schema. A list of them, which OpenAPI 3.0 does not
-// know, counts as any.
+// jsonItems is items: one schema. A list of schemas, which OpenAPI 3.0 does not allow, counts as any.
 type jsonItems struct{ schema *jsonSchema }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -114,11 +111,11 @@ func (i *jsonItems) UnmarshalJSON(data []byte) error {
 // MarshalJSON implements json.Marshaler.
 func (i jsonItems) MarshalJSON() ([]byte, error) { return json.Marshal(i.schema) }
 
-// componentPrefix begins a reference to a component of the same document.
+// componentPrefix is the prefix of references to components of the same document.
 const componentPrefix = "#/components/schemas/"
 
-// refersTo is the component that a schema stands for, itself or as the one schema
-// of allOf, which is how a reference has a default beside it. Empty: none.
+// refersTo returns the component that a schema refers to, directly or as the only schema of allOf, which allows a
+// default beside it. It is empty if there is none.
 func (s *jsonSchema) refersTo() string {
 	ref := s.Ref
 	if ref == "" && len(s.AllOf) == 1 && s.Type == "" && s.Properties == nil && s.Items == nil {
@@ -131,10 +128,10 @@ func (s *jsonSchema) refersTo() string {
 	return name
 }
 
-// isAtomic reports whether what a schema describes is one value, and not a value for each field.
+// isAtomic reports whether the map or object is owned as a whole.
 func (s *jsonSchema) isAtomic() bool { return s.MapType == "atomic" }
 
-// scalarDefault is the default of a text, a number or a truth value, as objects hold it; nil without one.
+// scalarDefault returns the default of a string, number or boolean, with the type that objects have; nil without one.
 func (s *jsonSchema) scalarDefault() any {
 	var value any
 	if len(s.Default) == 0 || json.Unmarshal(s.Default, &value) != nil {
@@ -147,7 +144,7 @@ func (s *jsonSchema) scalarDefault() any {
 	return nil
 }
 
-// children calls f with every schema that stands in s.
+// children calls f with every schema inside s.
 func (s *jsonSchema) children(f func(*jsonSchema)) {
 	call := func(child *jsonSchema) {
 		if child != nil {
@@ -208,7 +205,7 @@ func (s *jsonSchema) typ() Type {
 	}
 }
 
-// typeOfAny is the type of a value that is one of several.
+// typeOfAny is the type of a value that matches one of several schemas.
 func typeOfAny(alternatives []*jsonSchema) Type {
 	types := make([]Type, 0, 2)
 	for _, a := range alternatives {

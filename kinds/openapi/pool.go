@@ -7,24 +7,22 @@ import (
 	"weak"
 )
 
-// Pool shares schemas: an object that several documents describe in the same way
-// has one schema. It keeps none alive. The zero value is empty and ready; it is
-// safe for concurrent use.
+// Pool shares schemas: if several documents describe an object in the same way, it has one schema. The pool keeps no
+// schema alive. The zero value is empty and ready to use. A Pool is safe for concurrent use.
 type Pool struct {
 	mu sync.Mutex
 	// byName has the objects' schemas. A name stands for one content. Guarded by mu.
 	byName map[string]weak.Pointer[Schema]
 }
 
-// get finds the schema of a name; nil where nobody has it any more.
+// get returns the schema of a name; nil if it is no longer in use.
 func (p *Pool) get(name string) *Schema {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.byName[name].Value()
 }
 
-// put adds schemas that are complete, by name, and drops the names that nobody
-// uses any more.
+// put adds complete schemas by name, and drops names that are no longer in use.
 func (p *Pool) put(fresh map[string]*Schema) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,7 +35,7 @@ func (p *Pool) put(fresh map[string]*Schema) {
 	}
 }
 
-// shape is all of a schema that has no fields of its own.
+// shape is the content of a schema without fields, as a map key.
 type shape struct {
 	typ      Type
 	format   string
@@ -49,7 +47,7 @@ type shape struct {
 	enum     string
 }
 
-// simple returns the one schema that is equal to s, which has no fields.
+// simple returns the shared schema that is equal to s, which has no fields.
 func (b *builder) simple(s Schema) *Schema {
 	key := shape{typ: s.Type, format: s.Format, items: s.Items, nullable: s.Nullable, set: s.Set, atomic: s.Atomic}
 	if len(s.Keys) > 0 {
@@ -66,7 +64,7 @@ func (b *builder) simple(s Schema) *Schema {
 	return made
 }
 
-// field returns the one field that is equal to f.
+// field returns the shared field that is equal to f.
 func (b *builder) field(f Field) *Field {
 	made := b.fields[f]
 	if made == nil {

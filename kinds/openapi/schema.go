@@ -2,19 +2,19 @@ package openapi
 
 import "strings"
 
-// Type is the type of a JSON value, as far as Kubernetes tells types apart.
+// Type is the type of a JSON value, as far as Kubernetes distinguishes types.
 type Type uint8
 
 const (
-	// Any is a value of which nothing more is known.
+	// Any is a value of unknown type.
 	Any Type = iota
-	// Object has Fields, and with Open others that are not known.
+	// Object has Fields and, if Open, other fields.
 	Object
-	// Map has string keys of any name and values of Items.
+	// Map has any string keys, and values of Items.
 	Map
 	// List has elements of Items.
 	List
-	// String is text; Format and Enum may say more.
+	// String is text; Format and Enum may restrict it.
 	String
 	// Integer is a whole number.
 	Integer
@@ -22,49 +22,45 @@ const (
 	Number
 	// Boolean is true or false.
 	Boolean
-	// IntOrString is either, such as a port or a quantity.
+	// IntOrString is either one, such as a port or a quantity.
 	IntOrString
 )
 
-// Schema describes the values that a field can have. It is immutable, and may
-// contain itself.
+// Schema describes the values of a field. It is immutable, and may contain itself.
 type Schema struct {
-	// Name is unique among all schemas in use and stays the same for the same
-	// content: the kind's or the component's, with the path to a schema within
-	// another, and a mark for the content. Empty for all but objects. Title is
-	// its readable part.
+	// Name is unique among all schemas in use, and the same for the same content: the name of the kind or the
+	// component, the path to the schema inside it, and a mark for the content. Only objects have one. Title is its
+	// readable part.
 	Name string
 	Type Type
-	// Format narrows a string or a number: date-time, duration, byte, int32. That
-	// of an IntOrString which is a quantity is FormatQuantity.
+	// Format restricts a string or a number: date-time, duration, byte, int32. FormatQuantity marks an IntOrString that
+	// is a quantity.
 	Format string
 	// Fields are those of an Object.
 	Fields map[string]*Field
-	// Open is true for an Object that keeps fields which the schema does not name.
+	// Open is true for an Object that keeps fields that the schema does not name.
 	Open bool
-	// Items is the schema of a List's elements and of a Map's values; nil: Any.
+	// Items is the schema of a List's elements and of a Map's values; nil is Any.
 	Items *Schema
-	// Enum lists the values that can stand there; empty: all of the type.
+	// Enum lists the allowed values; empty if all of the type are.
 	Enum []any
-	// Nullable is true where null is kept as a value.
+	// Nullable is true if null is kept as a value.
 	Nullable bool
-	// Atomic is true for an Object or a Map that is one value: who writes one
-	// field of it writes all. A List is that unless it has Keys or is a Set.
+	// Atomic is true for an Object or a Map that is owned as a whole: whoever applies one field of it applies all. A
+	// List is always atomic unless it has Keys or is a Set.
 	Atomic bool
-	// Keys are the fields by which elements of a List are told apart, as a
-	// list-map; empty: none.
+	// Keys are the fields that identify the elements of a List (listType=map); empty if there are none.
 	Keys []string
-	// KeyDefaults are the values of Keys that an element has if it leaves them
-	// out; nil in the place of a key that has none. Empty: none has.
+	// KeyDefaults are the defaults of Keys; nil in the place of a key without one. Empty if no key has one.
 	KeyDefaults []any
-	// Set is true for a List whose elements are a set.
+	// Set is true for a List with listType=set.
 	Set bool
 }
 
 // FormatQuantity is the format of a resource.Quantity, such as 500m or 1Gi.
 const FormatQuantity = "quantity"
 
-// Formats of text that expressions compute with.
+// Formats of text that expressions can convert.
 const (
 	FormatTime     = "date-time"
 	FormatDate     = "date"
@@ -72,30 +68,28 @@ const (
 )
 
 // QuantityPattern is the pattern of a resource.Quantity in a CustomResourceDefinition, as controller-gen writes it
-// (https://github.com/kubernetes-sigs/controller-tools/blob/main/pkg/crd/known_types.go). An IntOrString with it is a quantity: the API
-// server warns of a format that it does not check.
+// (https://github.com/kubernetes-sigs/controller-tools/blob/main/pkg/crd/known_types.go). An IntOrString with it is a
+// quantity. A format would not do: the API server warns of formats that it does not check.
 const QuantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
 
-// FormatByte is the format of text that is base64, such as that in a Secret's data.
+// FormatByte is the format of base64 text, such as in a Secret's data.
 const FormatByte = "byte"
 
-// markSign begins the part of a name that stands for the content.
+// markSign begins the mark in a name.
 const markSign = "~"
 
-// Title is the name for people: apps/v1.Deployment, io.k8s.api.core.v1.PodSpec,
-// shop.example.com/v1.WebApp.spec.
+// Title is the name for people: apps/v1.Deployment, io.k8s.api.core.v1.PodSpec, shop.example.com/v1.WebApp.spec.
 func (s *Schema) Title() string {
 	title, _, _ := strings.Cut(s.Name, markSign)
 	return title
 }
 
-// IsBytes reports whether values are bytes, which JSON has as base64.
+// IsBytes reports whether values are bytes, which are base64 in JSON.
 func (s *Schema) IsBytes() bool {
 	return s != nil && s.Type == String && s.Format == FormatByte
 }
 
-// At is the schema of what stands under a name in an Object or a Map; nil: Any. It is false
-// if nothing can stand there.
+// At returns the schema of a name in an Object or a Map; nil is Any. It returns false if the name is not allowed.
 func (s *Schema) At(name string) (*Schema, bool) {
 	switch {
 	case s == nil:
@@ -111,14 +105,13 @@ func (s *Schema) At(name string) (*Schema, bool) {
 // Field is one field of an Object.
 type Field struct {
 	Schema *Schema
-	// Required is true where the API server refuses an object without it.
+	// Required is true if the API server refuses an object without the field.
 	Required bool
-	// Defaulted is true where the API server fills it in.
+	// Defaulted is true if the API server sets the field.
 	Defaulted bool
-	// Always is true where the API server sees to it that every object has the
-	// field, though its documents do not say so.
+	// Always is true if the API server makes sure that every object has the field, although its documents do not say
+	// so.
 	Always bool
-	// Immutable is true where the definition lets nobody change the value, by the validation
-	// rule self == oldSelf.
+	// Immutable is true if the validation rule self == oldSelf forbids changes.
 	Immutable bool
 }

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// maxStructural bounds the schemas within a structural one: a Pod has 500.
+// maxStructural bounds the schemas inside a structural one: a Pod has 500.
 const maxStructural = 2_000
 
-// Structural is the schema as a CustomResourceDefinition has it: with types, and without bounds, enumerations and required fields. It
-// is false for a schema that contains itself, and for one with thousands of fields.
+// Structural returns the schema as in a CustomResourceDefinition: with types, and without limits, enums and required
+// fields. It returns false for a schema that contains itself, or has thousands of fields.
 func (s *Schema) Structural() (map[string]any, bool) {
 	w := structuralWriter{left: maxStructural}
 	made := w.write(s)
@@ -17,7 +17,7 @@ func (s *Schema) Structural() (map[string]any, bool) {
 }
 
 type structuralWriter struct {
-	// open are the objects around what is written.
+	// open are the enclosing objects.
 	open   []*Schema
 	left   int
 	failed bool
@@ -42,7 +42,7 @@ func (w *structuralWriter) write(s *Schema) map[string]any {
 		return map[string]any{"type": "array", "items": w.write(s.Items)}
 	case String:
 		made := map[string]any{"type": "string"}
-		if slices.Contains([]string{"date-time", "date", "duration", FormatByte}, s.Format) {
+		if slices.Contains([]string{FormatTime, FormatDate, FormatDuration, FormatByte}, s.Format) {
 			made["format"] = s.Format
 		}
 		return made
@@ -77,7 +77,7 @@ func (w *structuralWriter) object(s *Schema) map[string]any {
 	return made
 }
 
-// Join is the schema of values that fit one of two schemas. It is nil if no one type has both.
+// Join returns the schema of values that match one of two schemas; nil if no single type covers both.
 func Join(a, b *Schema) *Schema {
 	switch {
 	case a == nil || b == nil:
@@ -108,7 +108,7 @@ func Join(a, b *Schema) *Schema {
 	return a
 }
 
-// joinObjects is an object with the fields of both.
+// joinObjects returns an object with the fields of both.
 func joinObjects(a, b *Schema) *Schema {
 	made := &Schema{Type: Object, Open: a.Open || b.Open, Fields: make(map[string]*Field, len(a.Fields))}
 	maps.Copy(made.Fields, a.Fields)

@@ -2,16 +2,15 @@ package restmapping
 
 import "time"
 
-// agenda says when the next refresh is due. The zero value has none.
+// agenda schedules the next refresh. The zero value has none scheduled.
 type agenda struct {
 	timer *time.Timer
-	at    time.Time // when the timer fires; zero without a plan
+	at    time.Time // when the timer fires; zero if nothing is scheduled
 	tries int       // refreshes since the last event
 	began time.Time // of the newest refresh
 }
 
-// due returns a channel that yields when the refresh is due; nil, which never
-// yields, without a plan.
+// due returns a channel that yields when the refresh is due; nil, which never yields, if none is scheduled.
 func (a *agenda) due() <-chan time.Time {
 	if a.at.IsZero() {
 		return nil
@@ -19,7 +18,7 @@ func (a *agenda) due() <-chan time.Time {
 	return a.timer.C
 }
 
-// event plans a refresh soon: after settleTime, and refreshGap after the last.
+// event schedules a refresh: after settleTime, but not before refreshGap after the last one began.
 func (a *agenda) event() {
 	a.tries = 0
 	delay := max(settleTime, refreshGap-time.Since(a.began))
@@ -28,8 +27,7 @@ func (a *agenda) event() {
 	}
 }
 
-// begin notes that the refresh begins and returns how many came before it since
-// the last event.
+// begin records that the refresh begins. It returns the number of refreshes since the last event.
 func (a *agenda) begin() int {
 	a.at, a.began = time.Time{}, time.Now()
 	tries := a.tries
@@ -37,7 +35,7 @@ func (a *agenda) begin() int {
 	return tries
 }
 
-// plan plans a refresh after delay if again is set.
+// plan schedules a refresh after delay if again is true.
 func (a *agenda) plan(delay time.Duration, again bool) {
 	if again {
 		a.set(delay)

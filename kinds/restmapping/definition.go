@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// customResource is what matters of a CustomResourceDefinition. The watch keeps
-// this instead of the object, whose schemas can take a megabyte.
+// customResource has the needed fields of a CustomResourceDefinition. The informer keeps it instead of the object,
+// whose schemas can take a megabyte.
 type customResource struct {
 	metav1.ObjectMeta // only name, uid, resourceVersion, generation
 
@@ -26,7 +26,7 @@ type customResource struct {
 func keepCustomResource(item any) (any, error) {
 	obj, ok := item.(*unstructured.Unstructured)
 	if !ok {
-		return item, nil // transformed before
+		return item, nil // already transformed
 	}
 	group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "plural")
@@ -50,25 +50,23 @@ func keepCustomResource(item any) (any, error) {
 	return c, nil
 }
 
-// sameKinds tells whether two states of a definition stand for the same kinds.
+// sameKinds reports whether two states of a definition define the same kinds.
 func (c *customResource) sameKinds(o *customResource) bool {
 	return c.UID == o.UID && c.Generation == o.Generation &&
 		c.established == o.established && c.terminating == o.terminating
 }
 
-// apiService is what matters of an APIService.
+// apiService has the needed fields of an APIService.
 type apiService struct {
 	metav1.ObjectMeta // only name, uid, resourceVersion, generation
 
 	version schema.GroupVersion
 
-	// remote tells whether another API server serves the group version. Local
-	// ones, of which each built-in group and each group of a
-	// CustomResourceDefinition has one, say nothing that discovery and the
-	// definitions do not.
+	// remote is true if another API server serves the group version. Local APIServices add nothing to discovery and the
+	// definitions: each built-in group, and each group of a CustomResourceDefinition, has one.
 	remote bool
 
-	// available tells whether the remote API server answers.
+	// available is true if the remote API server answers.
 	available bool
 }
 
@@ -76,7 +74,7 @@ type apiService struct {
 func keepAPIService(item any) (any, error) {
 	obj, ok := item.(*unstructured.Unstructured)
 	if !ok {
-		return item, nil // transformed before
+		return item, nil // already transformed
 	}
 	group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
 	version, _, _ := unstructured.NestedString(obj.Object, "spec", "version")
@@ -89,7 +87,7 @@ func keepAPIService(item any) (any, error) {
 	}, nil
 }
 
-// sameKinds tells whether two states of an APIService stand for the same kinds.
+// sameKinds reports whether two states of an APIService stand for the same kinds.
 func (s *apiService) sameKinds(o *apiService) bool {
 	if !s.remote && !o.remote {
 		return true
@@ -106,14 +104,14 @@ func keepMeta(obj *unstructured.Unstructured) metav1.ObjectMeta {
 	}
 }
 
-// hasCondition tells whether the condition of that type is True.
+// hasCondition reports whether the condition of that type is True.
 func hasCondition(obj *unstructured.Unstructured, name string) bool {
 	return slices.ContainsFunc(mapsAt(obj, "status", "conditions"), func(c map[string]any) bool {
 		return c["type"] == name && c["status"] == string(metav1.ConditionTrue)
 	})
 }
 
-// mapsAt returns the items of the list at path that are maps, without copying them.
+// mapsAt returns the items of a list that are maps, without copying them.
 func mapsAt(obj *unstructured.Unstructured, path ...string) []map[string]any {
 	value, _, _ := unstructured.NestedFieldNoCopy(obj.Object, path...)
 	items, _ := value.([]any)

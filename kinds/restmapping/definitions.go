@@ -13,24 +13,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// definitions watches what decides which kinds there are.
+// definitions watches the objects that define kinds.
 type definitions struct {
-	// changed yields after a change that discovery may show; it holds at most
-	// one signal.
+	// changed yields after a change that discovery may show. It holds at most one signal.
 	changed chan struct{}
 
-	// customResources and apiServices are nil where the API server does not
-	// serve them.
+	// customResources and apiServices are nil if the API server does not serve these kinds.
 	customResources *definitionWatch
 	apiServices     *definitionWatch
 
 	mu sync.Mutex
-	// gone holds resources whose definition was deleted, until discovery does
-	// not show them any more. Guarded by mu.
+	// gone has resources whose definition was deleted, until discovery no longer shows them. Guarded by mu.
 	gone sets.Set[schema.GroupResource]
 }
 
-// newDefinitions makes watches for what s says that the API server has.
+// newDefinitions makes the watches of those kinds that the snapshot has.
 func newDefinitions(client dynamic.Interface, s *snapshot) *definitions {
 	d := &definitions{
 		changed: make(chan struct{}, 1),
@@ -51,9 +48,8 @@ func newDefinitions(client dynamic.Interface, s *snapshot) *definitions {
 	return d
 }
 
-// start starts the watches in group; they end with ctx. known tells whether
-// discovery lists a group version. The error is of an informer that cannot be set
-// up.
+// start starts the watches in group; they end with ctx. known reports whether discovery lists a group version. The
+// error reports that an informer cannot be set up.
 func (d *definitions) start(ctx context.Context, group *sync.WaitGroup, known func(schema.GroupVersion) bool) error {
 	if d.customResources != nil {
 		handler := d.customResourceHandler()
@@ -70,8 +66,8 @@ func (d *definitions) start(ctx context.Context, group *sync.WaitGroup, known fu
 	return nil
 }
 
-// wait waits until each watch has its first list or has failed; a failed one
-// signals a change when it works. It returns false when ctx ends first.
+// wait waits until each watch has its first list or has failed. A failed watch signals a change once it works. wait
+// returns false if ctx ends first.
 func (d *definitions) wait(ctx context.Context) bool {
 	for _, w := range []*definitionWatch{d.customResources, d.apiServices} {
 		if w == nil {
@@ -94,8 +90,8 @@ func (d *definitions) signal() {
 	}
 }
 
-// customResourceHandler signals the changes that discovery can show: not of
-// definitions that are not established, nor of their other conditions.
+// customResourceHandler signals the changes that discovery can show. That excludes definitions that are not
+// established, and other conditions.
 func (d *definitions) customResourceHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
@@ -121,9 +117,8 @@ func (d *definitions) customResourceHandler() cache.ResourceEventHandler {
 	}
 }
 
-// apiServiceHandler signals changes of remote APIServices. Local ones come and go
-// with the definitions and count only when discovery disagrees, as it does when an
-// upgraded API server brings new groups.
+// apiServiceHandler signals changes of remote APIServices. Local ones come and go with the definitions. They count only
+// if discovery disagrees, as when an upgraded API server has new groups.
 func (d *definitions) apiServiceHandler(known func(schema.GroupVersion) bool) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
@@ -149,18 +144,17 @@ func (d *definitions) apiServiceHandler(known func(schema.GroupVersion) bool) ca
 // all returns the definition of each custom resource.
 func (d *definitions) all() map[schema.GroupResource]Definition {
 	all := map[schema.GroupResource]Definition{}
-	for _, c := range d.listCustomResources() {
+	for _, c := range listOf[*customResource](d.customResources) {
 		all[c.resource] = Definition{UID: c.UID, Generation: c.Generation}
 	}
 	return all
 }
 
-// unsettled lists, sorted, what discovery does not show as the definitions say it
-// should be.
+// unsettled lists, sorted, the resources for which discovery and the definitions disagree.
 func (d *definitions) unsettled(s *snapshot) []string {
 	var differing []string
 	defined := map[schema.GroupResource]*customResource{}
-	for _, c := range d.listCustomResources() {
+	for _, c := range listOf[*customResource](d.customResources) {
 		defined[c.resource] = c
 		if c.established {
 			differing = append(differing, c.notShown(s)...)
@@ -172,8 +166,7 @@ func (d *definitions) unsettled(s *snapshot) []string {
 	return slices.Compact(differing)
 }
 
-// notShown lists the served versions of a definition that discovery lacks, or shows
-// as another definition had them.
+// notShown lists the served versions of a definition that discovery lacks, or shows as an earlier definition had them.
 func (c *customResource) notShown(s *snapshot) []string {
 	var list []string
 	for version := range c.served {
@@ -186,8 +179,8 @@ func (c *customResource) notShown(s *snapshot) []string {
 	return list
 }
 
-// stillShown lists the resources that discovery shows although their definition is
-// gone or does not serve that version.
+// stillShown lists the resources that discovery shows although their definition is gone, or does not serve that
+// version.
 func (d *definitions) stillShown(s *snapshot, defined map[schema.GroupResource]*customResource) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -205,13 +198,14 @@ func (d *definitions) stillShown(s *snapshot, defined map[schema.GroupResource]*
 	return list
 }
 
-// undiscovered lists the group versions that could not be discovered, except those
-// of remote API servers that are known to be unavailable: their return is an event.
+// undiscovered lists the group versions whose discovery failed. It excludes those of remote API servers that are known
+// to be unavailable: their return is an event.
 func (d *definitions) undiscovered(s *snapshot) []string {
 	var list []string
 	unavailable := sets.New[schema.GroupVersion]()
-	for _, service := range d.listRemote() {
+	for _, service := range listOf[*apiService](d.apiServices) {
 		switch {
+		case !service.remote:
 		case !service.available:
 			unavailable.Insert(service.version)
 		case !s.versions.Has(service.version):
@@ -226,27 +220,15 @@ func (d *definitions) undiscovered(s *snapshot) []string {
 	return list
 }
 
-func (d *definitions) listCustomResources() []*customResource {
-	if d.customResources == nil {
+// listOf lists the items of a watch; none for nil.
+func listOf[T any](w *definitionWatch) []T {
+	if w == nil {
 		return nil
 	}
-	var list []*customResource
-	for _, item := range d.customResources.informer.GetStore().List() {
-		if c, ok := item.(*customResource); ok {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-func (d *definitions) listRemote() []*apiService {
-	if d.apiServices == nil {
-		return nil
-	}
-	var list []*apiService
-	for _, item := range d.apiServices.informer.GetStore().List() {
-		if s, ok := item.(*apiService); ok && s.remote {
-			list = append(list, s)
+	var list []T
+	for _, item := range w.informer.GetStore().List() {
+		if object, ok := item.(T); ok {
+			list = append(list, object)
 		}
 	}
 	return list
@@ -259,7 +241,7 @@ func unwrap(obj any) any {
 	return obj
 }
 
-// loggerFor names the watch in every line that its informer logs.
+// loggerFor adds the watched resource to every line of its informer's log.
 func loggerFor(ctx context.Context, resource schema.GroupVersionResource) logr.Logger {
 	return logr.FromContextOrDiscard(ctx).WithValues("resource", resource.GroupResource().String())
 }

@@ -1,7 +1,6 @@
-// Package restmapping tells what the API server has: which resource serves a
-// kind, in which scope, with which verbs and subresources. It learns by discovery,
-// answers from memory, and notices within a second when a kind appears, changes or
-// goes away.
+// Package restmapping knows what the API server serves: the resource of each kind, its scope, its verbs and
+// subresources. It learns this by discovery, answers from memory, and notices within a second when a kind appears,
+// changes or goes away.
 //
 //	mapper, err := restmapping.New(restmapping.Options{Config: config})
 //	if err != nil {
@@ -24,25 +23,21 @@
 //		client.Resource(kind.GVR)
 //	}
 //
-// # How it stays right
+// # How it stays current
 //
-// Everything known is one immutable snapshot. A refresh makes the next one: two
-// requests where aggregated discovery is served, else one for each group version.
-// Refreshes run one at a time. They are caused by a lookup that misses (at a
-// limited rate), by CustomResourceDefinitions, which are watched without keeping
-// their schemas, and by APIServices of other API servers. Events that come together
-// share a refresh. At rest there is no request but the two watches.
+// Everything known is one immutable snapshot. A refresh makes the next one, with two requests if the API server has
+// aggregated discovery, or one for each group version. Refreshes run one at a time. Three things cause them: a lookup
+// that misses (at a limited rate), changes of CustomResourceDefinitions, which are watched without keeping their
+// schemas, and changes of other API servers' APIServices. Events that come together share a refresh. Without changes,
+// there are no requests but the two watches.
 //
-// Discovery can lag behind the definitions, most of all where several API servers
-// share the work. So after a refresh the two are compared, and while discovery lacks
-// an established definition's version, or shows one that is gone, it is asked again,
-// for half a minute at most.
+// Discovery can lag behind the definitions, above all with several API servers. So the two are compared after each
+// refresh. While discovery lacks a version of an established definition, or shows one that is gone, the refresh is
+// repeated, for half a minute at most.
 //
-// A group whose discovery fails keeps the kinds that were known of it. What a failure
-// hides is never reported as removed.
+// A group whose discovery fails keeps its known kinds. Kinds that a failure hides are never reported as removed.
 //
-// The schemas under /openapi/v3 are published apart from discovery, up to a few
-// seconds later; a Change says that a schema changed, not that it can be read
-// already. An aggregated API server that adds a kind without a change of its
-// APIService is noticed at the next miss.
+// The schemas under /openapi/v3 are published separately, up to a few seconds after discovery. So a Change reports that
+// a schema changed, not that it can be read already. If an aggregated API server adds a kind without a change of its
+// APIService, the next miss notices it.
 package restmapping

@@ -17,25 +17,22 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Options tells a Mapper whom to ask. Config is required.
+// Options configure a Mapper. Config is required.
 type Options struct {
-	// Config is the API server's.
 	Config *rest.Config
 
-	// MinRefreshInterval is the time from one refresh that a miss causes to the
-	// next, apart from a few that may follow at once. A miss in between is
-	// answered from what is known. 0 means one second. Refreshes that the
-	// watches cause are not subject to it.
+	// MinRefreshInterval is the time between refreshes that misses cause, apart from a few that may follow at once. A
+	// miss in between is answered from memory. 0 means one second. It does not limit refreshes that the watches cause.
 	MinRefreshInterval time.Duration
 }
 
 const (
-	// defaultMinRefreshInterval bounds what a rule for a kind that does not
-	// exist costs the API server: one discovery (two requests) a second.
+	// defaultMinRefreshInterval bounds the cost of a rule for a kind that does not exist: one discovery (two requests)
+	// a second.
 	defaultMinRefreshInterval = time.Second
 
-	// missBurst is how many misses may refresh before the interval counts, so
-	// that somebody who looks up what was created just now finds it.
+	// missBurst is the number of misses that may refresh before the interval applies, so that a lookup finds what was
+	// just created.
 	missBurst = 5
 )
 
@@ -49,41 +46,36 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Mapper knows the kinds of one API server. All methods are safe for concurrent
-// use. Lookups work without Run, but only Run notices changes.
+// Mapper knows the kinds of one API server. All methods are safe for concurrent use. Lookups work without Run, but only
+// Run notices changes.
 type Mapper struct {
 	discovery discovery.DiscoveryInterfaceWithContext
 	dynamic   dynamic.Interface
 	misses    flowcontrol.RateLimiter
 	synced    chan struct{}
 
-	// current is what is known, nil before the first discovery. It is replaced
-	// by refresh alone.
+	// current is the newest snapshot; nil before the first discovery. Only publish replaces it.
 	current atomic.Pointer[snapshot]
 
-	// published wakes Run after a refresh; it holds at most one signal.
+	// published signals a new snapshot to Run. It holds at most one signal.
 	published chan struct{}
 
-	// refreshing holds a token while a refresh runs. Unlike a mutex it can be
-	// waited for until a context ends. What follows belongs to its holder.
+	// refreshing holds a token while a refresh runs. Unlike a mutex, it can be waited for until a context ends.
 	refreshing chan struct{}
-	// definitions are the watched definitions, nil until Run watches them.
-	// Guarded by refreshing.
+	// definitions are the watched definitions; nil until Run watches them. Guarded by refreshing.
 	definitions *definitions
 
-	// started counts the refreshes begun.
 	started atomic.Int64
 
 	mu sync.Mutex
 	// subscribers is guarded by mu.
 	subscribers []*subscriber
-	// lastErr is why the newest refresh failed as a whole; nil if it did not.
-	// Guarded by mu.
+	// lastErr is the error of the newest refresh; nil if it succeeded, at least in part. Guarded by mu.
 	lastErr error
 }
 
-// New returns a Mapper that knows nothing yet. It sends no request. The error says
-// which option is wrong, or that no client can be made of the config.
+// New returns a Mapper that knows nothing yet. It sends no request. The error reports a wrong option, or a config from
+// which no client can be made.
 func New(o Options) (*Mapper, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -110,8 +102,7 @@ func New(o Options) (*Mapper, error) {
 	}, nil
 }
 
-// Synced returns a channel that is closed once Run knows the API server's kinds
-// and their definitions.
+// Synced returns a channel that is closed once Run knows the API server's kinds and their definitions.
 func (m *Mapper) Synced() <-chan struct{} { return m.synced }
 
 // Lookup answers from memory and never sends a request.
@@ -124,8 +115,7 @@ func (m *Mapper) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
 	return kind, ok
 }
 
-// Kinds lists every kind that is known, by group, version and kind. Like Lookup
-// it answers from memory.
+// Kinds lists every known kind, sorted by group, version and kind. Like Lookup, it answers from memory.
 func (m *Mapper) Kinds() []Kind {
 	s := m.current.Load()
 	if s == nil {
@@ -134,12 +124,11 @@ func (m *Mapper) Kinds() []Kind {
 	return slices.SortedFunc(maps.Values(s.kinds), func(a, b Kind) int { return compareGVK(a.GVK, b.GVK) })
 }
 
-// Kind answers from memory if it can. Otherwise it asks the API server, at most
-// once and at a limited rate, and answers from what is known then.
+// Kind answers from memory if it can. Otherwise it refreshes, at most once and at a limited rate, and answers from the
+// result.
 //
-// The error is an *UnknownKindError when the API server does not have the kind; it
-// wraps ErrUnavailable when discovery of the group failed and nothing was known of
-// the kind before; and it wraps ctx's error when ctx ended.
+// The error is an *UnknownKindError if the API server does not have the kind. It wraps ErrUnavailable if discovery of
+// the group failed and the kind was not known before. It wraps ctx's error if ctx ended.
 func (m *Mapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
 	if kind, ok := m.Lookup(gvk); ok {
 		return kind, nil
@@ -153,9 +142,9 @@ func (m *Mapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (Kind, e
 	return Kind{}, m.whyMissing(gvk)
 }
 
-// Missing says from memory why a kind is not known; nil where it is. The error is an
-// *UnknownKindError where the API server is known not to have it. It wraps
-// ErrUnavailable where discovery of its group fails: the kind may exist.
+// Missing returns, from memory, why a kind is not known; nil if it is known. The error is an *UnknownKindError if the
+// API server is known not to have the kind. It wraps ErrUnavailable if discovery of its group failed: the kind may
+// exist.
 func (m *Mapper) Missing(gvk schema.GroupVersionKind) error {
 	s := m.current.Load()
 	if s == nil {
@@ -172,7 +161,7 @@ func (m *Mapper) Missing(gvk schema.GroupVersionKind) error {
 	return s.unknown(gvk)
 }
 
-// whyMissing says why nothing is known of a kind.
+// whyMissing returns why a kind is not known, after a refresh.
 func (m *Mapper) whyMissing(gvk schema.GroupVersionKind) error {
 	m.mu.Lock()
 	cause := m.lastErr
@@ -190,12 +179,11 @@ func (m *Mapper) whyMissing(gvk schema.GroupVersionKind) error {
 	return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, cause)
 }
 
-// errNotAsked is the cause when every discovery so far was broken off.
+// errNotAsked is the cause if every discovery so far was cancelled.
 var errNotAsked = errors.New("the API server has not answered yet")
 
-// refreshAfterMiss refreshes, unless a refresh that began after this call has
-// ended meanwhile or misses have refreshed too often. A discovery that failed is
-// not an error here: whyMissing tells it, if it matters.
+// refreshAfterMiss refreshes, unless another refresh began and ended since this call, or misses have caused too many. A
+// failed discovery is no error here: whyMissing returns it if it matters.
 func (m *Mapper) refreshAfterMiss(ctx context.Context) error {
 	missed := m.started.Load()
 	if err := m.acquire(ctx); err != nil {
@@ -222,7 +210,7 @@ func (m *Mapper) acquire(ctx context.Context) error {
 
 func (m *Mapper) release() { <-m.refreshing }
 
-// refresh replaces what is known by what the API server says now.
+// refresh replaces the snapshot by the API server's current state.
 func (m *Mapper) refresh(ctx context.Context) error {
 	if err := m.acquire(ctx); err != nil {
 		return err
@@ -231,19 +219,17 @@ func (m *Mapper) refresh(ctx context.Context) error {
 	return m.refreshLocked(ctx)
 }
 
-// refreshLocked is refresh for the holder of refreshing. When discovery fails as a
-// whole, everything that is known stays.
+// refreshLocked is refresh for the holder of refreshing. If discovery fails as a whole, the old snapshot stays.
 func (m *Mapper) refreshLocked(ctx context.Context) error {
 	m.started.Add(1)
-	// The definitions are read first. If one changes meanwhile its event comes
-	// later and causes another refresh; the other order would enter a definition
-	// that discovery did not show yet.
+	// The definitions are read first. If one changes meanwhile, its event comes later and causes another refresh. In
+	// the other order, the snapshot could have a definition whose change discovery did not show yet.
 	var known map[schema.GroupResource]Definition
 	if m.definitions != nil {
 		known = m.definitions.all()
 	}
 	next, err := discover(ctx, m.discovery)
-	if err == nil || ctx.Err() == nil { // what one caller broke off says nothing
+	if err == nil || ctx.Err() == nil { // a call that one caller cancelled reveals nothing about the API server
 		m.mu.Lock()
 		m.lastErr = err
 		m.mu.Unlock()
@@ -256,7 +242,7 @@ func (m *Mapper) refreshLocked(ctx context.Context) error {
 	return nil
 }
 
-// publish makes s what is known. The caller holds refreshing.
+// publish makes s the newest snapshot. The caller holds refreshing.
 func (m *Mapper) publish(s *snapshot) {
 	m.current.Store(s)
 	select {

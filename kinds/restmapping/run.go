@@ -12,34 +12,29 @@ import (
 )
 
 const (
-	// settleTime is how long a refresh waits for further events after the first
-	// one. Creating a CustomResourceDefinition makes three or four within
-	// milliseconds.
+	// settleTime is how long a refresh waits for further events after the first one. Creating a
+	// CustomResourceDefinition causes three or four within milliseconds.
 	settleTime = 25 * time.Millisecond
 
-	// refreshGap is the least time between two refreshes that events cause, so
-	// that a hundred definitions installed one by one cost a few discoveries a
-	// second. With settleTime and a discovery it stays well under the second
-	// within which changes are noticed.
+	// refreshGap is the shortest time between two refreshes that events cause, so that a hundred definitions, installed
+	// one by one, cost a few discoveries a second. Together with settleTime and a discovery, it is well under the
+	// second within which changes are noticed.
 	refreshGap = 250 * time.Millisecond
 
-	// retryFirst and retryMax bound the pauses, each twice the one before,
-	// between the tries of a refresh that failed or did not yet show what the
-	// definitions promise.
+	// retryFirst and retryMax bound the pauses, each twice the one before, between retries of a refresh that failed or
+	// does not yet show what the definitions promise.
 	retryFirst = 50 * time.Millisecond
 	retryMax   = 5 * time.Second
 
-	// maxRetries ends the wait for discovery to show what the definitions
-	// promise, after about half a minute: some definitions never come true, such
-	// as one whose group another API server has taken over.
+	// maxRetries limits the wait for discovery to show what the definitions promise to about half a minute. Some
+	// definitions are never served, such as one whose group another API server has taken over.
 	maxRetries = 12
 )
 
-// Run discovers what the API server has, watches the definitions of further kinds
-// (CustomResourceDefinitions and APIServices), refreshes when they change, and
-// tells subscribers. While nothing changes it sends no request but the watches. It
-// blocks until ctx ends and then waits for all that it started. The error is nil
-// unless a watch could not be set up. It may be called once.
+// Run discovers the kinds of the API server, watches the definitions of further kinds (CustomResourceDefinitions and
+// APIServices), refreshes when they change, and notifies subscribers. While nothing changes, it sends no requests but
+// the watches. It blocks until ctx ends, and waits for everything that it started. The error reports that a watch could
+// not be set up. Run may be called once.
 func (m *Mapper) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -57,11 +52,11 @@ func (m *Mapper) Run(ctx context.Context) error {
 		return nil
 	}
 
-	var told *snapshot
+	var last *snapshot
 	var next agenda
 	defer next.cancel()
 	next.plan(m.afterRefresh(ctx, watched, 0))
-	told = m.tell(ctx, told)
+	last = m.notify(ctx, last)
 	close(m.synced)
 	for {
 		select {
@@ -78,11 +73,11 @@ func (m *Mapper) Run(ctx context.Context) error {
 				next.plan(m.afterRefresh(ctx, watched, tries))
 			}
 		}
-		told = m.tell(ctx, told)
+		last = m.notify(ctx, last)
 	}
 }
 
-// discoverFirst discovers until it works; it returns false when ctx ends first.
+// discoverFirst discovers until it succeeds. It returns false if ctx ends first.
 func (m *Mapper) discoverFirst(ctx context.Context) bool {
 	for tries := 0; ; tries++ {
 		err := m.refresh(ctx)
@@ -98,8 +93,7 @@ func (m *Mapper) discoverFirst(ctx context.Context) bool {
 	}
 }
 
-// adopt enters the definitions into what is known, and into every refresh from now
-// on. It returns false when ctx ends.
+// adopt enters the definitions into the snapshot and into every later one. It returns false if ctx ends.
 func (m *Mapper) adopt(ctx context.Context, watched *definitions) bool {
 	if err := m.acquire(ctx); err != nil {
 		return false
@@ -110,14 +104,13 @@ func (m *Mapper) adopt(ctx context.Context, watched *definitions) bool {
 	return true
 }
 
-// hasVersion tells whether discovery listed a group version.
+// hasVersion reports whether discovery lists a group version.
 func (m *Mapper) hasVersion(gv schema.GroupVersion) bool {
 	s := m.current.Load()
 	return s != nil && s.versions.Has(gv)
 }
 
-// afterFailure decides when to try a refresh again that failed as a whole: always,
-// because it was asked for.
+// afterFailure schedules the retry of a refresh that failed as a whole. There always is one.
 func (m *Mapper) afterFailure(ctx context.Context, err error, tries int) (time.Duration, bool) {
 	if ctx.Err() == nil && tries == 0 {
 		logr.FromContextOrDiscard(ctx).Error(err, "Cannot discover kinds; retrying and keeping what is known")
@@ -125,7 +118,7 @@ func (m *Mapper) afterFailure(ctx context.Context, err error, tries int) (time.D
 	return pauseBefore(tries), true
 }
 
-// afterRefresh decides whether a refresh has to be followed by another, and when.
+// afterRefresh decides whether and when to repeat a refresh.
 func (m *Mapper) afterRefresh(ctx context.Context, watched *definitions, tries int) (time.Duration, bool) {
 	missing := watched.unsettled(m.current.Load())
 	if len(missing) == 0 {
@@ -140,7 +133,7 @@ func (m *Mapper) afterRefresh(ctx context.Context, watched *definitions, tries i
 	return pauseBefore(tries), true
 }
 
-// pauseBefore is the pause before the retry of that number, counted from 0.
+// pauseBefore is the pause before a retry; retries count from 0.
 func pauseBefore(retry int) time.Duration {
 	if retry > 10 { // retryFirst << 7 is more than retryMax
 		return retryMax
@@ -148,7 +141,7 @@ func pauseBefore(retry int) time.Duration {
 	return min(retryFirst<<retry, retryMax)
 }
 
-// logFailed logs which groups cannot be discovered when that has changed.
+// logFailed logs the groups whose discovery fails, if they changed.
 func logFailed(ctx context.Context, before, now *snapshot) {
 	old := sets.New[schema.GroupVersion]()
 	if before != nil {

@@ -21,18 +21,15 @@ type snapshot struct {
 	// resources maps each known resource to its kind.
 	resources map[schema.GroupVersionResource]schema.GroupVersionKind
 
-	// versions holds every group version that discovery listed, also those
-	// without a kind, and those that failed.
+	// versions are all group versions that discovery listed, including those without a kind, and those that failed.
 	versions sets.Set[schema.GroupVersion]
 
-	// failed holds the group versions whose discovery failed this time. What
-	// was known of them before is still in kinds.
+	// failed are the group versions whose discovery failed this time. Their known kinds are still in kinds.
 	failed map[schema.GroupVersion]error
 }
 
-// discover asks the API server for everything that it has: two requests where
-// aggregated discovery is served. Groups that fail are not an error; they are in
-// the snapshot's failed.
+// discover discovers everything that the API server has, with two requests if it has aggregated discovery. Groups that
+// fail are no error; they are in the snapshot's failed.
 func discover(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (*snapshot, error) {
 	groups, lists, err := discovery.ServerGroupsAndResourcesWithContext(ctx, client)
 	var partial *discovery.ErrGroupDiscoveryFailed
@@ -95,8 +92,7 @@ func (s *snapshot) addList(list *metav1.APIResourceList) error {
 	return nil
 }
 
-// add makes a kind known. Of two resources that serve one kind the one that can be
-// watched wins, and otherwise the first.
+// add adds a kind. If two resources serve one kind, the first that can be watched wins, or else the first one.
 func (s *snapshot) add(k Kind) {
 	if other, ok := s.kinds[k.GVK]; ok && (other.Verbs.Has("watch") || !k.Verbs.Has("watch")) {
 		return
@@ -105,8 +101,7 @@ func (s *snapshot) add(k Kind) {
 	s.resources[k.GVR] = k.GVK
 }
 
-// inherit completes a new snapshot: it keeps what before knew of the groups that
-// failed, and enters the definitions.
+// inherit completes a new snapshot: it copies the known kinds of groups that failed, and enters the definitions.
 func (s *snapshot) inherit(before *snapshot, definitions map[schema.GroupResource]Definition) {
 	if before != nil {
 		for _, kind := range before.kinds {
@@ -118,8 +113,8 @@ func (s *snapshot) inherit(before *snapshot, definitions map[schema.GroupResourc
 	s.enter(before, definitions)
 }
 
-// enter enters the definitions. A kind whose definition is not listed keeps the
-// one that it had before, so that one that comes back as another is told apart.
+// enter enters the definitions. A kind whose definition is not listed keeps the one that it had, so that a recreated
+// definition is noticed.
 func (s *snapshot) enter(before *snapshot, definitions map[schema.GroupResource]Definition) {
 	for gvk, kind := range s.kinds {
 		definition, ok := definitions[kind.GVR.GroupResource()]
@@ -138,7 +133,7 @@ func (s *snapshot) identify(definitions map[schema.GroupResource]Definition) *sn
 	return next
 }
 
-// diff tells how after differs from before; before may be nil.
+// diff lists the differences between two snapshots; before may be nil.
 func diff(before, after *snapshot) Change {
 	if before == nil {
 		before = &snapshot{}
@@ -174,7 +169,7 @@ func diff(before, after *snapshot) Change {
 	return c
 }
 
-// unknown says that a kind is not among those of the snapshot.
+// unknown returns the error for a kind that the snapshot does not have.
 func (s *snapshot) unknown(gvk schema.GroupVersionKind) *UnknownKindError {
 	e := &UnknownKindError{GVK: gvk}
 	for other := range s.kinds {
@@ -186,9 +181,8 @@ func (s *snapshot) unknown(gvk schema.GroupVersionKind) *UnknownKindError {
 	return e
 }
 
-// onlyIdentified reports whether all that is new of a kind is that its definition
-// is known, in the first state that a definition has. A later state counts as a
-// change: the schema that was read when the kind was found may be an older one.
+// onlyIdentified reports whether the only difference is that the kind's definition is now known, in the first state of
+// the definition. A later state counts as a change: the schema that was read when the kind was found may be older.
 func onlyIdentified(old, kind Kind) bool {
 	unknown := Definition{}
 	if old.Definition != unknown || kind.Definition == unknown || kind.Definition.Generation > 1 {

@@ -7,21 +7,19 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// subscriber is one function to tell.
+// subscriber is one subscription.
 type subscriber struct {
-	tell func(Change)
+	notify func(Change)
 }
 
-// Subscribe has f called after each refresh that changed something, with
-// everything that differs from what was told last; several changes may come as
-// one. The first discovery counts: a subscriber of before Run is told every kind
-// as Added. Calls come from Run's goroutine, in order, one at a time and outside
-// locks; Run notices nothing while f runs. f may call any method of the Mapper.
+// Subscribe calls f after each refresh that changed something, with all differences since the last call; several
+// changes may come in one call. The first discovery counts: to a subscriber from before Run, every kind is Added. Calls
+// come from Run's goroutine, in order, one at a time and outside locks. Run notices nothing while f runs. f may call
+// any method of the Mapper.
 //
-// The returned function ends the subscription; a call that has begun may still be
-// running when it returns.
+// The returned function ends the subscription. A call that has begun may still be running when it returns.
 func (m *Mapper) Subscribe(f func(Change)) (cancel func()) {
-	s := &subscriber{tell: f}
+	s := &subscriber{notify: f}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.subscribers = append(m.subscribers, s)
@@ -40,15 +38,15 @@ func (m *Mapper) isSubscribed(s *subscriber) bool {
 	return slices.Contains(m.subscribers, s)
 }
 
-// tell tells every subscriber how the current snapshot differs from told, and
-// returns the current one.
-func (m *Mapper) tell(ctx context.Context, told *snapshot) *snapshot {
+// notify notifies every subscriber of the differences between the current snapshot and the one that was last notified
+// of. It returns the current one.
+func (m *Mapper) notify(ctx context.Context, last *snapshot) *snapshot {
 	now := m.current.Load()
-	if now == told {
-		return told
+	if now == last {
+		return last
 	}
-	logFailed(ctx, told, now)
-	change := diff(told, now)
+	logFailed(ctx, last, now)
+	change := diff(last, now)
 	if change.Empty() {
 		return now
 	}
@@ -59,7 +57,7 @@ func (m *Mapper) tell(ctx context.Context, told *snapshot) *snapshot {
 	m.mu.Unlock()
 	for _, s := range subscribers {
 		if m.isSubscribed(s) {
-			s.tell(change)
+			s.notify(change)
 		}
 	}
 	return now

@@ -21,7 +21,7 @@ type definitionWatch struct {
 	failed     chan struct{}
 	failedOnce sync.Once
 
-	// failing tells whether an outage was logged and nothing has come since.
+	// failing is true after an outage was logged, until the next event.
 	failing atomic.Bool
 }
 
@@ -33,8 +33,8 @@ func newDefinitionWatch(client dynamic.Interface, resource schema.GroupVersionRe
 	}
 }
 
-// start runs the informer in group until ctx ends. late is called when the first
-// list comes only after an error. The error is of an informer that runs already.
+// start runs the informer in group until ctx ends. late is called if the first list succeeds only after an error. The
+// error reports that the informer already runs.
 func (w *definitionWatch) start(
 	ctx context.Context, group *sync.WaitGroup, keep cache.TransformFunc, handler cache.ResourceEventHandler, late func(),
 ) error {
@@ -72,7 +72,7 @@ func (w *definitionWatch) start(
 	return nil
 }
 
-// recovery ends an outage at the first event after it.
+// recovery returns a handler that ends an outage at the first event after it.
 func (w *definitionWatch) recovery(log logr.Logger) cache.ResourceEventHandler {
 	event := func() {
 		if w.failing.Load() && w.failing.Swap(false) {

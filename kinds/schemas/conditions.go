@@ -11,25 +11,25 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// ConditionsShape says what a kind's schema has of status and status.conditions.
+// ConditionsShape describes status and status.conditions in a kind's schema.
 type ConditionsShape struct {
-	// HasStatus is whether the schema has a field status.
+	// HasStatus is true if the schema has a field status.
 	HasStatus bool
-	// HasConditions is whether status has a field conditions that is a list.
+	// HasConditions is true if status has a list called conditions.
 	HasConditions bool
-	// ListMap is whether the items of conditions are told apart by their type, so that several managers can own theirs.
-	// Without it the list is atomic, and an apply replaces the conditions of others.
+	// ListMap is true if conditions are identified by their type, so that each field manager can own its own. Otherwise
+	// the list is atomic, and an apply replaces the conditions of others.
 	ListMap bool
-	// Fields is what a condition can have besides its type.
+	// Fields are the fields of a condition, apart from its type.
 	Fields ConditionFields
 }
 
-// ConditionFields says which fields of a metav1.Condition a kind's conditions have.
+// ConditionFields are the fields of a metav1.Condition that a kind's conditions have.
 type ConditionFields struct {
 	Status, Reason, Message, ObservedGeneration, LastTransitionTime bool
 }
 
-// Has answers by the name that a field has in JSON; type is always there.
+// Has reports whether conditions have a field, by its JSON name. They always have type.
 func (f ConditionFields) Has(name string) bool {
 	switch name {
 	case "type":
@@ -49,8 +49,8 @@ func (f ConditionFields) Has(name string) bool {
 	}
 }
 
-// Conditions returns the shape of gvk's conditions. A kind without a schema has none of them. The error says that the
-// schema could not be loaded or is not published yet, as from Converter.
+// Conditions returns the shape of gvk's conditions; the zero value for a kind without a schema. As for Converter, the
+// error reports that the schema could not be loaded, or is not published yet.
 func (s *Schemas) Conditions(ctx context.Context, gvk schema.GroupVersionKind) (ConditionsShape, error) {
 	converter, err := s.Converter(ctx, gvk)
 	if errors.Is(err, ErrNoSchema) {
@@ -84,7 +84,7 @@ func (s *Schemas) Conditions(ctx context.Context, gvk schema.GroupVersionKind) (
 	return shape, nil
 }
 
-// fieldsOf finds the fields of a condition: those that are declared, or all where unknown ones are kept.
+// fieldsOf returns the fields of a condition: the declared ones, or all if unknown fields are kept.
 func fieldsOf(s *smdschema.Schema, condition smdschema.TypeRef) ConditionFields {
 	has := func(name string) bool {
 		atom, ok := s.Resolve(condition)
@@ -100,7 +100,7 @@ func fieldsOf(s *smdschema.Schema, condition smdschema.TypeRef) ConditionFields 
 	}
 }
 
-// field finds the type of a declared field of a struct.
+// field returns the type of a declared field of a struct.
 func field(s *smdschema.Schema, ref smdschema.TypeRef, name string) (smdschema.TypeRef, bool) {
 	atom, ok := s.Resolve(ref)
 	if !ok || atom.Map == nil {

@@ -1,8 +1,8 @@
 // Package schemas loads the OpenAPI v3 schemas of kinds from the API server, on demand.
 //
-// The server publishes one document for each group and version, and an index (/openapi/v3) with the content hash of each.
-// Only documents that somebody asks for are loaded. What is kept of one is the compact form that server-side apply itself
-// works with; the document is dropped.
+// The server publishes one document for each group and version, and an index (/openapi/v3) with the content hash of
+// each. Only requested documents are loaded. They are kept in the compact form that server-side apply works with, not
+// as text.
 //
 // # Example
 //
@@ -17,11 +17,11 @@
 //	...
 //	s.Forget(gvk.GroupVersion()) // its CRD changed
 //
-// # When a schema is new
+// # Schemas that just changed
 //
-// The server republishes the schema of a custom resource a little after its CRD changed: about a second, by the
-// aggregator's own timer. Two things follow. After Forget, the index is asked again on each use (at most every
-// half second) for ten seconds, so that an old document is not taken for the new one. And a kind that the documents do
-// not have yet is reported as "not published yet", an error worth another try, for ten seconds from the first time it was
-// asked for, before ErrNoSchema says that there is none.
+// The server republishes the schema of a custom resource about a second after a change of its CRD, by a timer of the
+// aggregator. So two things happen. For ten seconds after Forget, each use reads the index again (at most every half
+// second), so that an old document is not taken for the new one. And for ten seconds after the first request for a kind
+// that the documents do not have, the error is "not published yet", which is worth a retry; after that, it is
+// ErrNoSchema.
 package schemas

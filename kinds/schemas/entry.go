@@ -13,32 +13,32 @@ import (
 	"kanon.dev/kanon/kinds/openapi"
 )
 
-// kindPool shares the schemas of kinds among documents.
+// kindPool is named apart because openapi is another package in schemas.go.
 type kindPool = openapi.Pool
 
-// entry is one group-version's document in the forms that are used, or the knowledge that there is none.
+// entry is a group-version's document in the forms that are used, or the fact that there is none.
 type entry struct {
-	// url is where the document was read; it contains the content hash. Empty: the index has no such group-version.
+	// url is the URL of the document, with the content hash. It is empty if the index does not have the group-version.
 	url string
-	// converter is nil when url is empty.
+	// converter is nil if url is empty.
 	converter managedfields.TypeConverter
-	// known remembers which kinds converter knows, as bool by GVK.
+	// known caches which kinds the converter knows, as bool by GVK.
 	known *sync.Map
-	// kinds has the schemas of the document's kinds, or kindsErr says why they could not be read.
+	// kinds has the schemas of the document's kinds; kindsErr is why they could not be read.
 	kinds    openapi.Kinds
 	kindsErr error
-	// checked is when the index was last known to name this url.
+	// checked is when the index last had this url.
 	checked time.Time
 }
 
-// checkedAt is the same knowledge, checked at another time.
+// checkedAt copies an entry with another time of its check.
 func (e *entry) checkedAt(at time.Time) *entry {
 	other := *e
 	other.checked = at
 	return &other
 }
 
-// has says whether the document knows the kind.
+// has reports whether the document has the kind.
 func (e *entry) has(gvk schema.GroupVersionKind) bool {
 	if e.converter == nil {
 		return false
@@ -53,15 +53,15 @@ func (e *entry) has(gvk schema.GroupVersionKind) bool {
 	return err == nil
 }
 
-// Kind returns the schema of whole objects of gvk, from memory where it can: the same document as Converter's, in the
-// form that rules are checked against. The errors are those of Converter.
+// Kind returns the schema of whole objects of gvk, from memory if possible. It is from the same document as
+// Converter's, in the form that rules are checked against. The errors are those of Converter.
 func (s *Schemas) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*openapi.Schema, error) {
 	e, err := s.find(ctx, gvk)
 	switch {
 	case err != nil:
 		return nil, err
 	case e.kindsErr != nil:
-		// The same document will not read otherwise.
+		// A retry would not help: the document is the same.
 		return nil, fmt.Errorf("%w of %s that can be understood: %w", ErrNoSchema, gvk, e.kindsErr)
 	}
 	if kind := e.kinds.Schema(gvk); kind != nil {

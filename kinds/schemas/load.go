@@ -15,8 +15,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// load returns what is known of gv. It is read from the server when it is not known, or when it was last checked more
-// than maxAge ago (negative: any age will do). Callers at the same time share one read.
+// load returns the entry of gv. It reads from the server if there is none, or if it was last checked more than maxAge
+// ago (a negative maxAge accepts any age). Concurrent callers share one read.
 func (s *Schemas) load(ctx context.Context, gv schema.GroupVersion, maxAge time.Duration) (*entry, error) {
 	for {
 		if e := s.fresh(gv, maxAge); e != nil {
@@ -41,8 +41,7 @@ func (s *Schemas) load(ctx context.Context, gv schema.GroupVersion, maxAge time.
 	}
 }
 
-// sharedCancel says whether the error of a read that another caller led is the end of that caller's context, which means
-// nothing to this one.
+// sharedCancel reports whether a read failed only because the context of another caller, which led it, ended.
 func sharedCancel(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
@@ -57,7 +56,7 @@ func (s *Schemas) fresh(gv schema.GroupVersion, maxAge time.Duration) *entry {
 	return e
 }
 
-// refresh reads the index and, when the content hash differs from that of the entry at hand, the document.
+// refresh reads the index and, if the content hash changed, the document.
 func (s *Schemas) refresh(ctx context.Context, gv schema.GroupVersion) (*entry, error) {
 	index, at, err := s.readIndex(ctx)
 	if err != nil {
@@ -80,7 +79,7 @@ func (s *Schemas) refresh(ctx context.Context, gv schema.GroupVersion) (*entry, 
 	return next, nil
 }
 
-// readIndex returns the index and when it was asked for. Group-versions that are loaded together share one.
+// readIndex returns the index and when it was requested. Group-versions that are loaded together share one read.
 func (s *Schemas) readIndex(ctx context.Context) (map[string]openapi.GroupVersionWithContext, time.Time, error) {
 	for {
 		s.mu.Lock()
@@ -116,7 +115,7 @@ func indexKey(gv schema.GroupVersion) string {
 	return "apis/" + gv.Group + "/" + gv.Version
 }
 
-// read reads one document and keeps what converts objects of its kinds, and their schemas.
+// read reads one document, and makes the converter and the schemas of its kinds.
 func (s *Schemas) read(ctx context.Context, document openapi.GroupVersionWithContext, at time.Time) (*entry, error) {
 	e := &entry{url: document.ServerRelativeURL(), checked: at, known: &sync.Map{}}
 	text, err := document.SchemaWithContext(ctx, runtime.ContentTypeJSON)
@@ -130,7 +129,6 @@ func (s *Schemas) read(ctx context.Context, document openapi.GroupVersionWithCon
 	return e, nil
 }
 
-// newConverter makes a converter of a document.
 func newConverter(text []byte) (managedfields.TypeConverter, error) {
 	var content struct {
 		Components struct {

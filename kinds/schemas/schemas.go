@@ -18,13 +18,13 @@ const (
 	// documents every second (staging/src/k8s.io/kube-aggregator/pkg/controllers/openapiv3); the rest is for a server
 	// under load.
 	settleTime = 10 * time.Second
-	// recheckInterval is the least time between two reads of the index.
+	// recheckInterval is the shortest time between two reads of the index.
 	recheckInterval = 500 * time.Millisecond
-	// MissingInterval is how often the index is read for a kind that is known to have no schema.
+	// MissingInterval is how often the index is read for a kind without a schema.
 	MissingInterval = time.Minute
 )
 
-// noSchemaError is the type of ErrNoSchema. Its method lets callers recognise it who do not import this package.
+// noSchemaError is the type of ErrNoSchema. Its method lets callers recognise the error without importing this package.
 type noSchemaError struct{}
 
 func (noSchemaError) Error() string { return "the API server has no schema" }
@@ -32,31 +32,31 @@ func (noSchemaError) Error() string { return "the API server has no schema" }
 // NoSchema returns true.
 func (noSchemaError) NoSchema() bool { return true }
 
-// ErrNoSchema says that the API server was asked and publishes no schema for the kind.
+// ErrNoSchema reports that the API server publishes no schema for the kind.
 var ErrNoSchema error = noSchemaError{}
 
-// ErrNotPublished says that the schema of a kind is missing but may still appear: the API server publishes it a moment
-// after it serves the kind.
+// ErrNotPublished reports that the schema of a kind is missing but may still appear: the API server publishes it a
+// moment after it serves the kind.
 var ErrNotPublished = errors.New("its schema is not published yet")
 
-// Schemas holds the schemas of the group-versions that were asked for. It is safe for concurrent use.
+// Schemas has the schemas of requested group-versions. It is safe for concurrent use.
 //
-// Its memory is bounded by the cluster: one entry for each group-version in use, replaced when it changes and never added
-// to, without the documents themselves; and one time for each kind that was asked for in vain.
+// The cluster bounds its memory: one entry for each group-version in use, without the document's text, and one time for
+// each requested kind without a schema.
 type Schemas struct {
 	client openapi.ClientWithContext
 	flight singleflight.Group
-	// kinds shares what the schemas of kinds have in common.
+	// kinds shares equal parts of the kinds' schemas.
 	kinds kindPool
 
 	mu sync.Mutex
-	// entries holds what was loaded of each group-version. Entries are immutable. Guarded by mu.
+	// entries has the loaded group-versions. Entries are immutable. Guarded by mu.
 	entries map[schema.GroupVersion]*entry
-	// forgotten holds when Forget was last called, for settleTime. Guarded by mu.
+	// forgotten is when Forget was last called, for settleTime. Guarded by mu.
 	forgotten map[schema.GroupVersion]time.Time
-	// missed holds when a kind without a schema was first asked for. Guarded by mu.
+	// missed is when a kind without a schema was first requested. Guarded by mu.
 	missed map[schema.GroupVersionKind]time.Time
-	// index is the newest index and indexed when it was read. Guarded by mu.
+	// index is the newest index, and indexed when it was read. Guarded by mu.
 	index   map[string]openapi.GroupVersionWithContext
 	indexed time.Time
 }
@@ -71,9 +71,10 @@ func New(client openapi.ClientWithContext) *Schemas {
 	}
 }
 
-// Converter returns the converter that knows gvk, from memory where it can. It is the one that the API server itself
-// computes managedFields with, built from the same schema. The error wraps ErrNoSchema when the server publishes no schema
-// for gvk; any other error says that it could not be loaded, or is not published yet, and is worth another try.
+// Converter returns the converter for gvk, from memory if possible. It is built from the schema with which the API
+// server computes managedFields, and works in the same way. The error wraps ErrNoSchema if the server publishes no
+// schema for gvk. Any other error reports that the schema could not be loaded, or is not published yet, and is worth a
+// retry.
 func (s *Schemas) Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error) {
 	e, err := s.find(ctx, gvk)
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *Schemas) Converter(ctx context.Context, gvk schema.GroupVersionKind) (m
 	return e.converter, nil
 }
 
-// find returns the document that knows gvk, with the errors of Converter.
+// find returns the entry that has gvk. The errors are those of Converter.
 func (s *Schemas) find(ctx context.Context, gvk schema.GroupVersionKind) (*entry, error) {
 	gv := gvk.GroupVersion()
 	maxAge := time.Duration(-1) // any age
@@ -101,7 +102,7 @@ func (s *Schemas) find(ctx context.Context, gvk schema.GroupVersionKind) (*entry
 	first := s.missing(gvk)
 	since := time.Since(first)
 	maxAge = recheckInterval
-	if e.checked.Sub(first) >= settleTime { // else the document may have been published since it was read
+	if e.checked.Sub(first) >= settleTime { // otherwise the document may have been published since it was read
 		maxAge = MissingInterval
 	}
 	if e, err = s.load(ctx, gv, maxAge); err != nil {
@@ -118,8 +119,8 @@ func (s *Schemas) find(ctx context.Context, gvk schema.GroupVersionKind) (*entry
 	}
 }
 
-// Forget says that the kinds of gv changed: what is known of them is checked against the server at the next use, and
-// again until the server has had the time to publish the change.
+// Forget reports that the kinds of gv changed. The next use checks their entry against the server, and so do later uses
+// until the server has had time to publish the change.
 func (s *Schemas) Forget(gv schema.GroupVersion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +137,8 @@ func (s *Schemas) Forget(gv schema.GroupVersion) {
 	s.indexed = time.Time{}
 }
 
-// Recheck asks the server whether what is known of gv is still the newest, and loads it again when it is not. changed
-// says whether it did. Without a request it says false when the last check is less than half a second ago.
+// Recheck checks the entry of gv against the server, and loads it again if it changed; changed reports that. If the
+// last check was less than half a second ago, it sends no request.
 func (s *Schemas) Recheck(ctx context.Context, gv schema.GroupVersion) (changed bool, err error) {
 	s.mu.Lock()
 	before := s.entries[gv]
@@ -149,7 +150,7 @@ func (s *Schemas) Recheck(ctx context.Context, gv schema.GroupVersion) (changed 
 	return before == nil || before.url != after.url, nil
 }
 
-// Settling says whether gv was forgotten so short a time ago that the server may not have published the change yet.
+// Settling reports whether gv was forgotten so recently that the server may not have published the change yet.
 func (s *Schemas) Settling(gv schema.GroupVersion) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +158,7 @@ func (s *Schemas) Settling(gv schema.GroupVersion) bool {
 	return ok && time.Since(at) < settleTime
 }
 
-// missing returns since when gvk has been asked for in vain.
+// missing returns when gvk, which has no schema, was first requested.
 func (s *Schemas) missing(gvk schema.GroupVersionKind) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

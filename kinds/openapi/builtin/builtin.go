@@ -21,14 +21,14 @@ var compressed []byte
 
 var kinds = sync.OnceValues(load) //nolint:gochecknoglobals // decoded once, and never changed
 
-// Kinds returns the schemas of all kinds that are built in, which are read at the
-// first call. The error says that the embedded file is broken.
+// Kinds returns the schemas of all built-in kinds. They are decoded at the first call. The error reports that the
+// embedded file is broken.
 func Kinds() (openapi.Kinds, error) { return kinds() }
 
-// Schemas gives the schemas of Kinds one by one. They are read when the first is asked for.
+// Schemas looks up single schemas of Kinds, which are decoded at the first lookup.
 type Schemas struct{}
 
-// Schema is the schema of a kind; nil if it is not built in.
+// Schema returns the schema of a kind; nil if it is not built in.
 func (Schemas) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 	loaded, _ := Kinds() // a test reads the embedded file
 	return loaded.Schema(gvk)

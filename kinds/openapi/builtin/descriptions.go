@@ -14,20 +14,19 @@ import (
 //go:embed descriptions.json.gz
 var compressedDescriptions []byte
 
-// descriptions are what the documents of the API server say about kinds and fields. They are apart from the schemas, because only
-// who shows them to people needs them.
+// descriptions are the texts about kinds and fields in the API server's documents. They are separate from the schemas,
+// because only programs that show them to people need them.
 type descriptions struct {
-	// Kinds are the components that kinds consist of, by group, version and kind as in "apps/v1, Kind=Deployment".
+	// Kinds are the components of kinds, by group, version and kind as in "apps/v1, Kind=Deployment".
 	Kinds      map[string]string               `json:"kinds"`
 	Components map[string]map[string]described `json:"components"`
 }
 
-// described is a field of a component.
 type described struct {
 	Text string `json:"text,omitempty"`
-	// Component is what the field, its items or its entries consist of; empty: of nothing that has fields.
+	// Component is the component of the field, its items or its entries; empty if they have no fields.
 	Component string `json:"component,omitempty"`
-	// Map is true if the field has entries with any names.
+	// Map is true if the field is a map.
 	Map bool `json:"map,omitempty"`
 }
 
@@ -43,8 +42,9 @@ var loadDescriptions = sync.OnceValues(func() (*descriptions, error) { //nolint:
 	return loaded, nil
 })
 
-// Description is what Kubernetes says about a field of a kind that is built in; empty if it says nothing. An empty step of the path
-// is an item of a list. The descriptions are read at the first call. The error says that the embedded file is broken.
+// Description is Kubernetes' text about a field of a built-in kind; empty if there is none. An empty step of the path
+// is an item of a list. The descriptions are decoded at the first call. The error reports that the embedded file is
+// broken.
 func Description(gvk schema.GroupVersionKind, path ...string) (string, error) {
 	loaded, err := loadDescriptions()
 	if err != nil {
@@ -53,7 +53,7 @@ func Description(gvk schema.GroupVersionKind, path ...string) (string, error) {
 	at := described{Component: loaded.Kinds[gvk.String()]}
 	for _, step := range path {
 		switch {
-		case step == "": // the item is what the list says that it consists of
+		case step == "": // the list names the component of its items
 			at.Text = ""
 		case at.Map:
 			at = described{Component: at.Component}

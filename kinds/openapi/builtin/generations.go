@@ -11,7 +11,7 @@ import (
 
 //go:generate go test -run TestGenerations . -update
 
-// generationsText has the kinds of Kubernetes whose objects have metadata.generation, one a line.
+// generationsText lists the kinds of Kubernetes whose objects have metadata.generation, one a line.
 //
 //go:embed generations.txt
 var generationsText string
@@ -20,5 +20,6 @@ var generations = sync.OnceValue(func() sets.Set[string] { //nolint:gochecknoglo
 	return sets.New(strings.Fields(generationsText)...)
 })
 
-// HasGeneration tells whether the API server sets metadata.generation in objects of a kind of Kubernetes. Those of custom kinds have it.
+// HasGeneration reports whether the API server sets metadata.generation in objects of one of Kubernetes' kinds. Objects
+// of custom kinds always have it.
 func HasGeneration(kind schema.GroupKind) bool { return generations().Has(kind.String()) }

@@ -21,16 +21,14 @@ import (
 //go:embed kinds.txt
 var kindsText string
 
-// Table is a set of kinds. The zero value holds none. It is not safe for use
-// while Define runs.
+// Table is a set of kinds. The zero value is empty. It must not be used while Define runs.
 type Table struct {
 	version string
 	kinds   map[schema.GroupVersionKind]restmapping.Kind
 	groups  sets.Set[string]
 }
 
-// Load returns a new table of the kinds that are built in. The error says which
-// line of the embedded file is wrong.
+// Load returns a new table of the built-in kinds. The error names the wrong line of the embedded file.
 func Load() (*Table, error) {
 	version, kinds, err := parse(kindsText)
 	if err != nil {
@@ -44,20 +42,19 @@ func Load() (*Table, error) {
 	return t, nil
 }
 
-// Version is that of the Kubernetes whose kinds these are, such as v1.36.3.
+// Version is the version of Kubernetes that has these kinds, such as v1.36.3.
 func (t *Table) Version() string { return t.version }
 
-// HasGroup says whether a group is one of Kubernetes' own, so that all its kinds
-// are known. Groups that were added by Define are not.
+// HasGroup reports whether a group is one of Kubernetes' own, so that all its kinds are known. Groups added by Define
+// are not.
 func (t *Table) HasGroup(group string) bool { return t.groups.Has(group) }
 
-// Lookup finds a kind.
 func (t *Table) Lookup(gvk schema.GroupVersionKind) (restmapping.Kind, bool) {
 	kind, ok := t.kinds[gvk]
 	return kind, ok
 }
 
-// Kinds lists all kinds by group, version and kind.
+// Kinds lists all kinds, sorted by group, version and kind.
 func (t *Table) Kinds() []restmapping.Kind {
 	return slices.SortedFunc(maps.Values(t.kinds), func(a, b restmapping.Kind) int {
 		return cmp.Or(cmp.Compare(a.GVK.Group, b.GVK.Group), cmp.Compare(a.GVK.Version, b.GVK.Version), cmp.Compare(a.GVK.Kind, b.GVK.Kind))
@@ -71,11 +68,11 @@ func (t *Table) add(kind restmapping.Kind) {
 	t.kinds[kind.GVK] = kind
 }
 
-// errNoKind says that a CustomResourceDefinition lacks what makes a kind.
+// errNoKind reports that a CustomResourceDefinition defines no kind.
 var errNoKind = errors.New("it lacks spec.group, spec.names.kind or a version that is served")
 
-// Define adds the kinds of a CustomResourceDefinition, one for each version that
-// is served. The error says why it defines none.
+// Define adds the kinds of a CustomResourceDefinition, one for each served version. The error reports why it defines
+// none.
 func (t *Table) Define(crd *unstructured.Unstructured) error {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
@@ -108,11 +105,11 @@ func (t *Table) Define(crd *unstructured.Unstructured) error {
 	return nil
 }
 
-// versionPrefix begins the line of kinds.txt that names the version.
+// versionPrefix begins the line of kinds.txt with the version.
 const versionPrefix = "# Kubernetes "
 
-// format writes kinds the way parse reads them: a line for each, with apiVersion,
-// kind, resource, scope, verbs and subresources, separated by tabs.
+// format writes kinds in the format that parse reads: a line for each, with apiVersion, kind, resource, scope, verbs
+// and subresources, separated by tabs.
 func format(version string, kinds []restmapping.Kind) string {
 	var b strings.Builder
 	b.WriteString(versionPrefix + version + "\n")

@@ -1,7 +1,6 @@
-// Package builtin knows the kinds that Kubernetes itself brings along, without a
-// cluster: those that the API server of one version serves by default, with their
-// scope, verbs and subresources. What checks rules on a desk asks it in place of
-// package restmapping.
+// Package builtin has Kubernetes' own kinds, without a cluster: those that the API server of one version serves by
+// default, with their scope, verbs and subresources. Programs that check rules offline use it instead of package
+// restmapping.
 //
 //	table, err := builtin.Load()
 //	if err != nil {
@@ -10,11 +9,8 @@
 //	kind, ok := table.Lookup(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
 //	// kind.Namespaced, kind.HasStatus: true; table.Version(): "v1.36.3"
 //
-// The table is kinds.txt, which go generate writes from the discovery of the
-// control plane that the tests run against; a test holds that the two are equal. A
-// table can be extended by the kinds that CustomResourceDefinitions define, or that
-// an OpenAPI document tells of.
+// go generate writes the table, kinds.txt, from the discovery of the tests' control plane. A test compares the two. A
+// table can be extended by the kinds of CustomResourceDefinitions and of OpenAPI documents.
 //
-// The schemas of the kinds are in package kinds/openapi/builtin, taken from the same
-// control plane.
+// Package kinds/openapi/builtin has the schemas of the kinds, from the same control plane.
 package builtin

@@ -11,7 +11,7 @@ import (
 	"kanon.dev/kanon/kinds/restmapping"
 )
 
-// operation is what is read of one method of a path in an OpenAPI document.
+// operation has the needed fields of a method of a path in an OpenAPI document.
 type operation struct {
 	Action string `json:"x-kubernetes-action"`
 	Kind   struct {
@@ -21,9 +21,8 @@ type operation struct {
 	} `json:"x-kubernetes-group-version-kind"`
 }
 
-// DefineDocument adds the kinds that the paths of an OpenAPI v3 document tell of,
-// as an API server publishes it for a group and version. A document without paths
-// adds none; the error says that it cannot be read.
+// DefineDocument adds the kinds in the paths of an OpenAPI v3 document, as an API server publishes it for a group and
+// version. A document without paths adds none. The error reports that the document cannot be read.
 func (t *Table) DefineDocument(document []byte) error {
 	var content struct {
 		Paths map[string]map[string]json.RawMessage `json:"paths"`
@@ -39,7 +38,7 @@ func (t *Table) DefineDocument(document []byte) error {
 		}
 		for _, method := range methods {
 			var op operation
-			if json.Unmarshal(method, &op) == nil && op.Action != "" { // parameters stand there too
+			if json.Unmarshal(method, &op) == nil && op.Action != "" { // parameters are there, too
 				resource.learn(op, found)
 			}
 		}
@@ -53,7 +52,7 @@ func (t *Table) DefineDocument(document []byte) error {
 	return nil
 }
 
-// pathResource is what a path says.
+// pathResource is what a path names.
 type pathResource struct {
 	version     schema.GroupVersion
 	resource    string
@@ -61,7 +60,7 @@ type pathResource struct {
 	namespaced  bool
 }
 
-// resourceOf reads a path such as /apis/apps/v1/namespaces/{namespace}/deployments/{name}/status.
+// resourceOf parses a path such as /apis/apps/v1/namespaces/{namespace}/deployments/{name}/status.
 func resourceOf(path string) (pathResource, bool) {
 	var r pathResource
 	parts := strings.Split(strings.Trim(path, "/"), "/")
@@ -83,7 +82,7 @@ func resourceOf(path string) (pathResource, bool) {
 	return r, r.resource != "watch" && len(parts) <= 3
 }
 
-// learn takes in what an operation on the resource says.
+// learn adds what an operation on the resource tells about its kind.
 func (r pathResource) learn(op operation, found map[schema.GroupVersionKind]*restmapping.Kind) {
 	gvk := schema.GroupVersionKind{Group: op.Kind.Group, Version: op.Kind.Version, Kind: op.Kind.Kind}
 	if r.subresource != "" && (r.subresource != "status" || gvk.GroupVersion() != r.version) {
@@ -106,7 +105,7 @@ func (r pathResource) learn(op operation, found map[schema.GroupVersionKind]*res
 	case "put":
 		kind.Verbs.Insert("update")
 	case "list":
-		kind.Verbs.Insert("list", "watch") // whose own paths are deprecated
+		kind.Verbs.Insert("list", "watch") // watch has deprecated paths of its own
 	default:
 		kind.Verbs.Insert(op.Action)
 	}
