@@ -6,7 +6,7 @@
 //	}
 //	return m.Run(ctx) // until ctx ends
 //
-// Run starts nothing before the API server answers: many parts that each report the same outage would hide what it is. What is a
-// matter of the process and not of the engine is here too: its share of memory (memory.go), and what it serves over
-// HTTP (serve.go).
+// Run starts nothing before the API server answers: if many parts reported the same outage, its cause would be hard to
+// find. The package also has what belongs to the process rather than to the engine: its share of memory (memory.go),
+// and what it serves over HTTP (serve.go).
 package manager

@@ -15,7 +15,7 @@ import (
 // Election has the times of the leader election; see leadership.Options.
 type Election struct{ LeaseDuration, RenewDeadline, RetryPeriod time.Duration }
 
-// newElector makes what takes part in the election; nil where there is none.
+// newElector makes the Elector; nil without an election.
 func newElector(o *Options) (*leadership.Elector, error) {
 	if o.Election == nil {
 		return nil, nil
@@ -26,12 +26,12 @@ func newElector(o *Options) (*leadership.Elector, error) {
 	}
 	return leadership.New(leadership.Options{
 		Config: o.Config, Namespace: o.Namespace, Name: engine.LeaseName,
-		Identity:      host + "_" + string(uuid.NewUUID()), // a container that starts again is another one
+		Identity:      host + "_" + string(uuid.NewUUID()), // a restarted container is another candidate
 		LeaseDuration: o.Election.LeaseDuration, RenewDeadline: o.Election.RenewDeadline, RetryPeriod: o.Election.RetryPeriod,
 	})
 }
 
-// leading is closed once the engine may write; nil: it may from the start.
+// leading returns a channel that is closed once the engine may write; nil if it may from the start.
 func leading(elector *leadership.Elector) <-chan struct{} {
 	if elector == nil {
 		return nil
@@ -39,8 +39,8 @@ func leading(elector *leadership.Elector) <-chan struct{} {
 	return elector.Leading()
 }
 
-// runElected runs the engine while this process takes part in the election. The Lease is given back when the engine has ended. An
-// engine that led and does not lead any more ends.
+// runElected runs the engine while this process takes part in the election. The Lease is released once the engine has
+// ended. If this process loses the lead, the engine ends.
 func (m *Manager) runElected(ctx context.Context, run runner) error {
 	if m.elector == nil {
 		return run(ctx)

@@ -11,20 +11,20 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Verbosity is how much is logged. It may be changed at any time.
+// Verbosity is the verbosity of the log. It may change at any time.
 type Verbosity struct{ level slog.LevelVar }
 
-// NewVerbosity is a verbosity: 0 for what begins and ends, 2 for writes too, 4 for decisions too.
+// NewVerbosity makes a verbosity: 0 logs lifecycle, 2 also writes, 4 also decisions.
 func NewVerbosity(v int) *Verbosity {
 	verbosity := &Verbosity{}
 	verbosity.Set(v)
 	return verbosity
 }
 
-// Set changes it.
 func (v *Verbosity) Set(to int) { v.level.Set(slog.Level(-to)) } // logr's verbosity counts up, slog's level down
 
-// ServeHTTP shows the verbosity, and sets it to what the body of a PUT says, as /debug/flags/v of Kubernetes' components does.
+// ServeHTTP shows the verbosity. A PUT sets it to the number in its body, like /debug/flags/v of Kubernetes'
+// components.
 func (v *Verbosity) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPut {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<10))
@@ -36,13 +36,13 @@ func (v *Verbosity) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.Set(to)
 		logr.FromContextOrDiscard(r.Context()).Info("The verbosity of this log was changed", "to", to)
 	}
-	_, _ = fmt.Fprintln(w, -int(v.level.Level())) // a client that has gone needs no answer
+	_, _ = fmt.Fprintln(w, -int(v.level.Level())) // the client may have closed the connection
 }
 
-// maxVerbosity is more than is used.
+// maxVerbosity is more than any log line uses.
 const maxVerbosity = 10
 
-// NewLogger writes to w what is at most of the verbosity, in the format "text" or "json", one line for each message.
+// NewLogger logs to w up to the verbosity, in the format "text" or "json", one line for each message.
 func NewLogger(w io.Writer, format string, verbosity *Verbosity) logr.Logger {
 	options := &slog.HandlerOptions{Level: &verbosity.level, ReplaceAttr: nameLevel}
 	if format == "json" {
@@ -51,8 +51,7 @@ func NewLogger(w io.Writer, format string, verbosity *Verbosity) logr.Logger {
 	return logr.FromSlogHandler(slog.NewTextHandler(w, options))
 }
 
-// nameLevel calls every level below INFO plainly DEBUG, where slog would call
-// them DEBUG+3 to DEBUG.
+// nameLevel names every level below INFO DEBUG, which slog would name DEBUG+3 to DEBUG.
 func nameLevel(groups []string, attr slog.Attr) slog.Attr {
 	if level, ok := attr.Value.Any().(slog.Level); ok && len(groups) == 0 && attr.Key == slog.LevelKey && level < slog.LevelInfo {
 		attr.Value = slog.StringValue(slog.LevelDebug.String())

@@ -40,45 +40,44 @@ import (
 )
 
 const (
-	// gcPercent is GOGC unless the environment has it: how much garbage there may be before it is collected, in percent of
-	// what is in use. Most of what Kanon allocates is garbage at once, and what it keeps is little: with Go's 100 a change of
-	// all of 1,000 parents takes 10 % more of the processor, and 13 MiB less at the peak. GOMEMLIMIT bounds it.
+	// gcPercent replaces the default of GOGC: how much garbage there may be before it is collected, in percent of the
+	// memory in use. Kanon allocates mostly short-lived garbage, and keeps little. With Go's 100, a change of all of
+	// 1,000 parents takes 10 % more processor time, and 13 MiB less at the peak. GOMEMLIMIT bounds it.
 	gcPercent = 200
-	// idleCheck is the pause between two questions whether the engine is idle.
+	// idleCheck is the interval of checks whether the engine is idle.
 	idleCheck = 100 * time.Millisecond
 )
 
-// Options are what a Manager runs. All fields but Rules are needed.
+// Options configure a Manager. All fields but Rules, TenantRules, Election, Version and Tracer are required.
 type Options struct {
-	// Config is how to reach the cluster.
+	// Config is for connections to the cluster.
 	Config *rest.Config
 	// Namespace is Kanon's own.
 	Namespace string
-	// Rules are files and directories with rules, beside the ConfigMaps and Rule objects of the cluster.
+	// Rules are files and directories with rules, in addition to the ConfigMaps and Rule objects of the cluster.
 	Rules []string
-	// TenantRules has the rules of other namespaces run as well, confined to their namespaces.
+	// TenantRules also runs the rules of other namespaces, confined to their namespaces.
 	TenantRules bool
 	// Workers is how many parents are reconciled at the same time.
 	Workers int
 	Limits  template.Limits
 	Serving Serving
-	// Verbosity is that of the log, which is served.
+	// Verbosity is that of the log. It can be changed over HTTP.
 	Verbosity *Verbosity
-	// Election is who of several Kanons writes; nil: there is no other one.
+	// Election configures the leader election; nil if this is the only Kanon.
 	Election *Election
 	// Version is that of Kanon, for the metrics.
 	Version string
-	// Tracer makes traces of reconciles and their requests; nil: there are none.
+	// Tracer traces reconciles and their requests; nil traces nothing.
 	Tracer trace.Tracer
 }
 
-// countedClient is a client that counts its writes.
 type countedClient struct {
 	dynamic.Interface
 	monitor.Client
 }
 
-// Manager is everything that kanon run connects.
+// Manager has everything that kanon run connects.
 type Manager struct {
 	engine      *engine.Engine
 	server      *apiserver.Server
@@ -88,13 +87,13 @@ type Manager struct {
 	metrics     *metrics.Registry
 	serving     Serving
 	verbosity   *Verbosity
-	// config is how to reach the cluster for what is not the engine's.
+	// config is for connections other than the engine's.
 	config *rest.Config
-	// elector is nil where there is no election.
+	// elector is nil without an election.
 	elector *leadership.Elector
 }
 
-// New connects the parts. It sends no request. The error is about the options: an address, a file with rules.
+// New connects the parts. It sends no request. The error is about the options, such as an address or a file with rules.
 func New(o Options) (*Manager, error) {
 	outages := apiserver.NewOutages()
 	config := rest.CopyConfig(o.Config)
@@ -109,7 +108,7 @@ func New(o Options) (*Manager, error) {
 	if o.Tracer != nil {
 		config.Wrap(span.Transport)
 	}
-	config.Wrap(impersonation.Wrap) // the last one, so that it is the first that a request comes to
+	config.Wrap(impersonation.Wrap) // wrapped last, so that requests pass it first
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
@@ -166,7 +165,7 @@ func New(o Options) (*Manager, error) {
 	return m, nil
 }
 
-// sources are where rules come from.
+// sources returns the sources of rules.
 func (o *Options) sources(client countedClient) ([]engine.Source, error) {
 	from := o.Namespace
 	if o.TenantRules {
@@ -193,7 +192,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// runEngine runs the engine, once the API server answers.
+// runEngine runs the engine once the API server answers.
 func (m *Manager) runEngine(ctx context.Context) error {
 	if !m.server.Await(ctx) {
 		return nil
@@ -208,8 +207,8 @@ func (m *Manager) runEngine(ctx context.Context) error {
 	return m.runElected(ctx, m.engine.Run)
 }
 
-// freeMemory gives back, once the engine is idle for the first time, what it took to start: to read schemas and lists takes
-// several times what is kept of them.
+// freeMemory returns memory to the operating system when the engine is idle for the first time: reading schemas and
+// lists takes several times the memory that is kept.
 func (m *Manager) freeMemory(ctx context.Context) {
 	ticker := time.NewTicker(idleCheck)
 	defer ticker.Stop()
@@ -223,7 +222,7 @@ func (m *Manager) freeMemory(ctx context.Context) {
 	debug.FreeOSMemory()
 }
 
-// inBackground runs a function that ends with its context, and returns how to end it.
+// inBackground runs a function in the background. end cancels its context and waits for it.
 func inBackground(ctx context.Context, run func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

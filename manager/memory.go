@@ -9,14 +9,12 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// evaluationShare is which part of GOMEMLIMIT the values of all evaluations may take
-// together: one in so many. Garbage takes as much again before it is collected, and the
-// rest is for what is kept of the cluster.
+// evaluationShare is the divisor of GOMEMLIMIT that gives the memory for values of all evaluations together. Garbage
+// takes as much again before it is collected, and the rest is for the caches of the cluster.
 const evaluationShare = 4
 
-// shareMemory makes the account of all evaluations under a limit of memory, in bytes,
-// and holds the limit of one evaluation to it. There is no account where there is no
-// limit.
+// shareMemory makes the account of all evaluations under a memory limit in bytes, and lowers the limit of a single
+// evaluation to it. Without a memory limit, there is no account.
 func shareMemory(limit int64, l *template.Limits) program.Account {
 	if limit <= 0 || limit == math.MaxInt64 {
 		return nil

@@ -15,23 +15,23 @@ import (
 	"kanon.dev/kanon/manager/serving"
 )
 
-// Off is the address that is not served.
+// Off is the address that turns an endpoint off.
 const Off = "0"
 
-// certificateHost is the name in the certificate that Kanon makes for itself. Nobody can verify it: it only encrypts.
+// certificateHost is the name in the self-signed certificate. Nobody can verify it; it only encrypts.
 const certificateHost = "kanon"
 
-// Serving is what kanon run serves beside its work.
+// Serving configures what kanon run serves.
 type Serving struct {
-	// Health is the address of /livez and /readyz, and Metrics that of /metrics and /debug; Off: there is none.
+	// Health is the address of /livez and /readyz, and Metrics that of /metrics and /debug. Off serves nothing.
 	Health, Metrics string
-	// PlainMetrics has the metrics served by HTTP to anybody who reaches the address, which must be on loopback.
+	// PlainMetrics serves the metrics over HTTP without authentication. The address must be on loopback.
 	PlainMetrics bool
-	// CertificateFile and KeyFile are the certificate of the metrics; empty: one that is made at the start.
+	// CertificateFile and KeyFile are the certificate of the metrics; empty for a self-signed one.
 	CertificateFile, KeyFile string
 }
 
-// Validate finds what is wrong with the flags, by their names.
+// Validate validates the fields. Errors name their flags.
 func (s *Serving) Validate() error {
 	var errs []error
 	for name, address := range map[string]string{"health": s.Health, "metrics": s.Metrics} {
@@ -49,22 +49,23 @@ func (s *Serving) Validate() error {
 	return errors.Join(errs...)
 }
 
-// addressFlags are the flags of the addresses, by the names of their endpoints.
+// addressFlags are the flags of the addresses, by the names of the endpoints.
 func addressFlags() map[string]string {
 	return map[string]string{"health": "--health-probe-bind-address", "metrics": "--metrics-bind-address"}
 }
 
-// isLoopback tells whether no other machine reaches an address.
+// isLoopback reports whether an address can be reached from this machine only.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// runner is something that runs until ctx ends.
+// runner runs until ctx ends.
 type runner func(ctx context.Context) error
 
-// listen opens the addresses, so that one that is in use is known before anything begins, and returns what serves them.
+// listen opens the addresses, so that an address in use is reported before anything starts. It returns the servers to
+// run.
 func (m *Manager) listen(ctx context.Context) ([]runner, error) {
 	endpoints, runners, err := m.endpoints()
 	if err != nil {
@@ -85,7 +86,7 @@ func (m *Manager) listen(ctx context.Context) ([]runner, error) {
 	return runners, nil
 }
 
-// endpoints are those that the options ask for, and what has to run beside them.
+// endpoints returns the configured endpoints, and what has to run beside them.
 func (m *Manager) endpoints() (endpoints []serving.Endpoint, beside []runner, err error) {
 	o := m.serving
 	if o.Health != Off {
@@ -115,7 +116,7 @@ func (m *Manager) endpoints() (endpoints []serving.Endpoint, beside []runner, er
 	return append(endpoints, metrics), beside, nil
 }
 
-// newReviews asks the API server by a connection of its own.
+// newReviews makes Reviews with a connection of their own.
 func newReviews(config *rest.Config) (*serving.Reviews, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -141,7 +142,7 @@ func (m *Manager) debugHandler() http.Handler {
 	return mux
 }
 
-// readyChecks are what has to be well for Kanon to do its work. A rule that cannot run is no reason: it reports that itself, and a
+// readyChecks are the checks of /readyz. A rule that cannot run is no reason to be unready: the rule reports it, and a
 // restart would not help.
 func (m *Manager) readyChecks() []serving.Check {
 	checks := []serving.Check{

@@ -14,15 +14,14 @@ import (
 	"testing"
 )
 
-// BinaryVariable names the environment variable with the path of a control
-// plane binary to use instead of building one.
+// BinaryVariable is the environment variable with the path of a control plane binary to use instead of building one.
 const BinaryVariable = "KANON_CONTROLPLANE"
 
-// modulePath is the product's module, in whose root the Makefile is.
+// modulePath is the product's module. The Makefile is in its root.
 const modulePath = "kanon.dev/kanon"
 
-// Binary returns the path of the control plane binary, which it builds at the
-// first call of a test binary. Several test binaries may do so at the same time.
+// Binary returns the path of the control plane binary. The first call in a test binary builds it; several test binaries
+// may do so at the same time.
 func Binary(tb testing.TB) string {
 	tb.Helper()
 	path, err := shared.findBinary()
@@ -32,7 +31,7 @@ func Binary(tb testing.TB) string {
 	return path
 }
 
-// buildBinary builds the binary, or takes the one that the environment names.
+// buildBinary builds the binary, unless the environment names one.
 func buildBinary() (string, error) {
 	if path := os.Getenv(BinaryVariable); path != "" {
 		return namedBinary(path)
@@ -60,9 +59,8 @@ func buildBinary() (string, error) {
 	return filepath.Join(bin, "controlplane"), nil
 }
 
-// namedBinary checks the path that the environment gives. Tests run in the
-// folders of their packages, so a relative path would mean something else in
-// each.
+// namedBinary checks the path in the environment. It must be absolute, because tests run in the folders of their
+// packages.
 func namedBinary(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("$%s must be an absolute path, is %q", BinaryVariable, path)
@@ -73,8 +71,7 @@ func namedBinary(path string) (string, error) {
 	return path, nil
 }
 
-// buildEnvironment is the environment without what a make that runs the tests
-// tells to its own children.
+// buildEnvironment is the environment without the variables that a make which runs the tests passes to its children.
 func buildEnvironment(environment []string) []string {
 	return slices.DeleteFunc(environment, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -82,8 +79,7 @@ func buildEnvironment(environment []string) []string {
 	})
 }
 
-// moduleRoot looks for the root of the repository, from the working directory
-// up.
+// moduleRoot finds the root of the repository, from the working directory upwards.
 func moduleRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
@@ -103,8 +99,8 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// lockFile waits for the lock on a file and returns how to release it. The lock
-// also ends with the process.
+// lockFile waits for the lock on a file and returns a function that releases it. The end of the process releases it
+// too.
 func lockFile(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -19,35 +19,33 @@ import (
 )
 
 const (
-	// startLimit is how long a control plane may take to get ready. It is far
-	// above what a busy machine needs (4 s where it was measured), and above
-	// cmd/controlplane's own limits, whose messages say more.
+	// startLimit is how long a control plane may take to become ready. It is far above what a busy machine needs (4 s
+	// as measured), and above cmd/controlplane's own limits, whose messages are more helpful.
 	startLimit = 10 * time.Minute
 	// stopLimit is how long it may take to end before it is killed.
 	stopLimit = time.Minute
 )
 
-// Options are the settings of a control plane. The zero value is the one that
-// tests share.
+// Options are the settings of a control plane. The zero value is that of the shared one.
 type Options struct {
-	// AuditLog is the file in which every API request is recorded, one JSON
-	// object of kind Event (audit.k8s.io/v1) a line. Empty: none.
+	// AuditLog is the file that records every API request, one JSON object of kind Event (audit.k8s.io/v1) a line;
+	// empty records nothing.
 	AuditLog string
-	// Controllers are the controllers to run, such as "garbage-collector" and
-	// "namespace". Nil: what workloads, Services and namespaces need.
+	// Controllers are the controllers to run, such as "garbage-collector" and "namespace". Nil runs those that
+	// workloads, Services and namespaces need.
 	Controllers []string
-	// Nodes is the number of fake nodes; on 0 no Pod is ever scheduled. Nil: 1.
+	// Nodes is the number of fake nodes; with 0, no Pod is ever scheduled. Nil means 1.
 	Nodes *int
-	// APIArgs are further arguments of kube-apiserver.
+	// APIArgs are additional arguments of kube-apiserver.
 	APIArgs []string
-	// Dir keeps data and logs. Empty: a temporary directory.
+	// Dir is the directory for data and logs; empty for a temporary one.
 	Dir string
 }
 
 // arguments are those of `controlplane up`.
 func (o Options) arguments(kubeconfig string) []string {
-	// Standard input is a pipe whose other end only this process holds, so the
-	// control plane ends with it, whatever ends it.
+	// Standard input is a pipe whose other end only this process has, so the control plane ends with this process in
+	// any case.
 	args := []string{"up", "--until-stdin-closes", "--kubeconfig=" + kubeconfig}
 	if o.AuditLog != "" {
 		args = append(args, "--audit-log="+o.AuditLog)
@@ -71,8 +69,7 @@ func (o Options) arguments(kubeconfig string) []string {
 type ControlPlane struct {
 	// Kubeconfig is the path of the administrator's kubeconfig file.
 	Kubeconfig string
-	// Config is the administrator's client configuration, without a limit on
-	// the rate of requests. Copy it before changing it.
+	// Config is the administrator's client configuration, without a rate limit. Copy it before changing it.
 	Config *rest.Config
 	// Kubectl is the path of a kubectl of the control plane's version.
 	Kubectl string
@@ -80,11 +77,11 @@ type ControlPlane struct {
 	command *exec.Cmd
 	stdin   *os.File // write end; nothing is written
 	dir     string   // kubeconfig, kubectl and error output
-	data    string   // what the components keep, and their logs
+	data    string   // data of the components, and their logs
 	stop    sync.Once
 }
 
-// Start starts a control plane for one test and ends it with the test.
+// Start starts a control plane for one test and stops it at the end of the test.
 func Start(tb testing.TB, o Options) *ControlPlane {
 	tb.Helper()
 	plane, err := start(Binary(tb), o)
@@ -95,8 +92,8 @@ func Start(tb testing.TB, o Options) *ControlPlane {
 	return plane
 }
 
-// start starts a control plane and returns when it serves. No goroutine is left
-// running, so that tests can look for leaks of their own.
+// start starts a control plane and returns once it serves. It leaves no goroutine running, so tests can check for
+// leaks.
 func start(binary string, o Options) (*ControlPlane, error) {
 	dir, err := os.MkdirTemp("", "controlplanetest-")
 	if err != nil {
@@ -120,7 +117,7 @@ func start(binary string, o Options) (*ControlPlane, error) {
 	return plane, nil
 }
 
-// run starts the process and waits for its line "ready".
+// run starts the process and waits until it is ready.
 func (p *ControlPlane) run(binary string, o Options) error {
 	if err := os.Symlink(binary, p.Kubectl); err != nil {
 		return fmt.Errorf("link kubectl: %w", err)
@@ -139,13 +136,13 @@ func (p *ControlPlane) run(binary string, o Options) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("make pipe: %w", err), input.Close())
 	}
-	defer output.Close() //nolint:errcheck // nothing follows the line that is read
+	defer output.Close() //nolint:errcheck // nothing is read after the line
 
 	p.stdin = input
 	p.command = exec.Command(binary, o.arguments(p.Kubeconfig)...) //nolint:noctx // ended by Stop and by the pipe
 	p.command.Stdin, p.command.Stdout, p.command.Stderr = stdin, stdout, errorOutput
 	err = p.command.Start()
-	_ = stdout.Close() // the child has its own copy; ours would hide its end
+	_ = stdout.Close() // the child has its own copy; with ours open, its end would go unnoticed
 	if err != nil {
 		return errors.Join(fmt.Errorf("start %s: %w", binary, err), input.Close())
 	}
@@ -157,7 +154,7 @@ func (p *ControlPlane) run(binary string, o Options) error {
 	return nil
 }
 
-// waitReady reads the one line that says that all is serving.
+// waitReady reads the line that reports that everything serves.
 func waitReady(output *os.File) error {
 	if err := output.SetReadDeadline(time.Now().Add(startLimit)); err != nil {
 		return fmt.Errorf("limit the wait: %w", err)
@@ -172,9 +169,8 @@ func waitReady(output *os.File) error {
 	return nil
 }
 
-// Complaints returns the last lines, at most limit, that a component, such as
-// "garbage-collector", logged as warnings or errors: what is behind a test that
-// waited in vain is seldom in the objects.
+// Complaints returns the last warnings and errors, at most limit, that a component such as "garbage-collector" logged.
+// They often explain why a test waited in vain, which the objects seldom do.
 func (p *ControlPlane) Complaints(component string, limit int) (string, error) {
 	log, err := os.ReadFile(filepath.Join(p.data, "logs", component+".log"))
 	if err != nil {
@@ -189,19 +185,18 @@ func (p *ControlPlane) Complaints(component string, limit int) (string, error) {
 	return strings.Join(complaints[max(0, len(complaints)-limit):], ""), nil
 }
 
-// Stop ends the control plane and returns when it has ended. It may be called
-// again.
+// Stop stops the control plane and waits for its end. It may be called again.
 func (p *ControlPlane) Stop() {
 	p.stop.Do(func() {
 		p.end()
-		_ = os.RemoveAll(p.dir) // left behind in the temporary directory at worst
+		_ = os.RemoveAll(p.dir) // at worst, it stays in the temporary directory
 	})
 }
 
-// end closes the pipe that keeps the process alive and waits for it.
+// end closes the pipe that keeps the process alive and waits for the process.
 func (p *ControlPlane) end() {
-	_ = p.stdin.Close() // a pipe without a reader closes all the same
+	_ = p.stdin.Close() // it closes even without a reader
 	overdue := time.AfterFunc(stopLimit, func() { _ = p.command.Process.Kill() })
 	defer overdue.Stop()
-	_ = p.command.Wait() // how it ends is of no interest any more
+	_ = p.command.Wait() // the result no longer matters
 }

@@ -16,11 +16,11 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// probe is a field that Define adds beside spec and status. Its only value is another one in each definition, so the API server's answer to
-// an object with a wrong one tells which definition it uses.
+// probe is a field that Define adds beside spec and status. Its only allowed value differs in each definition. So the
+// API server's error for a wrong value reveals which definition it uses.
 const probe = "definitionProbe"
 
-// Client is a client of the shared control plane that nothing holds back.
+// Client returns a client of the shared control plane without a rate limit.
 func Client(tb testing.TB) dynamic.Interface {
 	tb.Helper()
 	config := Config(tb)
@@ -32,8 +32,8 @@ func Client(tb testing.TB) dynamic.Interface {
 	return client
 }
 
-// Define creates a CustomResourceDefinition, or changes it to that, and returns once the API server uses it in every version that it
-// serves. The error is that of the API server if it refuses the definition. namespace is for objects that are never created.
+// Define creates or updates a CustomResourceDefinition, and returns once the API server uses it in every served
+// version. The error is the API server's if it refuses the definition. namespace is for dry runs that create nothing.
 func Define(tb testing.TB, client dynamic.Interface, namespace string, definition *unstructured.Unstructured) error {
 	tb.Helper()
 	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})

@@ -1,10 +1,9 @@
-// Package controlplanetest gives tests a real Kubernetes API server, with the
-// controllers of cmd/controlplane and fake nodes beside it.
+// Package controlplanetest provides a real Kubernetes API server for tests, with the controllers of cmd/controlplane
+// and fake nodes.
 //
-// A test binary shares one control plane among its tests. It is started at the
-// first use, which takes a few seconds, and ended by [Main]. It also ends by
-// itself when the test binary dies in any other way. A test that cannot have it
-// fails; it is never skipped.
+// The tests of a test binary share one control plane. It starts at the first use, which takes a few seconds, and [Main]
+// stops it. It also stops if the test binary dies in any other way. If it cannot start, tests fail; they are never
+// skipped.
 //
 // # Example
 //
@@ -17,8 +16,7 @@
 //		// create a Deployment in namespace, watch it until it is available
 //	}
 //
-// A test that needs other settings, or wants to break things, starts one of its
-// own:
+// A test that needs other settings, or breaks things, starts a control plane of its own:
 //
 //	plane := controlplanetest.Start(t, controlplanetest.Options{
 //		AuditLog:    filepath.Join(t.TempDir(), "audit.log"),

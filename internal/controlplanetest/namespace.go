@@ -15,9 +15,8 @@ import (
 // deleteLimit bounds the request that deletes a namespace.
 const deleteLimit = 2 * time.Minute
 
-// Namespace makes a namespace for one test and returns its name. It is deleted
-// when the test ends; nobody waits until it is gone, because names are never
-// used twice.
+// Namespace makes a namespace for one test and returns its name. It is deleted at the end of the test. Nobody waits for
+// that, because names are never reused.
 func Namespace(tb testing.TB, config *rest.Config) string {
 	tb.Helper()
 	client, err := kubernetes.NewForConfig(config)

@@ -7,21 +7,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// shared is the control plane of this test binary. There is one per process
-// because tests of one package have nothing else in common that could carry it.
+// shared is the control plane of this test binary. It is a variable because tests of one package have nothing else in
+// common.
 var shared sharedPlane //nolint:gochecknoglobals // see above
 
-// sharedPlane starts a control plane at its first use.
 type sharedPlane struct {
-	// mu guards what follows. It is held while the binary is built and the
-	// control plane starts, because every other test has to wait for just that.
+	// mu guards what follows. It is locked while the binary is built and the control plane starts, because every other
+	// test has to wait for these.
 	mu sync.Mutex
 
 	binary      string
 	binaryError error
 
 	plane      *ControlPlane
-	planeError error // the reason why there is none, given to every test
+	planeError error // why there is none, for every test
 }
 
 func (s *sharedPlane) findBinary() (string, error) {
@@ -60,23 +59,20 @@ func (s *sharedPlane) stop() {
 	}
 }
 
-// Main runs the tests of a test binary and ends the control plane that they
-// shared. It returns the exit code.
+// Main runs the tests of a test binary and stops their shared control plane. It returns the exit code.
 func Main(m *testing.M) int {
 	defer shared.stop()
 	return m.Run()
 }
 
-// Config returns a client configuration for the control plane that the tests of
-// this binary share, as its administrator and without a limit on the rate of
-// requests. The caller may change it.
+// Config returns the administrator's client configuration for the shared control plane, without a rate limit. The
+// caller may change it.
 func Config(tb testing.TB) *rest.Config {
 	tb.Helper()
 	return rest.CopyConfig(sharedControlPlane(tb).Config)
 }
 
-// Kubeconfig returns the path of the kubeconfig file of the shared control
-// plane.
+// Kubeconfig returns the path of the shared control plane's kubeconfig file.
 func Kubeconfig(tb testing.TB) string {
 	tb.Helper()
 	return sharedControlPlane(tb).Kubeconfig
@@ -88,8 +84,8 @@ func Kubectl(tb testing.TB) string {
 	return sharedControlPlane(tb).Kubectl
 }
 
-// Complaints returns what a component of the shared control plane complained of
-// last. See [ControlPlane.Complaints].
+// Complaints returns the last warnings and errors of a component of the shared control plane. See
+// [ControlPlane.Complaints].
 func Complaints(tb testing.TB, component string, limit int) string {
 	tb.Helper()
 	said, err := sharedControlPlane(tb).Complaints(component, limit)

@@ -47,9 +47,8 @@ spec:
                     lastTransitionTime: {type: string, format: date-time}
 `
 
-// Definition is a CustomResourceDefinition of a kind in version v1 with a free-form
-// spec, and a status with conditions. Its plural is the kind in small letters and an s.
-// scope is Namespaced or Cluster.
+// Definition is a CustomResourceDefinition of a kind in version v1, with a free-form spec, and a status with
+// conditions. The plural is the kind in lower case with an s. scope is Namespaced or Cluster.
 func Definition(tb testing.TB, group, kind, scope string) *unstructured.Unstructured {
 	tb.Helper()
 	singular := strings.ToLower(kind)

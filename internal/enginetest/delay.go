@@ -13,21 +13,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// EnvDelayWatches is the environment variable that has [DelayWatches] delay
-// watches, by so long at the most: a duration such as 1s.
+// EnvDelayWatches is the environment variable for [DelayWatches]: the longest delay of watches, a duration such as 1s.
 const EnvDelayWatches = "KANON_TEST_DELAY_WATCHES"
 
 const (
-	// delayedChunk is the most that is read of a watch at once, and delayedChunks
-	// how many such pieces may wait for their time.
+	// delayedChunk is the most that is read from a watch at once. delayedChunks is how many such pieces may be delayed
+	// at a time.
 	delayedChunk  = 8 << 10
 	delayedChunks = 256
 )
 
-// DelayWatches has what each watch of a client brings come late, if the environment
-// asks for it. Each watch has a delay of its own, drawn at random, and half of them
-// have none: so what one watch brings is known before what another one brought long
-// ago. A test holds under it only if it takes no such order for granted.
+// DelayWatches delays the events of a client's watches, if the environment says so. Each watch has its own random
+// delay, and half of them have none. So the events of one watch come before older ones of another watch. A test passes
+// only if it does not rely on their order.
 func DelayWatches(tb testing.TB, config *rest.Config) {
 	tb.Helper()
 	text := os.Getenv(EnvDelayWatches)
@@ -48,7 +46,7 @@ func DelayWatches(tb testing.TB, config *rest.Config) {
 	})
 }
 
-// DelayWatchesOf has what each watch of a resource brings come late by delay.
+// DelayWatchesOf delays the events of each watch of a resource.
 func DelayWatchesOf(config *rest.Config, resource string, delay time.Duration) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &lateWatches{next: next, delay: func(r *http.Request) time.Duration {
@@ -60,8 +58,7 @@ func DelayWatchesOf(config *rest.Config, resource string, delay time.Duration) {
 	})
 }
 
-// lateWatches is a transport of which watches are late by a delay that is drawn for
-// each.
+// lateWatches is a transport that delays each watch. delay returns the delay for a request.
 type lateWatches struct {
 	next  http.RoundTripper
 	delay func(*http.Request) time.Duration
@@ -78,12 +75,12 @@ func (l *lateWatches) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// lateBody gives what a body has a while after it came, in the same order.
+// lateBody returns what a body has after a delay, in the same order.
 type lateBody struct {
 	body   io.ReadCloser
 	delay  time.Duration
 	chunks chan lateChunk
-	rest   lateChunk // what has been taken from chunks and not been read
+	rest   lateChunk // taken from chunks, and not yet read
 	closed chan struct{}
 	once   sync.Once
 }
@@ -100,7 +97,7 @@ func newLateBody(body io.ReadCloser, delay time.Duration) *lateBody {
 	return b
 }
 
-// fill reads the body until it ends, which Close sees to.
+// fill reads the body until it ends; Close ends it.
 func (b *lateBody) fill() {
 	for {
 		data := make([]byte, delayedChunk)

@@ -1,6 +1,5 @@
-// Package enginetest is what tests of a running engine have in common: the parts that
-// an engine is made of, a custom kind for parents, and watches that bring what they have
-// late.
+// Package enginetest has what tests of a running engine share: the parts of an engine, a custom kind for parents, and
+// delayed watches.
 //
 // # Example
 //
@@ -14,8 +13,7 @@
 //	}
 //	go func() { done <- e.Run(ctx) }()
 //
-// Nothing orders what two watches bring, and on a fast machine a test never notices that
-// it takes an order for granted. With KANON_TEST_DELAY_WATCHES=1s half of the watches of
-// each engine are late by up to that long; see [DelayWatches]. [HoldRequests] has some
-// requests wait until the test lets them go, as behind a slow admission webhook.
+// Events of two watches come in no fixed order, but a fast machine never shows that a test relies on one. With
+// KANON_TEST_DELAY_WATCHES=1s, half of each engine's watches are late by up to one second; see [DelayWatches].
+// [HoldRequests] blocks some requests until the test releases them, like a slow admission webhook.
 package enginetest

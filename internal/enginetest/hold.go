@@ -8,8 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Hold keeps requests of a client on their way until it is opened, as a slow admission
-// webhook would, or a proxy.
+// Hold blocks requests of a client until it is opened, like a slow admission webhook or a proxy.
 type Hold struct {
 	match func(*http.Request) bool
 
@@ -20,7 +19,7 @@ type Hold struct {
 	endless atomic.Int64
 }
 
-// HoldRequests has those requests of a client held that match.
+// HoldRequests blocks the requests of a client that match.
 func HoldRequests(config *rest.Config, match func(*http.Request) bool) *Hold {
 	h := &Hold{match: match, open: make(chan struct{}), arrived: make(chan struct{})}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -34,7 +33,7 @@ func HoldRequests(config *rest.Config, match func(*http.Request) bool) *Hold {
 	return h
 }
 
-// pass returns when a request may go on, or ended.
+// pass returns once a request may go on, or its context ends.
 func (h *Hold) pass(r *http.Request) error {
 	if !h.match(r) {
 		return nil
@@ -51,11 +50,11 @@ func (h *Hold) pass(r *http.Request) error {
 	}
 }
 
-// Open lets all requests through, from now on.
+// Open lets all requests pass from now on.
 func (h *Hold) Open() { h.opened.Do(func() { close(h.open) }) }
 
-// Arrived is closed when the first request is held.
+// Arrived returns a channel that is closed when the first request is blocked.
 func (h *Hold) Arrived() <-chan struct{} { return h.arrived }
 
-// Endless is how many of the requests that matched had no deadline.
+// Endless is how many of the matching requests had no deadline.
 func (h *Hold) Endless() int { return int(h.endless.Load()) }

@@ -18,9 +18,8 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
-// Options are those of an engine that follows the rule ConfigMaps of a namespace, where
-// it also keeps its records. The caller adds the rest. All goes by a copy of config, which
-// each of wraps changes.
+// Options are those of an engine that reads rules from the ConfigMaps of a namespace, where it also keeps its records.
+// The caller adds the rest. The clients use a copy of config, changed by each of wraps.
 func Options(tb testing.TB, config *rest.Config, namespace string, wraps ...func(*rest.Config)) engine.Options {
 	tb.Helper()
 	config = rest.CopyConfig(config)
@@ -46,7 +45,7 @@ func Options(tb testing.TB, config *rest.Config, namespace string, wraps ...func
 	}
 }
 
-// RoundTripper is a function as a transport.
+// RoundTripper makes a transport of a function.
 type RoundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.

@@ -18,8 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Watches knows what the watches of clients have brought, so that a test can wait until they have brought all that there is:
-// silence before that proves nothing. The clients must list by their watches, as client-go's informers do.
+// Watches knows what the watches of clients have delivered, so that a test can wait until they are up to date: that
+// nothing happens before proves nothing. The clients must list through their watches (sendInitialEvents), as
+// client-go's informers do.
 type Watches struct {
 	server *http.Client
 	host   string
@@ -27,11 +28,12 @@ type Watches struct {
 	mu sync.Mutex
 	// open are the watches that have not ended. Guarded by mu.
 	open map[*watchedBody]bool
-	// ended are the objects of those that have, by the collection and the version at which another one goes on. Guarded by mu.
+	// ended has the objects of ended watches, by the collection and the version at which another watch continues.
+	// Guarded by mu.
 	ended map[string]map[types.UID]uint64
 }
 
-// NewWatches follows nothing yet. It asks by config what the API server has.
+// NewWatches makes a Watches that follows nothing yet. It lists with config.
 func NewWatches(config *rest.Config) (*Watches, error) {
 	server, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -47,7 +49,7 @@ func NewWatches(config *rest.Config) (*Watches, error) {
 	}, nil
 }
 
-// Follow has the watches followed of the clients that are made of config from now on.
+// Follow follows the watches of clients that are made from config from now on.
 func (w *Watches) Follow(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -78,8 +80,8 @@ func (w *Watches) follow(body io.ReadCloser, path string, query url.Values) *wat
 	return b
 }
 
-// Await waits until every watch that is open has brought what the API server has now. It is for a client that waits for no
-// other watch to begin.
+// Await waits until every open watch has delivered the current state of the API server. It is for clients that do not
+// wait for another watch to begin.
 func (w *Watches) Await(ctx context.Context) error {
 	w.mu.Lock()
 	open := maps.Clone(w.open)
@@ -95,7 +97,7 @@ func (w *Watches) Await(ctx context.Context) error {
 				select {
 				case <-ctx.Done():
 					return fmt.Errorf("a watch of %s is behind: %w", b.collection, ctx.Err())
-				case <-time.After(5 * time.Millisecond): // until the watch brings more
+				case <-time.After(5 * time.Millisecond): // until the watch delivers more
 				}
 			}
 			return nil
@@ -119,13 +121,13 @@ func (w *Watches) hasBrought(b *watchedBody, now *metadataList) bool {
 	}
 	for uid, version := range b.objects {
 		if !listed[uid] && version <= now.Metadata.version() {
-			return false // it is deleted
+			return false // the watch has not reported its deletion
 		}
 	}
 	return true
 }
 
-// list is what the API server has in a collection; nil where it does not have its kind any more, or does not tell.
+// list lists a collection; nil if the API server no longer has the kind, or does not allow it.
 func (w *Watches) list(ctx context.Context, collection string) (*metadataList, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.host+collection, http.NoBody)
 	if err != nil {
@@ -159,16 +161,16 @@ func (m metadata) version() uint64 {
 	return version
 }
 
-// watchedBody is the body of a watch. What is read of it is known.
+// watchedBody is the body of a watch. It records what is read from it.
 type watchedBody struct {
 	io.ReadCloser
 
 	watches    *Watches
 	collection string
-	// line is the begin of an event of which the end has not been read.
+	// line is the beginning of an event that is not complete yet.
 	line []byte
-	// objects are those that the watch has shown, each with its version, and newest the version that it has come to.
-	// Guarded by the lock of the Watches, as is listing, which is true until all is shown that there was at its begin.
+	// objects are those that the watch has delivered, with their versions, and newest is the version that it has
+	// reached. listing is true until the initial events are complete. All three are guarded by the mutex of Watches.
 	objects map[types.UID]uint64
 	newest  uint64
 	listing bool
@@ -191,7 +193,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// take takes in one event.
+// take records one event.
 func (b *watchedBody) take(line []byte) {
 	var event struct {
 		Type   string

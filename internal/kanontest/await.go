@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// retryPause is the time between two tries to read what is not served yet.
+// retryPause is the pause between retries to read what is not served yet.
 const retryPause = 100 * time.Millisecond
 
-// errAbsent is what is wrong with an object that is not there.
+// errAbsent reports that an object does not exist.
 var errAbsent = errors.New("it is not there")
 
-// Await watches an object until holds finds nothing wrong with it, and returns
-// it then. holds is not asked while the object is not there.
+// Await watches an object until holds returns nil for it, and returns it then. holds is not called while the object
+// does not exist.
 func (c *Cluster) Await(ref *unstructured.Unstructured, holds func(live *unstructured.Unstructured) error) *unstructured.Unstructured {
 	c.Helper()
 	return c.await(c.of(ref), fields.OneTermEqualSelector(metav1.ObjectNameField, ref.GetName()), describe(ref),
@@ -34,7 +34,7 @@ func (c *Cluster) Await(ref *unstructured.Unstructured, holds func(live *unstruc
 		})
 }
 
-// AwaitMatch watches an object until it is as want says; see Differences.
+// AwaitMatch watches an object until it matches want; see Differences.
 func (c *Cluster) AwaitMatch(want *unstructured.Unstructured) *unstructured.Unstructured {
 	c.Helper()
 	return c.Await(want, func(live *unstructured.Unstructured) error {
@@ -45,7 +45,7 @@ func (c *Cluster) AwaitMatch(want *unstructured.Unstructured) *unstructured.Unst
 	})
 }
 
-// AwaitGone watches an object until it is not there.
+// AwaitGone watches an object until it does not exist.
 func (c *Cluster) AwaitGone(ref *unstructured.Unstructured) {
 	c.Helper()
 	c.await(c.of(ref), fields.OneTermEqualSelector(metav1.ObjectNameField, ref.GetName()), describe(ref),
@@ -57,15 +57,14 @@ func (c *Cluster) AwaitGone(ref *unstructured.Unstructured) {
 		})
 }
 
-// AwaitEvent waits for an Event with that reason about an object of that name,
-// and returns its message.
+// AwaitEvent waits for an Event with this reason about an object of this name, and returns its message.
 func (c *Cluster) AwaitEvent(name, reason string) string {
 	c.Helper()
 	return c.AwaitMessage(name, reason, "")
 }
 
-// AwaitMessage waits for an Event with that reason about an object of that name
-// whose message contains text, and returns the message.
+// AwaitMessage waits for an Event with this reason about an object of this name whose message contains text, and
+// returns the message.
 func (c *Cluster) AwaitMessage(name, reason, text string) string {
 	c.Helper()
 	event := Ref("v1", "Event", "")
@@ -84,15 +83,15 @@ func (c *Cluster) AwaitMessage(name, reason, text string) string {
 	return message
 }
 
-// await lists and watches what a selector selects until nothing is wrong with one
-// object; nil stands for the absence of any.
+// await lists and watches what a selector selects until holds returns nil for one object. holds gets nil if there is
+// none.
 func (c *Cluster) await(where dynamic.ResourceInterface, selector fields.Selector, what string, holds func(*unstructured.Unstructured) error) *unstructured.Unstructured {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), c.patience)
 	defer cancel()
 	w := &wait{where: where, selector: selector.String(), holds: holds}
 	for ctx.Err() == nil {
-		if w.look(ctx) {
+		if w.listAndWatch(ctx) {
 			return w.live
 		}
 	}
@@ -114,17 +113,17 @@ type wait struct {
 	holds    func(*unstructured.Unstructured) error
 
 	live  *unstructured.Unstructured // as last seen
-	wrong error                      // what is wrong with it
+	wrong error                      // the last error of holds
 }
 
-// is takes in the object as it is now and tells whether nothing is wrong.
-func (w *wait) is(live *unstructured.Unstructured) bool {
+// check records the current object, and reports whether holds accepts it.
+func (w *wait) check(live *unstructured.Unstructured) bool {
 	w.live, w.wrong = live, w.holds(live)
 	return w.wrong == nil
 }
 
-// look lists, and watches from there until nothing is wrong or the watch ends.
-func (w *wait) look(ctx context.Context) bool {
+// listAndWatch lists, and watches from there until holds accepts an object or the watch ends.
+func (w *wait) listAndWatch(ctx context.Context) bool {
 	list, err := w.where.List(ctx, metav1.ListOptions{FieldSelector: w.selector})
 	if err != nil {
 		select {
@@ -134,11 +133,11 @@ func (w *wait) look(ctx context.Context) bool {
 		}
 		return false
 	}
-	if len(list.Items) == 0 && w.is(nil) {
+	if len(list.Items) == 0 && w.check(nil) {
 		return true
 	}
 	for i := range list.Items {
-		if w.is(&list.Items[i]) {
+		if w.check(&list.Items[i]) {
 			return true
 		}
 	}
@@ -155,7 +154,7 @@ func (w *wait) look(ctx context.Context) bool {
 		if event.Type == watch.Deleted {
 			obj = nil
 		}
-		if w.is(obj) {
+		if w.check(obj) {
 			return true
 		}
 	}

@@ -13,28 +13,26 @@ import (
 	"kanon.dev/kanon/internal/controlplanetest"
 )
 
-// built is the program of this test binary. There is one per process because
-// tests of one package have nothing else in common that could carry it.
+// built is the program of this test binary. It is a variable because tests of one package have nothing else in common.
 var built program //nolint:gochecknoglobals // see above
 
 // program is built at its first use.
 type program struct {
-	mu sync.Mutex // guards what follows; held while the program is built, because every other test has to wait for just that
+	mu sync.Mutex // guards what follows; locked during the build, because every other test has to wait for it
 
 	dir string
-	err error // the reason why there is none, given to every test
+	err error // why there is none, for every test
 }
 
-// Main runs the tests of a test binary, ends the control plane that they shared
-// and removes the program that they ran. It returns the exit code.
+// Main runs the tests of a test binary, stops their shared control plane and removes their program. It returns the exit
+// code.
 func Main(m *testing.M) int {
 	defer built.remove()
 	return controlplanetest.Main(m)
 }
 
-// Binary returns the path of the program, which it builds at the first call of a
-// test binary by the command of the Dockerfile: what is tested is what is
-// shipped.
+// Binary returns the path of the program. The first call in a test binary builds it with the command of the Dockerfile,
+// so that tests run what is shipped.
 func Binary(tb testing.TB) string {
 	tb.Helper()
 	path, err := built.path()
@@ -51,7 +49,7 @@ func Release(tb testing.TB, version string) string {
 	if err != nil {
 		tb.Fatalf("build kanon: %v", err)
 	}
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // left behind in the temporary directory at worst
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // at worst, it stays in the temporary directory
 	return filepath.Join(dir, "kanon")
 }
 
@@ -68,7 +66,7 @@ func (p *program) remove() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dir != "" {
-		_ = os.RemoveAll(p.dir) // left behind in the temporary directory at worst
+		_ = os.RemoveAll(p.dir) // at worst, it stays in the temporary directory
 	}
 }
 
@@ -107,8 +105,7 @@ func moduleRoot() (string, error) {
 	return strings.TrimSpace(string(output)), nil
 }
 
-// buildCommand is the command of a Dockerfile that builds /kanon, with another
-// path for the result.
+// buildCommand returns the command of a Dockerfile that builds /kanon, with another path for the result.
 func buildCommand(dockerfile, path string) (string, error) {
 	const output = " -o /kanon "
 	for line := range strings.Lines(dockerfile) {

@@ -1,6 +1,7 @@
 package kanontest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,25 +23,24 @@ import (
 )
 
 const (
-	// manager is the field manager of what the tests write.
+	// manager is the field manager of the tests' writes.
 	manager = "somebody"
-	// findTries is how often a kind is looked up, retryPause apart.
+	// findTries is how often a kind is looked up, with pauses of retryPause.
 	findTries = int(patience / retryPause)
 )
 
-// Cluster is a cluster as one test sees and changes it, by objects of any kind
-// that it has. Its methods fail the test when something does not come out.
+// Cluster is a cluster for one test, which reads and writes objects of any kind. Its methods fail the test on an error.
 type Cluster struct {
 	testing.TB // the test
 
 	client dynamic.Interface
 	kinds  meta.ResettableRESTMapper
-	// namespace is where objects are that name none.
+	// namespace is that of objects without a namespace.
 	namespace string
 	patience  time.Duration // how long a wait for a state may take
 }
 
-// NewCluster makes a Cluster whose namespace is default.
+// NewCluster makes a Cluster with the namespace default.
 func NewCluster(tb testing.TB, config *rest.Config) *Cluster {
 	tb.Helper()
 	client, err1 := dynamic.NewForConfig(config)
@@ -54,21 +54,20 @@ func NewCluster(tb testing.TB, config *rest.Config) *Cluster {
 	}
 }
 
-// In is the same cluster for another test, with the namespace where its objects
-// are that name none.
+// In is the same cluster for another test, with another namespace for objects without one.
 func (c *Cluster) In(tb testing.TB, namespace string) *Cluster {
 	tb.Helper()
 	return &Cluster{TB: tb, client: c.client, kinds: c.kinds, namespace: namespace, patience: c.patience}
 }
 
-// Within is the same cluster, with another bound on each wait for a state.
+// Within is the same cluster, with another limit for each wait.
 func (c *Cluster) Within(bound time.Duration) *Cluster {
 	within := *c
 	within.patience = bound
 	return &within
 }
 
-// Namespace is where objects are that name none.
+// Namespace is that of objects without a namespace.
 func (c *Cluster) Namespace() string { return c.namespace }
 
 // For is the same cluster for another test.
@@ -77,7 +76,7 @@ func (c *Cluster) For(tb testing.TB) *Cluster {
 	return c.In(tb, c.namespace)
 }
 
-// Ref names an object by kind and name, for the methods that take one.
+// Ref makes a reference to an object, for the methods that take one.
 func Ref(apiVersion, kind, name string) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{}
 	obj.SetAPIVersion(apiVersion)
@@ -86,21 +85,17 @@ func Ref(apiVersion, kind, name string) *unstructured.Unstructured {
 	return obj
 }
 
-// at finds where objects of a kind are. namespace may be empty.
+// at returns the client for a kind in a namespace, which may be empty.
 func (c *Cluster) at(gvk schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {
 	c.Helper()
 	mapping := c.find(gvk)
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return c.client.Resource(mapping.Resource)
 	}
-	if namespace == "" {
-		namespace = c.namespace
-	}
-	return c.client.Resource(mapping.Resource).Namespace(namespace)
+	return c.client.Resource(mapping.Resource).Namespace(cmp.Or(namespace, c.namespace))
 }
 
-// find looks a kind up. One that was installed just now is served in a moment,
-// which no event tells.
+// find finds a kind. A kind that was just installed is served in a moment, which no event reports.
 func (c *Cluster) find(gvk schema.GroupVersionKind) *meta.RESTMapping {
 	c.Helper()
 	for tries := 0; ; tries++ {
@@ -121,8 +116,7 @@ func (c *Cluster) of(ref *unstructured.Unstructured) dynamic.ResourceInterface {
 	return c.at(ref.GroupVersionKind(), ref.GetNamespace())
 }
 
-// Apply applies objects one after the other. A CustomResourceDefinition is
-// waited for until its kind is served.
+// Apply applies objects one after the other. After a CustomResourceDefinition, it waits until the kind is established.
 func (c *Cluster) Apply(objects ...*unstructured.Unstructured) {
 	c.Helper()
 	for _, obj := range objects {
@@ -141,7 +135,6 @@ func (c *Cluster) Apply(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// Get reads an object.
 func (c *Cluster) Get(ref *unstructured.Unstructured) *unstructured.Unstructured {
 	c.Helper()
 	live, err := c.of(ref).Get(c.Context(), ref.GetName(), metav1.GetOptions{})
@@ -157,8 +150,7 @@ func (c *Cluster) Patch(ref *unstructured.Unstructured, change string) {
 	c.patch(ref, change)
 }
 
-// PatchStatus merges a change, as JSON, into the status of an object, as its
-// controller does.
+// PatchStatus merges a change, as JSON, into the status of an object, as its controller does.
 func (c *Cluster) PatchStatus(ref *unstructured.Unstructured, change string) {
 	c.Helper()
 	c.patch(ref, change, "status")
@@ -175,14 +167,14 @@ func (c *Cluster) patch(ref *unstructured.Unstructured, change string, subresour
 // Delete deletes an object, as kubectl does, and does not wait for its end.
 func (c *Cluster) Delete(ref *unstructured.Unstructured) {
 	c.Helper()
-	background := metav1.DeletePropagationBackground // a Job would orphan its Pods
+	background := metav1.DeletePropagationBackground // Jobs would otherwise orphan their Pods
 	err := c.of(ref).Delete(c.Context(), ref.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})
 	if err != nil {
 		c.Fatalf("delete %s: %v", describe(ref), err)
 	}
 }
 
-// IsNamespaced tells whether objects of a kind are in namespaces.
+// IsNamespaced reports whether objects of a kind are in namespaces.
 func (c *Cluster) IsNamespaced(ref *unstructured.Unstructured) bool {
 	c.Helper()
 	return c.find(ref.GroupVersionKind()).Scope.Name() == meta.RESTScopeNameNamespace
@@ -198,7 +190,7 @@ func (c *Cluster) List(apiVersion, kind, namespace string) []unstructured.Unstru
 	return list.Items
 }
 
-// IsThere tells whether there is an object now.
+// IsThere reports whether an object exists.
 func (c *Cluster) IsThere(ref *unstructured.Unstructured) bool {
 	c.Helper()
 	_, err := c.of(ref).Get(c.Context(), ref.GetName(), metav1.GetOptions{})
@@ -208,8 +200,7 @@ func (c *Cluster) IsThere(ref *unstructured.Unstructured) bool {
 	return err == nil
 }
 
-// ApplyRules puts documents into a ConfigMap that Kanon reads, under the key
-// rule.yaml.
+// ApplyRules applies a ConfigMap with rules in the key rule.yaml.
 func (c *Cluster) ApplyRules(namespace, name, text string) {
 	c.Helper()
 	configMap := Ref("v1", "ConfigMap", name)
@@ -219,8 +210,8 @@ func (c *Cluster) ApplyRules(namespace, name, text string) {
 	c.Apply(configMap)
 }
 
-// AwaitVerdict waits until Kanon says of a ConfigMap with rules whether all of
-// them are in force, with a message that contains text.
+// AwaitVerdict waits until Kanon reports for a ConfigMap with rules whether all of them run as written, with a message
+// that contains text.
 func (c *Cluster) AwaitVerdict(namespace, name string, ready bool, text string) {
 	c.Helper()
 	ref := Ref("v1", "ConfigMap", name)
@@ -238,7 +229,7 @@ func (c *Cluster) AwaitVerdict(namespace, name string, ready bool, text string) 
 	})
 }
 
-// ConditionStatus is the status of a condition, empty when there is none.
+// ConditionStatus is the status of a condition; empty if there is none.
 func ConditionStatus(obj *unstructured.Unstructured, conditionType string) string {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for _, item := range conditions {

@@ -10,11 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Differences says in what live is not as want says, one difference a line, each
-// with its path. Every field of want must be in live with that value; live may
-// have further fields. A field that is null in want must not be in live. A list
-// must have as many items as in want, each as want says in the same place; the
-// conditions of a status may have further items, in any order.
+// Differences lists how live differs from want, one difference a line, with its path. Every field of want must have the
+// same value in live; live may have other fields. A field that is null in want must be missing in live. A list must
+// have as many items as in want, and each must match in its place. The conditions of a status may have other items, and
+// any order.
 func Differences(want, live *unstructured.Unstructured) []string {
 	return compare("", want.Object, live.Object)
 }
@@ -87,7 +86,7 @@ func compareConditions(path string, want, live []any) []string {
 
 func asJSON(value any) string {
 	text, err := json.Marshal(value)
-	if err != nil { // no value of an object is like that
+	if err != nil { // impossible for values of objects
 		return err.Error()
 	}
 	return string(text)

@@ -1,11 +1,9 @@
-// Package kanontest runs the kanon program in tests, as a user would, and looks
-// at what comes out.
+// Package kanontest runs the kanon program in tests, as a user would, and checks the results.
 //
-// The program is built once for a test binary, by the command of the Dockerfile,
-// and each [Process] is one run of it whose log can be waited for. A
-// [Cluster] applies objects, watches them until they are as they should be, and
-// says what differs when they do not become so. What an object should be is
-// another object with the fields that matter: [Differences] compares them.
+// The program is built once for a test binary, with the command of the Dockerfile. Each [Process] is one run of it,
+// with a log that tests can wait for. A [Cluster] applies objects, watches them until they are as expected, and reports
+// the differences if they do not become so. The expected state is an object with the fields that matter: [Differences]
+// compares them.
 //
 // # Example
 //

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Fetch gets a path of what kanon serves, "health" or "metrics", on a port of its own choice that its log names. token is a bearer
-// token; empty: none is sent.
+// Fetch gets a path of an endpoint, "health" or "metrics". Kanon chose the port and logged it. token is a bearer token;
+// if it is empty, none is sent.
 func (p *Process) Fetch(tb testing.TB, endpoint, path, token string) (code int, body string) {
 	tb.Helper()
 	line, err := p.AwaitLog(regexp.MustCompile(`msg"?[=:]"?Serving"? ?,?"?endpoint"?[=:]"?` + endpoint + `\b`))
@@ -26,7 +26,7 @@ func (p *Process) Fetch(tb testing.TB, endpoint, path, token string) (code int, 
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	client := &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nobody knows its certificate
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the certificate is self-signed
 	}}
 	response, err := client.Do(request)
 	if err != nil {

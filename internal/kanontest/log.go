@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// log keeps what is written to it and tells readers when there is more.
+// log keeps what is written to it, and notifies readers.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer  // guarded by mu
@@ -23,7 +23,7 @@ func (l *log) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// read returns all that was written and a channel that is closed when more was.
+// read returns everything written so far, and a channel that is closed at the next write.
 func (l *log) read() (text string, more <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ReadManifest reads the objects of a YAML file, which may hold several
-// documents. A file without an object fails the test.
+// ReadManifest reads the objects of a YAML file, which may have several documents. A file without an object fails the
+// test.
 func ReadManifest(tb testing.TB, path string) []*unstructured.Unstructured {
 	tb.Helper()
 	data, err := os.ReadFile(path)
@@ -26,7 +26,7 @@ func ReadManifest(tb testing.TB, path string) []*unstructured.Unstructured {
 	return Objects(tb, path, data)
 }
 
-// Objects reads the objects of YAML documents; name is where these are from. None fails the test.
+// Objects reads the objects of YAML documents. name names their source. No object fails the test.
 func Objects(tb testing.TB, name string, data []byte) []*unstructured.Unstructured {
 	tb.Helper()
 	objects, err := parse(data)
@@ -39,7 +39,7 @@ func Objects(tb testing.TB, name string, data []byte) []*unstructured.Unstructur
 	return objects
 }
 
-// OfKind are those objects that have a kind.
+// OfKind returns the objects of a kind.
 func OfKind(kind string, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() != kind })
 }

@@ -5,8 +5,7 @@ import (
 	"syscall"
 )
 
-// endWithParent ends a command when this process ends without stopping it, as a
-// test binary does whose time is up.
+// endWithParent ends a command if this process ends without stopping it, such as a test binary after a timeout.
 func endWithParent(command *exec.Cmd) {
 	if command.SysProcAttr == nil {
 		command.SysProcAttr = &syscall.SysProcAttr{}

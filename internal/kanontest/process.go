@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// patience bounds every wait for a state. It is far above what a healthy Kanon
-	// needs on a machine that is busy with other tests: it decides no test.
+	// patience bounds every wait for a state. It is far above what a healthy Kanon needs on a busy machine, so it
+	// decides no test.
 	patience = 4 * time.Minute
-	// stopLimit is how long a Kanon that was told to end may take.
+	// stopLimit is how long Kanon may take to end.
 	stopLimit = time.Minute
 )
 
@@ -23,13 +23,12 @@ const (
 type Process struct {
 	command *exec.Cmd
 	log     *log
-	done    chan struct{} // closed when it has ended
-	err     error         // how it ended; to be read after done
+	done    chan struct{} // closed when the process has ended
+	err     error         // the result of the process; valid after done is closed
 }
 
-// Start runs kanon with args, waits until it says that it starts, and ends it
-// with the test, which fails when it does not end as it should. The log is shown
-// when the test has failed.
+// Start runs kanon with args, waits until it logs its start, and stops it at the end of the test. The test fails if
+// kanon does not end properly. The log is shown if the test failed.
 func Start(tb testing.TB, args ...string) *Process {
 	tb.Helper()
 	return StartProgram(tb, Binary(tb), args...)
@@ -56,7 +55,7 @@ func StartProgram(tb testing.TB, path string, args ...string) *Process {
 	return p
 }
 
-// WithoutPorts has kanon run open no port that the arguments do not name: another one may have it.
+// WithoutPorts adds arguments so that kanon run opens no ports that args do not name: they may be in use.
 func WithoutPorts(args []string) []string {
 	if len(args) == 0 || args[0] != "run" {
 		return args
@@ -64,12 +63,11 @@ func WithoutPorts(args []string) []string {
 	return append([]string{"run", "--health-probe-bind-address=0", "--metrics-bind-address=0"}, args[1:]...)
 }
 
-// Launch starts a command that runs kanon and follows what it writes, which counts
-// as its log. The caller must Stop it.
+// Launch starts a command that runs kanon. Its output counts as its log. The caller must Stop it.
 func Launch(command *exec.Cmd) (*Process, error) {
 	p := &Process{command: command, log: newLog(), done: make(chan struct{})}
 	command.Stdout, command.Stderr = p.log, p.log
-	command.WaitDelay = time.Second // a child that it left behind may hold its standard error
+	command.WaitDelay = time.Second // a child may keep its standard error open
 	endWithParent(command)
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start kanon: %w", err)
@@ -84,8 +82,8 @@ func Launch(command *exec.Cmd) (*Process, error) {
 // Log is what kanon has written so far.
 func (p *Process) Log() string { return p.log.String() }
 
-// AwaitLog waits until a line of the log matches a pattern, and returns that
-// line. The error says that it did not come in time, or that kanon has ended.
+// AwaitLog waits for a line of the log that matches a pattern, and returns it. The error reports a timeout, or the end
+// of kanon.
 func (p *Process) AwaitLog(pattern *regexp.Regexp) (line string, err error) {
 	overdue := time.NewTimer(patience)
 	defer overdue.Stop()
@@ -102,14 +100,13 @@ func (p *Process) AwaitLog(pattern *regexp.Regexp) (line string, err error) {
 		select {
 		case <-more:
 		case <-p.done:
-			ended = true // one more look: its last words may have come meanwhile
+			ended = true // read once more: its last lines may just have come
 		case <-overdue.C:
 			return "", fmt.Errorf("no line that matches %q came in the log of kanon for %s", pattern, patience)
 		}
 	}
 }
 
-// Signal sends a signal.
 func (p *Process) Signal(signal syscall.Signal) error { return p.command.Process.Signal(signal) }
 
 // Wait waits for the end. The error is nil if the exit code is 0.
@@ -118,12 +115,11 @@ func (p *Process) Wait() error {
 	return p.err
 }
 
-// Stop sends SIGTERM, as Kubernetes does, and waits for the end. The error is
-// nil when kanon ended in time with exit code 0 and no goroutine's stack in its
-// log. It may be called again.
+// Stop sends SIGTERM, as Kubernetes does, and waits for the end. The error is nil if kanon ended in time, with exit
+// code 0 and without a goroutine's stack in its log. Stop may be called again.
 func (p *Process) Stop() error {
-	_ = p.command.Process.Signal(syscall.SIGTERM)                                                  // fails only when it has ended
-	overdue := time.AfterFunc(stopLimit, func() { _ = p.command.Process.Signal(syscall.SIGQUIT) }) // shows where it hangs
+	_ = p.command.Process.Signal(syscall.SIGTERM)                                                  // fails only if the process has ended
+	overdue := time.AfterFunc(stopLimit, func() { _ = p.command.Process.Signal(syscall.SIGQUIT) }) // prints the stacks
 	defer overdue.Stop()
 	<-p.done
 	var errs []error

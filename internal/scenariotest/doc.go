@@ -1,4 +1,4 @@
-// Package scenariotest plays what happens to an operator, as a file tells it, against a cluster in which the operator runs.
+// Package scenariotest plays a scenario from a file against a cluster in which an operator runs.
 //
 //	steps:
 //	- name: a Foo becomes a Deployment
@@ -12,13 +12,13 @@
 //	  delete: [parent.yaml]
 //	  gone: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: example-foo}}]
 //
-// Nothing sleeps: each wait is a watch with a bound. An object that a step deletes and awaits is a new one, with another
-// UID. $NAMESPACE stands for the namespace of the scenario, which objects without a namespace are in. What fails names the step
-// and what is missing, and shows the conditions and Events of what the scenario applied.
+// Nothing sleeps: each wait is a watch with a limit. If a step deletes an object and awaits it, the object must be a
+// new one, with another UID. $NAMESPACE stands for the namespace of the scenario, which is also that of objects without
+// one. A failure names the step and what is missing, and shows the conditions and Events of the applied objects.
 //
 //	scenario, err := scenariotest.Read("examples/foo")
 //	scenario.Play(cluster)                       // a *kanontest.Cluster
 //
-// scenario.go reads the file, play.go plays it, and report.go says what a cluster has when it fails. example.go reads the folders of
-// examples/, says which rights their rules need, and plays all of them.
+// scenario.go reads the file, play.go plays it, and report.go reports the state of the cluster after a failure.
+// example.go reads the folders of examples/, computes the rights that their rules need, and plays all of them.
 package scenariotest

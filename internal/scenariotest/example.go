@@ -22,7 +22,7 @@ type Example struct {
 	Name string // of the folder
 	Path string // of the rule
 	Rule string // its text
-	// Kinds are the CustomResourceDefinitions that it needs, for an administrator to apply.
+	// Kinds are the CustomResourceDefinitions that the example needs, for an administrator to apply.
 	Kinds    []*unstructured.Unstructured
 	Scenario *Scenario
 }
@@ -58,8 +58,9 @@ func isFile(path string) bool {
 	return err == nil
 }
 
-// LeastRights are the rights that the rules of examples need, as `kanon rbac` prints them with some flags, for the ServiceAccount of
-// deploy/base. What the role of crd-roles grants is for an administrator to add, as the output of `kanon rbac` says.
+// LeastRights returns the rights that the rules of examples need, as `kanon rbac` prints them with these flags, for the
+// ServiceAccount of deploy/base. It adds a right that the example crd-roles needs, and that `kanon rbac` leaves to an
+// administrator.
 func LeastRights(tb testing.TB, examples []Example, flags ...string) []*unstructured.Unstructured {
 	tb.Helper()
 	args := append([]string{"rbac", "--name", "kanon-examples"}, flags...)
@@ -88,8 +89,8 @@ subjects: [{kind: ServiceAccount, name: kanon, namespace: kanon-system}]
 `))...)
 }
 
-// PlayAll plays examples, some at a time, because most of the time one waits for something, however many tests run at a time. Each is
-// a subtest; place is where one is played.
+// PlayAll plays examples, several at a time, because each of them mostly waits. It does so however many tests run in
+// parallel. Each is a subtest. place returns the cluster for an example.
 func PlayAll(t *testing.T, examples []Example, place func(t *testing.T, e Example) *kanontest.Cluster) {
 	t.Helper()
 	const atATime = 8

@@ -11,8 +11,8 @@ import (
 	"kanon.dev/kanon/internal/kanontest"
 )
 
-// Play plays the scenario in the namespace of a cluster. It fails the test of the cluster when something does not come out, and
-// deletes what it applied outside of the namespace, which is the caller's.
+// Play plays the scenario in the namespace of a cluster. It fails the cluster's test if a step fails. It deletes the
+// objects that it applied outside the namespace; the namespace is the caller's.
 func (s *Scenario) Play(cluster *kanontest.Cluster) {
 	cluster.Helper()
 	p := &play{Cluster: cluster, scenario: s, seen: map[ref]*unstructured.Unstructured{}}
@@ -31,14 +31,14 @@ type play struct {
 	*kanontest.Cluster
 
 	scenario *Scenario
-	step     *Step // the one that is played
+	step     *Step // the current step
 	// applied are the objects that the scenario applied, in order.
 	applied []*unstructured.Unstructured
 	// seen are the objects as they were last awaited.
 	seen map[ref]*unstructured.Unstructured
 }
 
-// ref names an object.
+// ref identifies an object.
 type ref struct{ apiVersion, kind, namespace, name string }
 
 func refOf(obj *unstructured.Unstructured) ref {
@@ -89,7 +89,7 @@ func (p *play) objects(given []Object) []*unstructured.Unstructured {
 	return objects
 }
 
-// compare says what is wrong with an object that is awaited.
+// compare returns what is wrong with an awaited object.
 func compare(want, live *unstructured.Unstructured, deleted map[types.UID]bool) error {
 	if deleted[live.GetUID()] {
 		return errors.New("it is still the one that was deleted")
@@ -100,7 +100,7 @@ func compare(want, live *unstructured.Unstructured, deleted map[types.UID]bool) 
 	return nil
 }
 
-// holdUnchanged fails the test if an object is another one than was last awaited, or has another spec or other data.
+// holdUnchanged fails the test if an object was recreated since it was last awaited, or has another spec or other data.
 func (p *play) holdUnchanged(obj *unstructured.Unstructured) {
 	p.Helper()
 	before := p.seen[refOf(obj)]
@@ -123,7 +123,7 @@ func (p *play) holdUnchanged(obj *unstructured.Unstructured) {
 	}
 }
 
-// end reports what failed, and deletes what is left of the scenario.
+// end reports a failure, and deletes the rest of the scenario.
 func (p *play) end() {
 	if p.Failed() {
 		p.report()
@@ -138,7 +138,7 @@ func (p *play) end() {
 
 func mustJSON(value any) string {
 	text, err := json.Marshal(value)
-	if err != nil { // no value of an object is like that
+	if err != nil { // impossible for values of objects
 		return err.Error()
 	}
 	return string(text)

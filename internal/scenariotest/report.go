@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// report logs in which step the scenario failed, and what the cluster reports about the objects that it applied.
+// report logs the step that failed, and what the cluster reports about the applied objects.
 func (p *play) report() {
 	p.Helper()
 	var text strings.Builder

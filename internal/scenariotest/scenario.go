@@ -17,43 +17,42 @@ import (
 // File is the name of the file with a scenario.
 const File = "scenario.yaml"
 
-// Scenario is what happens to an operator, in steps.
+// Scenario is a sequence of steps.
 type Scenario struct {
 	Steps []Step `json:"steps"`
 
-	dir string // where the files are that it names
+	dir string // of the files that steps name
 }
 
-// Step changes something and awaits what follows, in the order of the fields.
+// Step changes something and awaits the effects, in the order of the fields.
 type Step struct {
-	// Name says in a sentence what the step shows.
+	// Name is a sentence on what the step shows.
 	Name string `json:"name"`
-	// Apply creates objects or lays them over those that exist.
+	// Apply applies objects.
 	Apply []Object `json:"apply,omitempty"`
-	// Patch merges fields into objects that exist; null removes one.
+	// Patch merges fields into existing objects; null removes a field.
 	Patch []Object `json:"patch,omitempty"`
 	// Status merges a status into objects, as their controllers do.
 	Status []Object `json:"status,omitempty"`
 	// Delete deletes objects, in the background.
 	Delete []Object `json:"delete,omitempty"`
-	// Await waits until objects have these fields. Null: they do not have the field.
-	Await []Object `json:"await,omitempty"`
-	// Events waits for Events.
-	Events []Event `json:"events,omitempty"`
+	// Await waits until objects have these fields. null means that the field is missing.
+	Await  []Object `json:"await,omitempty"`
+	Events []Event  `json:"events,omitempty"`
 	// Gone waits until objects do not exist.
 	Gone []Object `json:"gone,omitempty"`
-	// Unchanged holds that objects are those of an earlier step, with the same spec and data.
+	// Unchanged checks that objects are those of an earlier step, with the same spec and data.
 	Unchanged []Object `json:"unchanged,omitempty"`
 }
 
-// Event is an Event that is awaited.
+// Event is an awaited Event.
 type Event struct {
 	// About is the name of the object.
 	About  string `json:"about"`
 	Reason string `json:"reason"`
 	// Message is a part of the message.
 	Message string `json:"message,omitempty"`
-	// Namespace is where the Event is; empty: in that of the scenario. It is default for objects without a namespace.
+	// Namespace is that of the Event; empty for that of the scenario. It is default for cluster-scoped objects.
 	Namespace string `json:"namespace,omitempty"`
 }
 
@@ -85,7 +84,7 @@ func Read(dir string) (*Scenario, error) {
 	return s, nil
 }
 
-// Objects are the objects that are given, and those in the files that are named, for a scenario in a namespace.
+// Objects returns the given objects, and those in the named files, for a scenario in a namespace.
 func (s *Scenario) Objects(given []Object, namespace string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	add := func(text []byte) error {
@@ -120,7 +119,7 @@ func (s *Scenario) Objects(given []Object, namespace string) ([]*unstructured.Un
 	return objects, nil
 }
 
-// documentsOf are the documents of a YAML file, as JSON.
+// documentsOf returns the documents of a YAML file, as JSON.
 func documentsOf(path string) ([][]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

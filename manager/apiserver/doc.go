@@ -1,6 +1,6 @@
-// Package apiserver tells whether an API server answers.
+// Package apiserver finds out whether an API server answers.
 //
-// Kanon starts when it does, and then logs when it does not for a while:
+// Kanon starts once the API server answers, and logs when it later stops answering:
 //
 //	outages := apiserver.NewOutages()
 //	config.Wrap(outages.Wrap) // observes all requests, sends none

@@ -14,21 +14,19 @@ import (
 )
 
 const (
-	// AnswerLimit is how long one answer of an API server may take before it counts as one that does not respond.
+	// AnswerLimit is how long an answer of an API server may take.
 	AnswerLimit = 5 * time.Second
-	// firstPause and longestPause bound the pauses between tries, each twice
-	// the one before.
+	// firstPause and longestPause bound the pauses between retries. Each is twice the one before.
 	firstPause   = time.Second
 	longestPause = 15 * time.Second
 )
 
-// ErrNoAnswer is the error of a request whose answer takes longer than AnswerLimit.
+// ErrNoAnswer is the error of a request that takes longer than AnswerLimit.
 var ErrNoAnswer = errors.New("no answer")
 
-// ErrNoVersion is the error of an answer that is no version of Kubernetes, such as the page of a proxy.
+// ErrNoVersion is the error of an answer that is not a version of Kubernetes, such as the page of a proxy.
 var ErrNoVersion = errors.New("the answer is no version of Kubernetes")
 
-// Server is an API server that may not answer.
 type Server struct {
 	client rest.Interface
 	host   string
@@ -36,14 +34,13 @@ type Server struct {
 	after  func(time.Duration) <-chan time.Time // time.After
 }
 
-// New makes a Server. It sends no request. Errors and logs call it host.
+// New makes a Server. It sends no request. host names the server in errors and logs.
 func New(client rest.Interface, host string) *Server {
 	return &Server{client: client, host: host, limit: AnswerLimit, after: time.After}
 }
 
-// Await asks the API server for its version until it answers, and logs how that
-// goes. It returns false when ctx ends first. Nothing else is started before:
-// many parts that each complain of the same thing would hide what it is.
+// Await requests the API server's version until it answers, and logs failures. It returns false if ctx ends first.
+// Nothing else starts before that: if many parts reported the same outage, its cause would be hard to find.
 func (s *Server) Await(ctx context.Context) bool {
 	log := logr.FromContextOrDiscard(ctx)
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
@@ -75,8 +72,8 @@ func (s *Server) versionInTime(ctx context.Context) (string, error) {
 	return version, err
 }
 
-// Version is the version of Kubernetes, or "unknown" if the server answers and does not show it. The error says why there was no
-// answer, or why it cannot be used. How long it may take is for ctx and the client to say.
+// Version returns the version of Kubernetes, or "unknown" if the server answers without it. The error reports why there
+// is no answer, or why it cannot be used. Only ctx and the client limit the time.
 func (s *Server) Version(ctx context.Context) (string, error) {
 	body, err := s.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	switch {

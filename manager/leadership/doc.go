@@ -1,18 +1,19 @@
-// Package leadership lets one of several Kanons write, and the others stand by.
+// Package leadership elects one of several Kanons to write, while the others stand by.
 //
 //	elector, err := leadership.New(leadership.Options{Config: config, Namespace: "kanon-system", Name: "kanon", Identity: identity})
 //	...
-//	config.Wrap(elector.Gate)               // who does not lead writes nothing
+//	config.Wrap(elector.Gate) // a process that does not lead writes nothing
 //	go func() { ended <- elector.Run(ctx) }()
-//	<-elector.Leading()                     // closed once this one leads
+//	<-elector.Leading() // closed once this process leads
 //
-// It is client-go's leader election by a Lease, and three things beside it.
+// It is client-go's leader election by a Lease, with three additions.
 //
-// Gate is the one place that keeps a process from writing which does not lead. It asks when the Lease was renewed last, and not
-// what the election has noticed: a process that was stopped for longer than its Lease and goes on sends no write, however soon.
+// Gate alone keeps a process that does not lead from writing. It checks when the Lease was last renewed, rather than
+// what the election has noticed. So a process that was paused for longer than its Lease sends no write after it
+// resumes.
 //
-// A Kanon that stands by watches the Lease. It tries to lead when the one that leads gives the Lease back, and when the Lease has
-// expired, while client-go alone would ask every few seconds.
+// A standby watches the Lease. It tries to lead when the leader releases the Lease, and when the Lease has expired.
+// client-go alone would try every few seconds.
 //
-// Whoever led once and leads no more ends: what it remembers may be wrong by then. It does not lead again.
+// A process that led once and lost the lead ends, because what it remembers may be outdated. It does not lead again.
 package leadership

@@ -15,19 +15,20 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// ErrLost is how Run ends for one that led and leads no more.
+// ErrLost is the error of Run if this process led and lost the lead.
 var ErrLost = errors.New("this Kanon does not lead any more: its Lease could not be renewed in time")
 
-// Options configure an Elector. Config, Namespace, Name and Identity are needed.
+// Options configure an Elector. Config, Namespace, Name and Identity are required.
 type Options struct {
-	// Config is how to reach the cluster. It must not have the Elector's own Gate.
+	// Config is for connections to the cluster. It must not have the Elector's own Gate.
 	Config *rest.Config
 	// Namespace and Name are those of the Lease.
 	Namespace, Name string
-	// Identity tells this process from all others.
+	// Identity distinguishes this process from all others.
 	Identity string
-	// LeaseDuration is how long the others wait for one that does not renew the Lease, RenewDeadline how long that one goes on,
-	// and RetryPeriod the pause between two renewals. Defaults: 15, 10 and 2 seconds, as in Kubernetes' own controllers.
+	// LeaseDuration is how long the others wait for a leader that does not renew the Lease, RenewDeadline how long that
+	// leader continues, and RetryPeriod the pause between two renewals. Defaults: 15, 10 and 2 seconds, as in
+	// Kubernetes' own controllers.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
@@ -38,7 +39,7 @@ const (
 	DefaultRetryPeriod   = 2 * time.Second
 )
 
-// CheckDurations finds what is wrong with the durations, by the names of their flags.
+// CheckDurations validates the durations. Errors name their flags.
 func CheckDurations(lease, renew, retry time.Duration) error {
 	switch {
 	case lease < time.Second || lease%time.Second != 0:
@@ -55,19 +56,19 @@ func CheckDurations(lease, renew, retry time.Duration) error {
 // Elector takes part in the election.
 type Elector struct {
 	options Options
-	// leases is for requests, which have a time limit, and watches for watches, which have none.
+	// leases is for requests, which have a timeout, and watches for watches, which have none.
 	leases, watches coordinationclient.LeasesGetter
-	leading         chan struct{} // closed once this one leads
+	leading         chan struct{} // closed once this process leads
 
 	mu sync.Mutex
-	// renewed is when the request began by which the Lease was taken or renewed last; zero: this one does not have it. Guarded
-	// by mu, as is all below.
+	// renewed is when the last request that took or renewed the Lease began; zero if this process does not have the
+	// Lease. Guarded by mu, as is everything below.
 	renewed time.Time
-	// led is true from when this one had the Lease for the first time.
+	// led is true once this process has had the Lease.
 	led bool
-	// leader is who has the Lease, as far as is known; empty: nobody is known to.
+	// leader is the known holder of the Lease; empty if there is none.
 	leader string
-	// busy is true while a request about the Lease is under way, and retry ends the pause before the next try.
+	// busy is true during a request about the Lease. retry ends the pause before the next try.
 	busy  bool
 	retry context.CancelFunc
 }
@@ -82,7 +83,7 @@ func New(o Options) (*Elector, error) {
 		}
 	}
 	limited := rest.CopyConfig(o.Config)
-	limited.Timeout = o.RenewDeadline / 2 // one that hangs leaves time for another
+	limited.Timeout = o.RenewDeadline / 2 // if a request hangs, there is time for another
 	leases, err1 := coordinationclient.NewForConfig(limited)
 	watches, err2 := coordinationclient.NewForConfig(o.Config)
 	if err := errors.Join(err1, err2); err != nil {
@@ -91,11 +92,11 @@ func New(o Options) (*Elector, error) {
 	return &Elector{options: o, leases: leases, watches: watches, leading: make(chan struct{})}, nil
 }
 
-// Leading is closed once this one leads.
+// Leading returns a channel that is closed once this process leads.
 func (e *Elector) Leading() <-chan struct{} { return e.leading }
 
-// Run takes part until ctx ends, and gives the Lease back then: nothing may be under way by then that needs it. The error is ErrLost
-// where this one led and does not any more.
+// Run takes part in the election until ctx ends, and then releases the Lease: nothing that needs it may run any more.
+// The error is ErrLost if this process led and lost the lead.
 func (e *Elector) Run(ctx context.Context) error {
 	log := logr.FromContextOrDiscard(ctx)
 	ctx, cancel := context.WithCancel(ctx)
@@ -147,14 +148,15 @@ func (e *Elector) hasLed() bool {
 	return e.led
 }
 
-// setRetry is what ends the pause before the next try.
+// setRetry sets the function that ends the pause before the next try.
 func (e *Elector) setRetry(retry context.CancelFunc) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.retry = retry
 }
 
-// hurry has the next try come now. It reports false while one is under way, which may have read too much to be the next one.
+// hurry starts the next try now. It returns false if one is under way, because that one may have read the Lease too
+// early.
 func (e *Elector) hurry() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -167,22 +169,22 @@ func (e *Elector) hurry() bool {
 	return true
 }
 
-// forget notes that this one has no Lease.
+// forget records that this process does not have the Lease.
 func (e *Elector) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.renewed = time.Time{}
 }
 
-// mayWrite reports whether nobody else can lead now: the Lease was renewed less than the deadline ago, which is shorter than what
-// the others wait.
+// mayWrite reports whether no other process can lead now: the Lease was renewed less than RenewDeadline ago, and the
+// others wait for longer than that.
 func (e *Elector) mayWrite() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return !e.renewed.IsZero() && time.Since(e.renewed) < e.options.RenewDeadline
 }
 
-// Problem is an error while it is not known who leads, and where this one leads and cannot renew its Lease.
+// Problem returns an error while no leader is known, and if this process leads and cannot renew its Lease.
 func (e *Elector) Problem() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

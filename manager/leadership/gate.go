@@ -9,7 +9,7 @@ import (
 // ErrNotLeading is the error of a write that was not sent, because another Kanon may lead.
 var ErrNotLeading = errors.New("not sent: this Kanon does not lead")
 
-// Gate sends writes on to next only while this Kanon leads. It is a wrapper as rest.Config takes.
+// Gate passes writes to next only while this Kanon leads. It is a wrapper for rest.Config.
 func (e *Elector) Gate(next http.RoundTripper) http.RoundTripper { return gate{next: next, elector: e} }
 
 type gate struct {
@@ -21,17 +21,17 @@ type gate struct {
 func (g gate) RoundTrip(request *http.Request) (*http.Response, error) {
 	if isWrite(request) && !g.elector.mayWrite() {
 		if request.Body != nil {
-			_ = request.Body.Close() // as a RoundTripper must
+			_ = request.Body.Close() // RoundTrippers must close it
 		}
 		return nil, ErrNotLeading
 	}
 	return g.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper lets client-go find the transport below, as its own do.
+// WrappedRoundTripper gives client-go access to next, like its own transports.
 func (g gate) WrappedRoundTripper() http.RoundTripper { return g.next }
 
-// isWrite reports whether a request changes anything. Reviews are POSTs that ask.
+// isWrite reports whether a request changes anything. Reviews are POSTs that change nothing.
 func isWrite(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lock is the Lease, and tells the Elector what happens to it.
+// lock is the Lease. It reports requests about it to the Elector.
 type lock struct {
 	resourcelock.Interface
 	elector *Elector
@@ -35,8 +35,8 @@ func (l lock) Update(ctx context.Context, record resourcelock.LeaderElectionReco
 	return l.write(ctx, record, l.Interface.Update)
 }
 
-// write takes, renews or gives back the Lease. What counts is when the request began: the others count from when they saw it,
-// which is later.
+// write takes, renews or releases the Lease. The time when the request begins counts: the others count from when they
+// see the result, which is later.
 func (l lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	end, began := l.elector.begin(), time.Now()
 	err := send(ctx, record)
@@ -52,7 +52,7 @@ func (l lock) write(ctx context.Context, record resourcelock.LeaderElectionRecor
 	return err
 }
 
-// begin notes that a request is under way; end takes in what came of it.
+// begin records that a request is under way; end records its result.
 func (e *Elector) begin() (end func(takeIn func(*Elector))) {
 	e.mu.Lock()
 	e.busy = true

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// slack is how long after the Lease has expired the others try to take it: the election counts from when it read it.
+	// slack is added to the expiry of the Lease, because the election counts from when it read the Lease.
 	slack = 500 * time.Millisecond
-	// busyPause is the pause before another look where a try was under way.
+	// busyPause is the pause before the next attempt if a try is under way.
 	busyPause = 100 * time.Millisecond
 )
 
-// watch follows the Lease until ctx ends, and has tries come when they can succeed.
+// watch watches the Lease until ctx ends, and starts tries when they can succeed.
 func (e *Elector) watch(ctx context.Context) {
-	// changed has after what time the Lease expires that was seen last.
+	// changed has the time after which the last seen Lease expires.
 	changed := make(chan time.Duration, 1)
-	tell := func(obj any) {
+	notify := func(obj any) {
 		lease, _ := obj.(*coordinationv1.Lease)
 		select {
-		case <-changed: // nobody has looked at it
+		case <-changed: // not read yet
 		default:
 		}
 		changed <- lastsFor(lease)
@@ -45,7 +45,7 @@ func (e *Elector) watch(ctx context.Context) {
 			},
 		},
 		ObjectType: &coordinationv1.Lease{},
-		Handler:    cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, obj any) { tell(obj) }, DeleteFunc: func(any) { tell(nil) }},
+		Handler:    cache.ResourceEventHandlerFuncs{AddFunc: notify, UpdateFunc: func(_, obj any) { notify(obj) }, DeleteFunc: func(any) { notify(nil) }},
 	})
 	done := make(chan struct{})
 	go func() { defer close(done); informer.RunWithContext(ctx) }()
@@ -67,7 +67,7 @@ func (e *Elector) watch(ctx context.Context) {
 	}
 }
 
-// lastsFor is how long others have to wait for a Lease from when they see it. One that nobody has can be taken at once.
+// lastsFor is how long other processes have to wait after they see a Lease. A Lease without a holder is free at once.
 func lastsFor(lease *coordinationv1.Lease) time.Duration {
 	if lease == nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.LeaseDurationSeconds == nil {
 		return 0

@@ -9,18 +9,18 @@ import (
 	"kanon.dev/kanon/engine/monitor"
 )
 
-// collector has the metrics that are asked of an engine at each scrape.
+// collector has the metrics that are read from an engine at each scrape.
 type collector struct {
 	stats  func() engine.Stats
 	counts counts
 }
 
-// gauge is a metric that is asked of an engine.
+// gauge describes a metric that is read from an engine.
 func gauge(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// gauges are all of these.
+// gauges are all these metrics.
 type gauges struct {
 	info, runs, ready, findings, blocked, removal, parents, waiting *prometheus.Desc
 	informers, objects, bytes, lag                                  *prometheus.Desc
@@ -62,7 +62,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	c.counts.keep(namesOf(stats.Rules))
 }
 
-// namesOf are the rules that exist, and those that are being cleaned up.
+// namesOf returns the names of rules, including those that are being removed.
 func namesOf(rules []engine.RuleStats) map[string]bool {
 	names := make(map[string]bool, len(rules))
 	for _, rule := range rules {
@@ -71,7 +71,7 @@ func namesOf(rules []engine.RuleStats) map[string]bool {
 	return names
 }
 
-// putter gives Prometheus the value of a gauge.
+// putter passes the value of a gauge to Prometheus.
 type putter func(desc *prometheus.Desc, value float64, labels ...string)
 
 func collectRules(g gauges, rules []engine.RuleStats, put putter) {
@@ -96,7 +96,7 @@ func collectRules(g gauges, rules []engine.RuleStats, put putter) {
 	}
 }
 
-// collectInformers adds up the informers of a resource.
+// collectInformers adds up the informers of each resource.
 func collectInformers(g gauges, informers []monitor.Stats, put putter) {
 	type sums struct {
 		states  map[string]int

@@ -8,12 +8,12 @@ import (
 	"kanon.dev/kanon/engine/meter"
 )
 
-// counts are the metrics that are counted while things happen.
+// counts are the metrics that are counted as things happen.
 type counts struct {
 	duration                          *prometheus.HistogramVec
 	unwritten, cost, exceeded, writes *prometheus.CounterVec
 	watches                           *prometheus.CounterVec
-	// rules has the names of the rules for which something was counted.
+	// rules has the names of the rules that have series.
 	rules *sync.Map
 }
 
@@ -26,7 +26,7 @@ func newCounts() counts {
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "kanon_reconcile_duration_seconds",
 			Help: "How long reconciles took, by what they came to: settled, waiting for an event, or again after a pause because something failed.",
-			// From one that finds everything in place to one that waits for webhooks.
+			// from a reconcile that changes nothing to one that waits for webhooks
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 30},
 		}, []string{"rule", "verdict"}),
 		unwritten: counter("kanon_reconciles_without_write_total", "Reconciles that found everything in place.", "rule"),
@@ -67,14 +67,15 @@ func (c *counts) Watched(resource, verb string) {
 	c.watches.WithLabelValues(resource, verb).Inc()
 }
 
-// note notes that there are series of a rule.
+// note records that a rule has series.
 func (c *counts) note(rule string) {
 	if _, known := c.rules.Load(rule); !known && rule != "" {
 		c.rules.Store(rule, nil)
 	}
 }
 
-// keep drops the series of all other rules. A reconcile that ends after its rule begins them again; the next call drops these.
+// keep drops the series of all other rules. A reconcile that ends after its rule creates them again; the next call
+// drops these.
 func (c *counts) keep(rules map[string]bool) {
 	for rule := range c.rules.Range {
 		if name, ok := rule.(string); ok && !rules[name] {

@@ -7,16 +7,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Description is what is known of one of Kanon's own metrics.
+// Description describes one of Kanon's own metrics.
 type Description struct {
 	Name, Help string
 	Labels     []string
 }
 
-// descPattern takes apart what a description prints; it shows its parts in no other way.
+// descPattern parses the text of a prometheus.Desc, which has no accessors.
 var descPattern = regexp.MustCompile(`^Desc\{fqName: "(.*)", help: "(.*?)"(?:, unit: ".*?")?, constLabels: \{(.*)\}, variableLabels: \{(.*)\}(?:, .*)?\}$`)
 
-// Descriptions are those of all of Kanon's own metrics.
+// Descriptions describes all of Kanon's own metrics.
 func Descriptions() []Description {
 	descs := make(chan *prometheus.Desc)
 	go func() {
@@ -40,7 +40,7 @@ func Descriptions() []Description {
 	return all
 }
 
-// Labels are those of each of Kanon's own metrics.
+// Labels returns the labels of each of Kanon's own metrics.
 func Labels() map[string][]string {
 	labels := make(map[string][]string)
 	for _, d := range Descriptions() {

@@ -18,8 +18,8 @@ import (
 	"kanon.dev/kanon/engine"
 )
 
-// clientPrefixes are the names of client-go's metrics. They are in a registry that all of a process share, with others that are
-// of no use here.
+// clientPrefixes are the prefixes of client-go's metrics. They are in a registry that the whole process shares, with
+// others that are of no use here.
 func clientPrefixes() []string { return []string{"rest_client_", "workqueue_", "leader_election_"} }
 
 // Registry has all metrics of the process. It implements meter.Counts.
@@ -46,17 +46,17 @@ func newBuildInfo(version string) prometheus.Collector {
 	return build
 }
 
-// Observe has the figures of an engine among the metrics. It may be called once.
+// Observe adds the metrics of an engine. It may be called once.
 func (r *Registry) Observe(stats func() engine.Stats) {
 	r.own.MustRegister(&collector{stats: stats, counts: r.counts})
 }
 
-// Handler answers with the metrics as they are.
+// Handler serves the metrics.
 func (r *Registry) Handler() http.Handler {
 	return promhttp.HandlerFor(prometheus.Gatherers{r.own, prometheus.GathererFunc(gatherClient)}, promhttp.HandlerOpts{})
 }
 
-// gatherClient has client-go's metrics.
+// gatherClient gathers client-go's metrics.
 func gatherClient() ([]*dto.MetricFamily, error) {
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	return slices.DeleteFunc(families, func(family *dto.MetricFamily) bool {

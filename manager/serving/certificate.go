@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// SelfSigned is a certificate that the process makes for itself. It is made at the first connection: that takes a moment, and most
-// that start are never asked.
+// SelfSigned is a self-signed certificate. It is made at the first connection: that takes a moment, and most processes
+// get no connection.
 func SelfSigned(host string) Certificate {
 	generate := sync.OnceValues(func() (*tls.Certificate, error) {
 		certificate, key, err := cert.GenerateSelfSignedCertKey(host, nil, []string{"localhost"})
@@ -28,7 +28,7 @@ type CertificateFiles struct {
 	content *dynamiccertificates.DynamicCertKeyPairContent
 
 	mu sync.Mutex
-	// text is the certificate that pair was made of. Guarded by mu, as is pair.
+	// text is the certificate that pair was made from. Guarded by mu, as is pair.
 	text string
 	pair *tls.Certificate
 }
@@ -42,10 +42,10 @@ func NewCertificateFiles(certificate, key string) (*CertificateFiles, error) {
 	return &CertificateFiles{content: content}, nil
 }
 
-// Run follows the files until ctx ends.
+// Run watches the files until ctx ends.
 func (c *CertificateFiles) Run(ctx context.Context) { c.content.Run(ctx, 1) }
 
-// Certificate is the newest pair of certificate and key that fit each other.
+// Certificate returns the newest certificate with a matching key.
 func (c *CertificateFiles) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	certificate, key := c.content.CurrentCertKeyContent()
 	c.mu.Lock()

@@ -1,5 +1,4 @@
-// Package serving is what a running Kanon serves over HTTP: its health to the kubelet, and metrics and profiles to those who may
-// read them.
+// Package serving serves over HTTP: health for the kubelet, and metrics and profiles for those who may read them.
 //
 //	health := serving.Endpoint{Name: "health", Address: ":8081", Handler: serving.Health(live, ready)}
 //	metrics := serving.Endpoint{
@@ -12,7 +11,7 @@
 //	}
 //	return server.Run(ctx) // until ctx ends
 //
-// Health has no secrets, and answers whoever asks, as the health endpoints of Kubernetes' own components do: /livez, /readyz, each
-// check by its name, ?verbose and ?exclude. All else is behind Reviews, which asks the API server who sends a request (TokenReview)
-// and whether that is permitted (SubjectAccessReview for the path).
+// Health has no secrets, and answers everybody, as the health endpoints of Kubernetes' own components do: /livez,
+// /readyz, each check by its name, ?verbose and ?exclude. Everything else is behind Reviews. They ask the API server
+// who sends a request (TokenReview), and whether it is permitted (SubjectAccessReview for the path).
 package serving

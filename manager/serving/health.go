@@ -6,16 +6,17 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// Check is one thing that has to be well.
+// Check is one health check.
 type Check struct {
-	// Name is its path below /livez or /readyz.
+	// Name is the path below /livez or /readyz.
 	Name string
-	// Problem is what is wrong; nil: nothing. It must not block, and not name what not everybody may know.
+	// Problem returns what is wrong; nil if nothing is. It must not block, and must not reveal what not everybody may
+	// know.
 	Problem func() error
 }
 
-// Health answers /livez and /readyz, as the API server does. Live checks tell whether a restart would help, and ready ones whether
-// the process does its work.
+// Health serves /livez and /readyz, as the API server does. Live checks report whether a restart would help, and ready
+// checks whether the process does its work.
 func Health(live, ready []Check) http.Handler {
 	mux := http.NewServeMux()
 	healthz.InstallLivezHandler(mux, checkers(live)...)

@@ -20,20 +20,20 @@ import (
 const (
 	// reviewLimit is how long the API server may take for a review.
 	reviewLimit = 10 * time.Second
-	// reviewAge is how long an answer counts, as in kube-controller-manager, and reviewCount how many are kept.
+	// reviewAge is how long an answer is cached, as in kube-controller-manager, and reviewCount how many are.
 	reviewAge   = 10 * time.Second
 	reviewCount = 256
 )
 
-// Reviews asks the API server who sends a request and whether that is permitted.
+// Reviews asks the API server who sends a request and whether it is permitted.
 type Reviews struct {
 	tokens authenticationclient.TokenReviewInterface
 	access authorizationclient.SubjectAccessReviewInterface
-	// users has the answers on tokens by their hashes, and permitted those on requests.
+	// users caches the answers about tokens by their hashes, and permitted those about requests.
 	users, permitted *utilcache.LRUExpireCache
 }
 
-// NewReviews makes Reviews that ask by these clients, which need the right to create TokenReviews and SubjectAccessReviews.
+// NewReviews makes Reviews with these clients, which need the right to create TokenReviews and SubjectAccessReviews.
 func NewReviews(tokens authenticationclient.TokenReviewInterface, access authorizationclient.SubjectAccessReviewInterface) *Reviews {
 	return &Reviews{
 		tokens: tokens, access: access,
@@ -41,8 +41,8 @@ func NewReviews(tokens authenticationclient.TokenReviewInterface, access authori
 	}
 }
 
-// Protect lets those requests through to next whose bearer token belongs to somebody who may use the request's verb on its path, as
-// a nonResourceURL of a ClusterRole.
+// Protect passes requests to next if the user of their bearer token may use the request's verb on its path, as a
+// nonResourceURL of a ClusterRole.
 func (r *Reviews) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		ctx, cancel := context.WithTimeout(request.Context(), reviewLimit)
@@ -72,13 +72,13 @@ func (r *Reviews) Protect(next http.Handler) http.Handler {
 	})
 }
 
-// fail answers a request that could not be reviewed.
+// fail answers a request whose review failed.
 func fail(w http.ResponseWriter, request *http.Request, what string, err error) {
 	logr.FromContextOrDiscard(request.Context()).Error(err, "Cannot find out "+what, "path", request.URL.Path)
 	http.Error(w, "the API server does not answer "+what, http.StatusInternalServerError)
 }
 
-// bearerToken is the token of a request; empty: there is none.
+// bearerToken returns the token of a request; empty if there is none.
 func bearerToken(request *http.Request) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(request.Header.Get("Authorization")), " ")
 	if !strings.EqualFold(scheme, "bearer") {
@@ -87,7 +87,7 @@ func bearerToken(request *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// authenticate is whose a token is; false: nobody's.
+// authenticate returns the user of a token; false if it has none.
 func (r *Reviews) authenticate(ctx context.Context, token string) (authenticationv1.UserInfo, bool, error) {
 	if token == "" {
 		return authenticationv1.UserInfo{}, false, nil
@@ -105,7 +105,8 @@ func (r *Reviews) authenticate(ctx context.Context, token string) (authenticatio
 	return review.Status.User, review.Status.Authenticated, nil
 }
 
-// authorize tells whether the user of a token may use a verb on a path. Two tokens of one user may bring different groups.
+// authorize reports whether the user of a token may use a verb on a path. Answers are cached by token, because two
+// tokens of one user may have different groups.
 func (r *Reviews) authorize(ctx context.Context, token string, user authenticationv1.UserInfo, verb, path string) (bool, error) {
 	type question struct {
 		token      [sha256.Size]byte

@@ -14,26 +14,27 @@ import (
 )
 
 const (
-	// headerLimit is how long a client may take for the head of a request, and idleLimit how long it may keep a connection.
+	// headerLimit is how long a client may take to send the headers of a request, and idleLimit how long it may keep a
+	// connection idle.
 	headerLimit = 10 * time.Second
 	idleLimit   = 2 * time.Minute
-	// headerBytes is how large the head may be. The token of a ServiceAccount has one or two KiB.
+	// headerBytes is the largest size of the headers. The token of a ServiceAccount has one or two KiB.
 	headerBytes = 32 << 10
-	// endLimit is how long requests have to end once the server ends.
+	// endLimit is how long requests may take to end once the server ends.
 	endLimit = 3 * time.Second
 )
 
-// Certificate is the certificate of a connection. It is called once for each.
+// Certificate returns the certificate for a connection.
 type Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
-// Endpoint is one address and what it answers.
+// Endpoint is an address and its handler.
 type Endpoint struct {
-	// Name is what logs and errors call it.
+	// Name names the endpoint in logs and errors.
 	Name string
-	// Address is host:port. Without a host it is every address of the machine, and port 0 is one that is free.
+	// Address is host:port. Without a host, it is every address of the machine. Port 0 is any free port.
 	Address string
 	Handler http.Handler
-	// Certificate makes it HTTPS; nil: HTTP.
+	// Certificate is for HTTPS; nil for HTTP.
 	Certificate Certificate
 }
 
@@ -43,7 +44,7 @@ type Server struct {
 	listener net.Listener
 }
 
-// Listen opens the address. The caller must Run the server, which closes it.
+// Listen opens the address. The caller must Run or Close the server.
 func Listen(ctx context.Context, e Endpoint) (*Server, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", e.Address)
 	if err != nil {
@@ -52,13 +53,13 @@ func Listen(ctx context.Context, e Endpoint) (*Server, error) {
 	return &Server{endpoint: e, listener: listener}, nil
 }
 
-// Address is where it listens.
+// Address is the address that the server listens on.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Close closes a server that is not run.
+// Close closes a server that was not run.
 func (s *Server) Close() { _ = s.listener.Close() }
 
-// Run serves until ctx ends, and then ends the requests that are under way.
+// Run serves until ctx ends. Then it waits for open requests, for at most endLimit.
 func (s *Server) Run(ctx context.Context) error {
 	log := logr.FromContextOrDiscard(ctx)
 	server := &http.Server{
@@ -67,9 +68,9 @@ func (s *Server) Run(ctx context.Context) error {
 		ReadHeaderTimeout: headerLimit,
 		IdleTimeout:       idleLimit,
 		MaxHeaderBytes:    headerBytes,
-		// What clients do wrong, such as a handshake that they break off, is theirs.
+		// Errors of clients, such as an aborted handshake, are debug messages.
 		ErrorLog: slog.NewLogLogger(logr.ToSlogHandler(log.WithValues("endpoint", s.endpoint.Name)), slog.LevelDebug),
-		// HTTP/1.1 only: one client could open any number of streams with HTTP/2.
+		// HTTP/1.1 only: with HTTP/2, one client could open any number of streams.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	listener, scheme := s.listener, "http"

@@ -23,18 +23,18 @@ const (
 	defaultEndpoint = "http://localhost:4318"
 	tracesPath      = "/v1/traces"
 	defaultTimeout  = 10 * time.Second
-	// protocol is the only one.
+	// protocol is the only supported one.
 	protocol = "http/protobuf"
 )
 
-// client sends spans to a collector, by the variables that the OpenTelemetry specification has for its exporters.
+// client sends spans to a collector, configured by the OpenTelemetry specification's variables for exporters.
 type client struct {
 	http    *http.Client
 	url     string
 	headers http.Header
 }
 
-// newClient reads the variables. For each, one for traces goes before the one for all signals.
+// newClient reads the variables. A variable for traces overrides the one for all signals.
 func newClient(environment func(string) string) (*client, error) {
 	variable := func(name string) (value, from string) {
 		for _, from := range []string{"OTEL_EXPORTER_OTLP_TRACES_" + name, "OTEL_EXPORTER_OTLP_" + name} {
@@ -55,7 +55,7 @@ func newClient(environment func(string) string) (*client, error) {
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
 		return nil, fmt.Errorf("%s must be an address such as %s, not %q", from, defaultEndpoint, endpoint)
 	}
-	if from != "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" { // which has its path
+	if from != "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" { // that one includes the path
 		address = address.JoinPath(tracesPath)
 	}
 	c := &client{url: address.String(), headers: make(http.Header), http: &http.Client{Timeout: defaultTimeout}}
@@ -68,7 +68,7 @@ func newClient(environment func(string) string) (*client, error) {
 	}
 	if value, from := variable("HEADERS"); value != "" {
 		if err := c.addHeaders(value); err != nil {
-			return nil, fmt.Errorf("%s must be NAME=VALUE,… with values as in a URL", from) // and not the value, which may be a password
+			return nil, fmt.Errorf("%s must be NAME=VALUE,… with values as in a URL", from) // without the value, which may be a password
 		}
 	}
 	if path, from := variable("CERTIFICATE"); path != "" {
@@ -91,7 +91,7 @@ func (c *client) addHeaders(list string) error {
 	return nil
 }
 
-// trust has the collector's certificate verified by those in a file.
+// trust verifies the collector's certificate by those in a file.
 func (c *client) trust(path string) error {
 	pem, err := os.ReadFile(path)
 	if err != nil {
@@ -107,18 +107,17 @@ func (c *client) trust(path string) error {
 	return nil
 }
 
-// Start has nothing to do: the first spans open the connection.
+// Start does nothing: the first spans open the connection.
 func (c *client) Start(context.Context) error { return nil }
 
-// Stop closes connections.
 func (c *client) Stop(context.Context) error {
 	c.http.CloseIdleConnections()
 	return nil
 }
 
-// UploadTraces sends spans. What a collector does not take is lost, as traces may be.
+// UploadTraces sends spans. Spans that the collector refuses are lost, as traces may be.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
-	// The bytes are those of an ExportTraceServiceRequest, whose package comes with gRPC.
+	// TracesData has the same encoding as ExportTraceServiceRequest, whose package depends on gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err != nil {
 		return fmt.Errorf("encode spans: %w", err)
@@ -134,7 +133,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 		return fmt.Errorf("send spans: %w", err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection can be reused
 	if answer.StatusCode >= http.StatusMultipleChoices {
 		return fmt.Errorf("send spans: %s answers %s", c.url, answer.Status)
 	}

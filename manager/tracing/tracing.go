@@ -16,13 +16,14 @@ import (
 	"kanon.dev/kanon/engine/span"
 )
 
-// serviceName is that of Kanon, unless OTEL_SERVICE_NAME says otherwise.
+// serviceName is Kanon's name, unless OTEL_SERVICE_NAME overrides it.
 const serviceName = "kanon"
 
-// Traces sends traces. The nil one sends none.
+// Traces sends traces. A nil Traces sends none.
 type Traces struct{ provider *sdktrace.TracerProvider }
 
-// New reads the environment, and begins to send what is traced. It returns nil where no collector is named, or nothing is to be traced.
+// New reads the environment and sets up the sending of spans. It returns nil if no collector is configured, or if
+// tracing is turned off.
 func New(ctx context.Context, environment func(name string) string, version string) (*Traces, error) {
 	if !isOn(environment) {
 		return nil, nil
@@ -36,7 +37,7 @@ func New(ctx context.Context, environment func(name string) string, version stri
 		return nil, fmt.Errorf("set up traces: %w", err)
 	}
 	log := logr.FromContextOrDiscard(ctx)
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Error(err, "Traces cannot be sent") })) // it has no other place
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Error(err, "Traces cannot be sent") })) // the SDK has no other hook
 	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(serviceName), semconv.ServiceVersion(version)),
 		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv())
 	if err != nil {
@@ -45,14 +46,14 @@ func New(ctx context.Context, environment func(name string) string, version stri
 	return &Traces{sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))}, nil
 }
 
-// isOn reports whether something is to be traced.
+// isOn reports whether tracing is configured.
 func isOn(environment func(string) string) bool {
 	exporter := environment("OTEL_TRACES_EXPORTER")
 	named := environment("OTEL_EXPORTER_OTLP_ENDPOINT")+environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")+exporter != ""
 	return named && exporter != "none" && !strings.EqualFold(environment("OTEL_SDK_DISABLED"), "true")
 }
 
-// Tracer begins traces. It is nil where there are none.
+// Tracer returns the tracer; nil if nothing is traced.
 func (t *Traces) Tracer() trace.Tracer {
 	if t == nil {
 		return nil
@@ -60,7 +61,7 @@ func (t *Traces) Tracer() trace.Tracer {
 	return t.provider.Tracer(span.Name)
 }
 
-// Shutdown sends what was not sent yet.
+// Shutdown sends the remaining spans.
 func (t *Traces) Shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Command release makes what a release of Kanon consists of, in a directory, and publishes none of it:
+// Command release makes all files of a release of Kanon in a directory. It publishes nothing:
 //
 //	go run -C tools ./release --version v0.1.0 --out ../dist --platforms linux/amd64,linux/arm64,darwin/arm64,windows/amd64
 //
@@ -10,6 +10,6 @@
 //	dist/kanon.yaml                               the manifest of kubectl's plugin manager krew
 //	dist/checksums.txt                            of all files, for sha256sum --check
 //
-// The same commit gives the same bytes: times are those of the commit. The image is made without a container daemon, because it
-// is one file and its configuration, which is that of the Dockerfile.
+// The same commit gives the same bytes: times are those of the commit. The image needs no container daemon, because it
+// is one file and the configuration of the Dockerfile.
 package main

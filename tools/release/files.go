@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nameOf is the beginning of the names of a platform's files.
+// nameOf is the prefix of the names of a platform's files.
 func (r *release) nameOf(p platform) string { return "kanon_" + r.version + "_" + p.String() }
 
 // archiveOf is the name of a platform's archive.
@@ -58,7 +58,7 @@ type file struct {
 	data []byte
 }
 
-// mode is that of every file: all are for everybody, and programs have to be executable.
+// mode is the mode of every file: all are for everybody, and programs must be executable.
 const mode = 0o755
 
 func packTar(out *bytes.Buffer, files []file, made time.Time) error {
@@ -94,7 +94,7 @@ func packZip(out *bytes.Buffer, files []file, made time.Time) error {
 	return archive.Close()
 }
 
-// describe writes which modules a program is made of, as the Go toolchain recorded it in the program.
+// describe writes the modules of a program, as the Go toolchain recorded them in it.
 func (r *release) describe(p platform, program string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -127,7 +127,6 @@ func (r *release) describe(p platform, program string) error {
 	return r.write(r.nameOf(p)+".cdx.json", text.Bytes())
 }
 
-// packageChart packs the Helm chart.
 func (r *release) packageChart(ctx context.Context) error {
 	_, err := r.run(ctx, filepath.Join(r.root, "tools"), nil, "go", "tool", "helm", "package", filepath.Join(r.root, "deploy", "chart"),
 		"--version", strings.TrimPrefix(r.version, "v"), "--app-version", r.version, "--destination", r.out)
@@ -147,7 +146,7 @@ func (r *release) writeInstall() error {
 	return r.write("install.yaml", []byte(strings.Replace(string(text), bare, "image: "+r.image+":"+r.version+"\n", 1)))
 }
 
-// writeKrew writes the manifest for krew, by which kubectl kanon is installed.
+// writeKrew writes the manifest for krew, which installs kubectl kanon.
 func (r *release) writeKrew() error {
 	var platforms []any
 	for _, p := range r.platforms {
@@ -179,7 +178,7 @@ func (r *release) writeKrew() error {
 	return r.write("kanon.yaml", text)
 }
 
-// writeChecksums writes the checksums of all files, as sha256sum does.
+// writeChecksums writes the checksums of all files, in the format of sha256sum.
 func (r *release) writeChecksums() error {
 	var lines []string
 	err := filepath.WalkDir(r.out, func(path string, entry fs.DirEntry, err error) error {

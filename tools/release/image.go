@@ -18,7 +18,8 @@ import (
 // user is that of the Dockerfile.
 const user = "65532:65532"
 
-// makeImage writes an image index with an image for each platform of Linux, as a layout that crane, skopeo and oras push.
+// makeImage writes an image index with an image for each Linux platform, as a layout that crane, skopeo and oras can
+// push.
 func (r *release) makeImage(programs map[platform]string) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range r.platforms {
@@ -35,7 +36,7 @@ func (r *release) makeImage(programs map[platform]string) error {
 	}
 	manifest, err := index.IndexManifest()
 	if err != nil || len(manifest.Manifests) == 0 {
-		return err // there is none for other systems
+		return err // other systems have no image
 	}
 	dir := filepath.Join(r.out, "image")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -52,7 +53,7 @@ func (r *release) makeImage(programs map[platform]string) error {
 	return nil
 }
 
-// imageOf is what the Dockerfile makes: one program, run by a user that owns nothing.
+// imageOf makes the image of the Dockerfile: one program, run by a user that owns nothing.
 func (r *release) imageOf(p platform, program string) (v1.Image, error) {
 	data, err := os.ReadFile(program)
 	if err != nil {

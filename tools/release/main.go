@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// release is what is made.
+// release is a release to be made.
 type release struct {
 	// version begins with v.
 	version string
-	// image is the repository of the image, and downloads the address of the directory that will have the files.
+	// image is the repository of the image, and downloads the URL of the directory that will have the files.
 	image, downloads string
 	platforms        []platform
-	// root is the repository, and out the directory for what is made.
+	// root is the repository, and out the directory for the files.
 	root, out string
 	// made is the time of all files: that of the commit.
 	made time.Time
-	// log says what is done.
+	// log logs progress.
 	log func(format string, args ...any)
 }
 
-// platform is what Go can build for.
+// platform is a platform of Go.
 type platform struct{ system, architecture string }
 
 func (p platform) String() string { return p.system + "_" + p.architecture }
@@ -44,11 +44,10 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
-		os.Exit(1) //nolint:gocritic // stop has nothing to do any more
+		os.Exit(1) //nolint:gocritic // stop has nothing left to do
 	}
 }
 
-// parse reads the arguments.
 func parse(args []string) (*release, error) {
 	r := &release{log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
@@ -78,7 +77,7 @@ func parse(args []string) (*release, error) {
 	return r, errors.Join(err1, err2)
 }
 
-// make makes everything.
+// make makes all files.
 func (r *release) make(ctx context.Context) error {
 	if err := os.Mkdir(r.out, 0o755); err != nil {
 		return fmt.Errorf("%w: name another directory with --out, or remove it", err)
