@@ -133,7 +133,7 @@ func TestForegroundDeletionAwaitsTheEnd(t *testing.T) {
 	for _, name := range []string{"red", "blue"} {
 		w.store(name, "{}")
 		w.deleteWith(metav1.DeletePropagationForeground, stores, name)
-		w.awaitGone(configMaps, w.home, name+"-app")
+		// The garbage collector deletes the app before that, unless it has not seen it yet; then it deletes it at the end.
 		w.await(stores, w.home, name, "is kept by the rule alone", func(obj *unstructured.Unstructured) bool {
 			return w.holds("store")(obj) && len(obj.GetFinalizers()) == 1
 		})
@@ -149,6 +149,7 @@ func TestForegroundDeletionAwaitsTheEnd(t *testing.T) {
 	w.patch(configMaps, w.home, "red-claim", unused)
 	w.awaitGone(configMaps, w.home, "red-claim")
 	w.awaitGone(stores, w.home, "red")
+	w.awaitGone(configMaps, w.home, "red-app")
 	stop()
 }
 
