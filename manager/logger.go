@@ -21,6 +21,7 @@ func NewVerbosity(v int) *Verbosity {
 	return verbosity
 }
 
+// Set changes the verbosity.
 func (v *Verbosity) Set(to int) { v.level.Set(slog.Level(-to)) } // logr's verbosity counts up, slog's level down
 
 // ServeHTTP shows the verbosity. A PUT sets it to the number in its body, like /debug/flags/v of Kubernetes'

@@ -137,14 +137,7 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 	}
 	s.mu.Unlock()
 
-	var desired, live *unstructured.Unstructured
-	var err error
-	if before.remove {
-		err = s.delete(ctx, before.live)
-	} else if desired, err = wanted.encode(s.namespace, id, s.keys.Keyring()); err == nil {
-		// Whoever deletes a record that reports a waiting removal gives the removal up.
-		live, err = s.write(ctx, before.live, desired, before.stored.Removal == "")
-	}
+	live, err := s.send(ctx, id, &before, &wanted)
 	if errors.Is(err, errDeleted) {
 		s.Recheck() // forgets the rule, unless its text exists again
 		return true
@@ -182,6 +175,19 @@ func (s *Store) syncOne(ctx context.Context, id string) bool {
 	}
 	s.changed(id)
 	return err == nil
+}
+
+// send deletes or writes the ConfigMap of a record, and returns the resulting one. If somebody deleted a record that
+// reports a waiting removal, the error is errDeleted: whoever does that gives the removal up.
+func (s *Store) send(ctx context.Context, id string, before *entry, wanted *Record) (*unstructured.Unstructured, error) {
+	if before.remove {
+		return nil, s.delete(ctx, before.live)
+	}
+	desired, err := wanted.encode(s.namespace, id, s.keys.Keyring())
+	if err != nil {
+		return nil, err
+	}
+	return s.write(ctx, before.live, desired, before.stored.Removal == "")
 }
 
 // isSame reports whether an attempt failed for the same reason as the one before.

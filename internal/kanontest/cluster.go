@@ -135,6 +135,7 @@ func (c *Cluster) Apply(objects ...*unstructured.Unstructured) {
 	}
 }
 
+// Get returns the live object that ref names. The test fails if it cannot be read.
 func (c *Cluster) Get(ref *unstructured.Unstructured) *unstructured.Unstructured {
 	c.Helper()
 	live, err := c.of(ref).Get(c.Context(), ref.GetName(), metav1.GetOptions{})

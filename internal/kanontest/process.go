@@ -107,6 +107,7 @@ func (p *Process) AwaitLog(pattern *regexp.Regexp) (line string, err error) {
 	}
 }
 
+// Signal sends a signal to kanon.
 func (p *Process) Signal(signal syscall.Signal) error { return p.command.Process.Signal(signal) }
 
 // Wait waits for the end. The error is nil if the exit code is 0.

@@ -33,6 +33,7 @@ type Options struct {
 // Inquirer explains which rules write to objects.
 type Inquirer struct{ Options }
 
+// New makes an Inquirer. It sends no request.
 func New(o Options) *Inquirer { return &Inquirer{Options: o} }
 
 // Explain explains why the fields of a live object have their values. The error reports a failed request.

@@ -309,6 +309,7 @@ func (r *Reader) Count(ctx context.Context, rule *Rule) error {
 	return nil
 }
 
+// Created returns when the API server created an object.
 func Created(object *unstructured.Unstructured) time.Time { return object.GetCreationTimestamp().Time }
 
 // ShortName names an object as kubectl does: deployment.apps/web.

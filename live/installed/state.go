@@ -14,22 +14,24 @@ import (
 type State string
 
 const (
-	// Running: Kanon runs the rule as written.
+	// Running means that Kanon runs the rule as written.
 	Running State = "Running"
-	// Suspended: the rule is suspended, and Kanon writes nothing for it.
+	// Suspended means that the rule is suspended, and Kanon writes nothing for it.
 	Suspended State = "Suspended"
-	// PruneHeld: the rule runs, but the prune guard blocks the deletions of its revision.
+	// PruneHeld means that the rule runs, but the prune guard blocks the deletions of its revision.
 	PruneHeld State = conditions.ReasonPruneHeld
-	// DefinitionHeld: the rule does not run as written, because its definition would drop fields of existing objects.
-	// The revision before may run.
+	// DefinitionHeld means that the rule does not run as written, because its definition would drop fields of existing
+	// objects. The revision before may run.
 	DefinitionHeld State = keeper.ReasonHeld
-	// Refused: Kanon does not run the rule as written. The last revision without mistakes may run.
+	// Refused means that Kanon does not run the rule as written. The last revision without mistakes may run.
 	Refused State = "Refused"
-	// Removing: the text of the rule is gone, and Kanon cleans up after it.
+	// Removing means that the text of the rule is gone, and Kanon cleans up after it.
 	Removing State = "Removing"
-	// InFile: the rule is in a file, and Kanon has not reported on it in the rule's record. Kanon's log has its state.
+	// InFile means that the rule is in a file, and Kanon has not reported on it in the rule's record. Kanon's log has
+	// its state.
 	InFile State = "InFile"
-	// Unknown: Kanon has not reported on the rule. It may not be running, or may not have processed the rule yet.
+	// Unknown means that Kanon has not reported on the rule. It may not be running, or may not have processed the rule
+	// yet.
 	Unknown State = "Unknown"
 )
 

@@ -16,6 +16,7 @@ type List struct {
 	Single bool
 }
 
+// Column is a column of a table.
 type Column struct {
 	Title string
 	// Wide is true for a column that only the wide table has.
@@ -40,6 +41,7 @@ type Row struct {
 	Cells []string
 }
 
+// Add adds a row. Its cells are in the order of the columns.
 func (l *List) Add(name string, value any, cells ...string) {
 	l.Rows = append(l.Rows, Row{Name: name, Value: value, Cells: cells})
 }

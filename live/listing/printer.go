@@ -45,6 +45,7 @@ type Printer struct {
 	widths  []int
 }
 
+// Print prints a list. The error reports a failure of the writer or of the encoding.
 func (p *Printer) Print(l List) error {
 	text := ""
 	switch p.Format {

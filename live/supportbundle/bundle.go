@@ -15,6 +15,7 @@ import (
 	"kanon.dev/kanon/redact"
 )
 
+// Bundle is what a support bundle contains.
 type Bundle struct {
 	// Name is the name of the directory in the archive.
 	Name string

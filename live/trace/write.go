@@ -14,6 +14,7 @@ import (
 // Format is an output format.
 type Format string
 
+// The output formats.
 const (
 	Tree    Format = "tree"
 	Wide    Format = "wide"
@@ -23,6 +24,7 @@ const (
 	Mermaid Format = "mermaid"
 )
 
+// Formats returns the names of the output formats.
 func Formats() []string {
 	return []string{string(Tree), string(Wide), string(JSON), string(YAML), string(Dot), string(Mermaid)}
 }

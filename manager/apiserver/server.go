@@ -27,6 +27,7 @@ var ErrNoAnswer = errors.New("no answer")
 // ErrNoVersion is the error of an answer that is not a version of Kubernetes, such as the page of a proxy.
 var ErrNoVersion = errors.New("the answer is no version of Kubernetes")
 
+// Server is the API server that Kanon works on.
 type Server struct {
 	client rest.Interface
 	host   string

@@ -49,6 +49,7 @@ func (t *Table) Version() string { return t.version }
 // are not.
 func (t *Table) HasGroup(group string) bool { return t.groups.Has(group) }
 
+// Lookup returns a kind, and whether the table has it.
 func (t *Table) Lookup(gvk schema.GroupVersionKind) (restmapping.Kind, bool) {
 	kind, ok := t.kinds[gvk]
 	return kind, ok
