@@ -88,7 +88,7 @@ spec:
   parent: {apiVersion: $GROUP/v1, kind: Note}
   lookups:
   - {id: other, apiVersion: $GROUP/v1, kind: Note, name: "${parent.spec.other}"}
-  status: {n: "${lookups.other.?status.?n.orValue(0) + 1}"}
+  status: {n: "${(lookups.other.?status.?n.orValue(0) + 1) % 7}"}
 `
 
 // Two parents that compute from one another are slowed down, and each says by what

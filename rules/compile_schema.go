@@ -87,7 +87,7 @@ func (c *compiler) conform(template *yamltree.Node, gvk schema.GroupVersionKind,
 }
 
 func (c *compiler) templateCheck(gvk schema.GroupVersionKind, shared, hasStatus bool) conform.Template {
-	return conform.Template{Compiler: c, Table: c.types, Source: c.rule.Source, BuiltIn: syntax.IsBuiltIn(gvk.Group), Shared: shared, NoStatus: hasStatus}
+	return conform.Template{Compiler: c, Table: c.types, Source: c.rule.Source, BuiltIn: syntax.IsBuiltIn(gvk.Group), Shared: shared, DropsStatus: hasStatus}
 }
 
 // conformParent compares what the rule reports on its parents with the schema of their kind.

@@ -177,7 +177,7 @@ func TestOutcomeInTheMiddle(t *testing.T) {
 	}
 	out := ev.Outcome()
 	for i, want := range []program.State{program.StateNotApplied, program.StateWaiting} {
-		if got := out.Nodes[i]; got.State != want || !got.HoldPrune || got.Ready {
+		if got := out.Nodes[i]; got.State != want || !got.BlocksPrune || got.Ready {
 			t.Errorf("got %+v, want %s", got, want)
 		}
 	}
@@ -348,12 +348,20 @@ spec:
   - id: c
     template: {apiVersion: apps/v1, kind: Deploymnt, metadata: {name: c}}
 `), testKinds{}.options())
+	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deploymnt"}
 	want := []schema.GroupVersionKind{
 		{Group: "shop.example.com", Version: "v2", Kind: "WebApp"},
-		{Group: "apps", Version: "v1", Kind: "Deploymnt"},
+		deployment,
 		{Group: "unknown.example.com", Version: "v1", Kind: "Thing"},
+		deployment,
 	}
-	if diff := cmp.Diff(want, findings.MissingKinds()); diff != "" {
+	var got []schema.GroupVersionKind
+	for _, f := range findings {
+		if f.Missing != nil {
+			got = append(got, *f.Missing)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	var asError *diagnostic.FindingsError

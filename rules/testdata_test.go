@@ -354,10 +354,10 @@ func evaluateText(t *testing.T, p *program.Program, files map[string]string, rea
 			fmt.Fprintf(&b, "%s: %d objects%s\n", r.Node, len(r.Objects), partial)
 			live := make([]*unstructured.Unstructured, len(r.Objects))
 			for j, o := range r.Objects {
-				if renewal := map[program.Renewal]string{
-					program.RenewalDue: "to be created again", program.RenewalExpired: "to be created again, by time", program.RenewalBarred: "not to be created again",
-				}[r.Renewal(j)]; renewal != "" {
-					fmt.Fprintf(&b, "  %s:\n", renewal)
+				if recreation := map[program.Recreation]string{
+					program.RecreationDue: "to be created again", program.RecreationExpired: "to be created again, by time", program.RecreationForbidden: "not to be created again",
+				}[r.Recreation(j)]; recreation != "" {
+					fmt.Fprintf(&b, "  %s:\n", recreation)
 				}
 				if r.Repairs(j) {
 					fmt.Fprintln(&b, "  only repaired:")
@@ -380,7 +380,7 @@ func evaluateText(t *testing.T, p *program.Program, files map[string]string, rea
 			for _, awaiting := range r.Awaiting {
 				fmt.Fprintf(&b, "  awaiting: %s\n", nameOf(awaiting.Object))
 			}
-			for _, o := range r.Held {
+			for _, o := range r.Postponed {
 				fmt.Fprintf(&b, "  held: %s\n", nameOf(o))
 			}
 			ev.Applied(r.Node, live)
@@ -412,7 +412,7 @@ func writeOutcome(t *testing.T, b *strings.Builder, out program.Outcome) {
 		if n.Ready {
 			b.WriteString(", ready")
 		}
-		if n.HoldPrune {
+		if n.BlocksPrune {
 			b.WriteString(", no pruning")
 		}
 		if n.KindMissing {
@@ -434,7 +434,7 @@ func writeOutcome(t *testing.T, b *strings.Builder, out program.Outcome) {
 		fmt.Fprintln(b, "--- status")
 		b.WriteString(indented(t, out.Status))
 	}
-	if out.StatusHeld {
+	if out.KeepStatus {
 		fmt.Fprintln(b, "--- status is held")
 	}
 	writeSaid(b, out)
@@ -491,7 +491,7 @@ func writeSaid(b *strings.Builder, out program.Outcome) {
 		if i == 0 {
 			fmt.Fprintln(b, "--- conditions")
 		}
-		if c.Held {
+		if c.Keep {
 			fmt.Fprintf(b, "%s: held\n", c.Type)
 			continue
 		}

@@ -39,6 +39,7 @@ func (s sharing) Run() int { return controlplanetest.Main(s.m) }
 // TestScripts runs testdata/script. Beside testscript's own commands there are:
 //
 //	exits CODE COMMAND...   the command ends with that exit code
+//	quiet                   standard error of the last command has nothing but lines that end in …, which say that a cluster is slow
 //	cluster                 $KUBECONFIG is a real cluster's, $NAMESPACE a new namespace in it, and $RULES_CRD the definition of Rule objects
 //	kubectl ARGUMENT...     in that namespace
 //	refused ARGUMENT...     the same for what kubectl fails with
@@ -64,6 +65,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setUp,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":     command((*script).exits),
+			"quiet":     command((*script).quiet),
 			"cluster":   command((*script).cluster),
 			"kubectl":   command((*script).kubectl),
 			"refused":   command((*script).refused),
@@ -126,6 +128,14 @@ func (s *script) exits(args []string) {
 	}
 	if got != want {
 		s.Fatalf("the exit code is %d, want %d", got, want)
+	}
+}
+
+func (s *script) quiet([]string) {
+	for line := range strings.Lines(s.ReadFile("stderr")) {
+		if !strings.HasSuffix(line, "…\n") {
+			s.Fatalf("standard error has %q", line)
+		}
 	}
 }
 

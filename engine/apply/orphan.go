@@ -36,7 +36,7 @@ func (w *Writer) orphanExactly(ctx context.Context, gvr schema.GroupVersionResou
 		return nil, fmt.Errorf("orphan %s: %w", ref, err)
 	}
 	w.Forget(ref.UID)
-	logr.FromContextOrDiscard(ctx).V(2).Info("let go", "child", ref, "uid", ref.UID)
+	logr.FromContextOrDiscard(ctx).V(2).Info("orphaned", "child", ref, "uid", ref.UID)
 	return answer, nil
 }
 

@@ -66,7 +66,7 @@ func newCondition(c parentstatus.Condition, parent *unstructured.Unstructured, n
 func OfRule(rendered []parentstatus.Condition, parent *unstructured.Unstructured, now time.Time) []any {
 	var conditions []any
 	for _, c := range rendered {
-		if !c.Held {
+		if !c.Keep {
 			conditions = append(conditions, newCondition(c, parent, now))
 		} else if before := Find(parent, c.Type); before != nil {
 			conditions = append(conditions, maps.Clone(before))

@@ -48,11 +48,11 @@ type write struct {
 	guarded bool
 	// repairs is true for an object that is updated if it exists, but not created.
 	repairs bool
-	// renewal says whether to recreate it. recreated is set if it was deleted for that, and pending is why it is
+	// recreation says whether to recreate it. recreated is set if it was deleted for that, and pending is why it is
 	// recreated later.
-	renewal   program.Renewal
-	recreated *parents.Recreation
-	pending   error
+	recreation program.Recreation
+	recreated  *parents.Recreation
+	pending    error
 	// keepsGenerated is true if the object that replaces it keeps the generated values. fresh are the fields that were
 	// generated now, because before lacks them.
 	keepsGenerated bool
@@ -85,7 +85,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 	for _, node := range batch {
 		for i, object := range node.Objects {
 			c.rendered[identity.Of(object)] = true
-			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, repairs: node.Repairs(i), renewal: node.Renewal(i), keepsGenerated: node.KeepsGenerated(i), fresh: node.Fresh(i)})
+			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, repairs: node.Repairs(i), recreation: node.Recreation(i), keepsGenerated: node.KeepsGenerated(i), fresh: node.Fresh(i)})
 		}
 	}
 	written := len(writes)
@@ -195,7 +195,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	if err != nil {
 		return nil, err
 	}
-	if !whole && !w.renewal.IsDue() && c.Writer.Needless(ctx, child, live) {
+	if !whole && !w.recreation.IsDue() && c.Writer.Needless(ctx, child, live) {
 		return live, c.noteConflict(child, apply.Result{Live: live})
 	}
 	if err := c.checkConflict(child, live); err != nil {
@@ -236,7 +236,7 @@ func (c *childWriter) isUnchanged(ctx context.Context, w *write, live *unstructu
 
 // mayChange reports whether a child that is rendered as before may have to be written nevertheless.
 func (c *childWriter) mayChange(w *write) bool {
-	return w.renewal.IsDue() || c.memory.Conflicts.IsKnown(identity.Of(w.object))
+	return w.recreation.IsDue() || c.memory.Conflicts.IsKnown(identity.Of(w.object))
 }
 
 // writeInPlace creates a child, or updates the existing one.

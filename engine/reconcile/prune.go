@@ -70,7 +70,7 @@ func (d *deleter) isBlocked() bool {
 		return true
 	}
 	for _, node := range d.outcome.Nodes {
-		if node.HoldPrune || (node.State != program.StateApplied && node.State != program.StateSkipped) {
+		if node.BlocksPrune || (node.State != program.StateApplied && node.State != program.StateSkipped) {
 			return true
 		}
 	}

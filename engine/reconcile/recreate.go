@@ -106,7 +106,7 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 	policy := c.op.Recreators[w.node]
 	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && c.Marks.Owns(w.before, c.op.ID, c.parent.GetUID())
 	switch {
-	case owned && w.renewal.IsDue():
+	case owned && w.recreation.IsDue():
 		err := c.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
 		if !errors.As(err, new(*recreatedRecentlyError)) && !errors.As(err, new(*blockedRecreationError)) {
 			return apply.Result{}, err
@@ -115,7 +115,7 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 		w.pending = err
 		return c.leaveAsIs(ctx, w)
 	case owned && policy == syntax.UpdateRecreate && child.Changed(w.before):
-		if w.renewal == program.RenewalBarred {
+		if w.recreation == program.RecreationForbidden {
 			return c.leaveAsIs(ctx, w)
 		}
 		return c.recreateOrKeep(ctx, kind, child, w, w.before, "its content has changed")
@@ -130,7 +130,7 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 	case policy == "":
 		return result, err
 	}
-	if w.renewal == program.RenewalBarred {
+	if w.recreation == program.RecreationForbidden {
 		return apply.Result{}, fmt.Errorf("it is not recreated, because its createWhen is not true: %w", err)
 	}
 	return c.recreateOrKeep(ctx, kind, child, w, immutable.Live,
@@ -175,7 +175,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 		return err
 	}
 	c.deleted(live)
-	if w.renewal == program.RenewalExpired {
+	if w.recreation == program.RecreationExpired {
 		recreations = pacing.Backoff{} // it has lasted as long as the rule says, so earlier recreations do not count
 	}
 	recreations.Next(now, limits)
@@ -192,7 +192,7 @@ func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child
 // rule's revision would delete in total. That includes one that could not be written, because it is unknown whether it
 // needs to be recreated.
 func (c *childWriter) noteBlockedRecreation(w *write) {
-	if c.op.Recreators[w.node] == "" && !w.renewal.IsDue() || w.before == nil || w.recreated != nil {
+	if c.op.Recreators[w.node] == "" && !w.recreation.IsDue() || w.before == nil || w.recreated != nil {
 		return
 	}
 	if isBlocked := errors.As(w.pending, new(*blockedRecreationError)); isBlocked || w.err != nil {
@@ -208,14 +208,14 @@ func (c *childWriter) noteBlockedForLater(node *program.Rendered) {
 		return
 	}
 	if policy == syntax.UpdateRecreate {
-		for _, object := range node.Held {
+		for _, object := range node.Postponed {
 			if live, err := c.reader.Live(object); err == nil && live != nil && c.reader.Outdated(node.Node, object, live) {
 				c.block(live)
 			}
 		}
 	}
 	for _, awaiting := range node.Awaiting {
-		if live, err := c.reader.Live(awaiting.Object); err == nil && live != nil && (policy != "" || awaiting.Renewal.IsDue()) {
+		if live, err := c.reader.Live(awaiting.Object); err == nil && live != nil && (policy != "" || awaiting.Recreation.IsDue()) {
 			c.block(live)
 		}
 	}

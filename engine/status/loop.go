@@ -12,7 +12,7 @@ import (
 // checkStatusLoop keeps the status as it is if the rule computes it from itself, so that each write causes the next
 // one.
 func (s *Report) checkStatusLoop(ctx context.Context) (problems []conditions.Problem) {
-	if s.Inputs == nil || s.outcome.StatusHeld {
+	if s.Inputs == nil || s.outcome.KeepStatus {
 		return nil
 	}
 	others, err := s.Statuses.Others(ctx, s.status(nil))
@@ -34,11 +34,11 @@ func (s *Report) checkStatusLoop(ctx context.Context) (problems []conditions.Pro
 			Err: fmt.Errorf("it changes in every evaluation without another cause (%d in a row): "+
 				"the rule computes it from the status that it writes", feedback.MaxStatusChanges),
 		})
-		s.outcome.StatusHeld = true
+		s.outcome.KeepStatus = true
 	}
-	if s.outcome.StatusHeld {
+	if s.outcome.KeepStatus {
 		for i := range s.outcome.Conditions {
-			s.outcome.Conditions[i].Held = true
+			s.outcome.Conditions[i].Keep = true
 		}
 	}
 	return problems
@@ -48,7 +48,7 @@ func (s *Report) checkStatusLoop(ctx context.Context) (problems []conditions.Pro
 func (s *Report) changedStatus() []string {
 	changed := feedback.ChangedLeaves("status", s.outcome.Status, s.Object.Object["status"])
 	for _, c := range s.outcome.Conditions {
-		if c.Held {
+		if c.Keep {
 			continue
 		}
 		now := conditions.Find(s.Object, c.Type)

@@ -102,7 +102,7 @@ func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
 	f.Problems = append(f.Problems, s.checkStatusLoop(ctx)...)
 	f.Problems = append(f.Problems, s.checkEvents(ctx)...)
 	summary := s.summarize(f)
-	if s.outcome.StatusHeld {
+	if s.outcome.KeepStatus {
 		f.Problems = append(f.Problems, s.keepStatus(ctx, summary)...)
 	} else if err := s.writeStatus(ctx, s.outcome.Status, summary); err != nil {
 		f.Problems = append(f.Problems, s.problemOf(err))

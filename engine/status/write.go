@@ -54,7 +54,7 @@ func (s *Report) isOther(manager string) bool {
 // keepStatus writes the conditions, together with the last status of the rule: its new status was refused or is
 // unknown.
 func (s *Report) keepStatus(ctx context.Context, summary conditions.Summary) (problems []conditions.Problem) {
-	own, err := s.Statuses.Held(ctx, s.status(nil))
+	own, err := s.Statuses.Owned(ctx, s.status(nil))
 	if err == nil {
 		err = s.writeStatus(ctx, own, summary)
 	}

@@ -62,8 +62,8 @@ type Rule struct {
 	// State, Reason and Message are explained in state.go.
 	State           State
 	Reason, Message string
-	// Held is what the prune guard blocks; nil if it does not block anything.
-	Held *Held
+	// PruneHeld is what the prune guard blocks; nil if it does not block anything.
+	PruneHeld *PruneBlock
 	// ParentCount and ChildCount are Kanon's counts, or negative if Kanon reported none.
 	ParentCount, ChildCount int
 }

@@ -195,8 +195,8 @@ func TestVerdicts(t *testing.T) {
 			var got strings.Builder
 			for _, rule := range r.All {
 				fmt.Fprintf(&got, "%s %s %s %s: %s", rule.Name, rule.State, rule.Source(), rule.ParentKind().Kind, rule.Headline())
-				if rule.Held != nil {
-					fmt.Fprintf(&got, " [%s %s]", rule.Held.Revision, rule.Held.Reason)
+				if rule.PruneHeld != nil {
+					fmt.Fprintf(&got, " [%s %s]", rule.PruneHeld.Revision, rule.PruneHeld.Reason)
 				}
 				got.WriteString("\n")
 			}

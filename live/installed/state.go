@@ -47,9 +47,9 @@ func (s State) Ready() string {
 	}
 }
 
-// Held is what the prune guard blocks. A record of an earlier version of Kanon has only the message and, if the rule
-// has a text, the revision.
-type Held = record.Blocked
+// PruneBlock is what the prune guard blocks. A record of an earlier version of Kanon has only the message and, if the
+// rule has a text, the revision.
+type PruneBlock = record.Blocked
 
 const (
 	unreported = "Kanon has not reported on it: it is not running, or has another --namespace"
@@ -84,7 +84,7 @@ func (rule *Rule) take(of source.RuleReport) {
 	rule.Reason, rule.Message = of.Reason, of.Message
 	switch {
 	case !of.Ready && (of.Reason == conditions.ReasonPruneHeld || strings.HasPrefix(of.Message, conditions.ReasonPruneHeld+": ")):
-		rule.State, rule.Reason, rule.Held = PruneHeld, conditions.ReasonPruneHeld, rule.blocked()
+		rule.State, rule.Reason, rule.PruneHeld = PruneHeld, conditions.ReasonPruneHeld, rule.blocked()
 	case !of.Ready && of.Reason == keeper.ReasonHeld:
 		rule.State = DefinitionHeld
 	case !of.Ready:
@@ -105,7 +105,7 @@ func (rule *Rule) judgeRecord() {
 	case report != nil && report.Ready && isSuspended(report.Message):
 		rule.State, rule.Message = Suspended, report.Message
 	case held != nil && held.Message != "":
-		rule.State, rule.Reason, rule.Message, rule.Held = PruneHeld, conditions.ReasonPruneHeld, held.Message, held
+		rule.State, rule.Reason, rule.Message, rule.PruneHeld = PruneHeld, conditions.ReasonPruneHeld, held.Message, held
 	case report != nil && report.Reason != conditions.ReasonPruneHeld:
 		rule.take(source.RuleReport{Ready: report.Ready, Reason: report.Reason, Message: report.Message})
 	default:
@@ -114,11 +114,11 @@ func (rule *Rule) judgeRecord() {
 }
 
 // blocked returns what the prune guard blocks. The record may be about another revision, or may not have it.
-func (rule *Rule) blocked() *Held {
+func (rule *Rule) blocked() *PruneBlock {
 	if rule.Record != nil && rule.Record.Blocked != nil && rule.Record.Blocked.Revision == rule.Revision() {
 		return rule.Record.Blocked
 	}
-	return &Held{Revision: rule.Revision(), Message: rule.Message}
+	return &PruneBlock{Revision: rule.Revision(), Message: rule.Message}
 }
 
 // isSuspended reports whether a ready rule's message reports that it is suspended.

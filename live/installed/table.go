@@ -73,7 +73,7 @@ func (rule *Rule) view() ruleView {
 	if rule.Object != nil {
 		v.Source.Namespace = rule.Object.GetNamespace()
 	}
-	if h := rule.Held; h != nil {
+	if h := rule.PruneHeld; h != nil {
 		v.Held = &heldView{h.Revision, h.Reason, h.Objects, h.More}
 	}
 	return v

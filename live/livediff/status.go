@@ -21,7 +21,7 @@ import (
 // the cluster has the parent.
 func (d *Differ) statusChange(ctx context.Context, p *livepreview.Preview, isLive bool) ([]Change, error) {
 	parent, manager := p.Parent, plan.StatusManagers+d.previewer.RuleID()
-	if p.Outcome.StatusHeld || len(p.Outcome.Status) == 0 && !manages(parent, manager) {
+	if p.Outcome.KeepStatus || len(p.Outcome.Status) == 0 && !manages(parent, manager) {
 		return nil, nil
 	}
 	before := map[string]any{}

@@ -32,12 +32,12 @@ func (d Desk) ConfirmPrune(ctx context.Context, rules *installed.Rules, rule *in
 	if err != nil {
 		return Change{}, err
 	}
-	return about.confirm(ctx, source.AnnotationConfirmPrune, rule.Held.Revision, kept)
+	return about.confirm(ctx, source.AnnotationConfirmPrune, rule.PruneHeld.Revision, kept)
 }
 
 // CanConfirm returns an error if the blocked revision is not known.
 func CanConfirm(rule *installed.Rule) error {
-	if rule.Held.Revision != "" {
+	if rule.PruneHeld.Revision != "" {
 		return nil
 	}
 	return fmt.Errorf("an earlier version of Kanon reported on rule %s, without the revision that is to be confirmed: wait until this version runs and reports on it",
@@ -82,7 +82,7 @@ type Count struct {
 }
 
 // Deletions counts the blocked deletions by kind.
-func Deletions(held *installed.Held) []Count {
+func Deletions(held *installed.PruneBlock) []Count {
 	var counts []Count
 	add := func(kind string, n int) {
 		if at := slices.IndexFunc(counts, func(c Count) bool { return c.Kind == kind }); at >= 0 {

@@ -41,7 +41,7 @@ func TestConfirmPruneBesideAnother(t *testing.T) {
 	}
 	want := ""
 	for _, rule := range rules.All { // all as they were before any of these changes
-		rule.Held = &installed.Held{Revision: rule.Revision()}
+		rule.PruneHeld = &installed.PruneBlock{Revision: rule.Revision()}
 		if _, err := (Desk{Client: client}).ConfirmPrune(t.Context(), rules, rule); err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func TestAnswerToAnother(t *testing.T) {
 
 func TestDeletions(t *testing.T) {
 	t.Parallel()
-	held := &installed.Held{
+	held := &installed.PruneBlock{
 		Objects: []string{"Secret a/b", "Deployment.apps a/c", "Deployment.apps a/d", "Namespace n"}, More: []string{"7 Secret", "1 Service"},
 	}
 	if got, want := fmt.Sprint(Deletions(held)), "[{Secret 8} {Deployment.apps 2} {Namespace 1} {Service 1}]"; got != want {

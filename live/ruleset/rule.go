@@ -100,8 +100,8 @@ type Summary struct {
 	Kinds []schema.GroupVersionKind
 	// Problems are those of the rule itself, for whatever parent.
 	Problems []string
-	// Suspended rules change nothing. Held is true if the prune guard blocks the rule's deletions.
-	Suspended, Held bool
+	// Suspended rules change nothing. PruneHeld is true if the prune guard blocks the rule's deletions.
+	Suspended, PruneHeld bool
 }
 
 // maxMistakes is how many mistakes of a rule are shown.
@@ -118,7 +118,7 @@ func (r *Rule) Summary(ctx context.Context) (Summary, error) {
 		out.Suspended = compiled.Suspend
 		return out, nil
 	}
-	out.Suspended, out.Held = r.inCluster.State == installed.Suspended, r.inCluster.State == installed.PruneHeld
+	out.Suspended, out.PruneHeld = r.inCluster.State == installed.Suspended, r.inCluster.State == installed.PruneHeld
 	if r.inCluster.Record != nil {
 		for _, kind := range r.inCluster.Record.Children {
 			out.Kinds = append(out.Kinds, kind.GVK())

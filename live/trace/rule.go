@@ -26,8 +26,8 @@ type Rule struct {
 	Kinds []schema.GroupVersionKind
 	// Problems are those of the rule itself, for whatever parent.
 	Problems []string
-	// Suspended rules change nothing. Held is true if the prune guard blocks the rule's deletions.
-	Suspended, Held bool
+	// Suspended rules change nothing. PruneHeld is true if the prune guard blocks the rule's deletions.
+	Suspended, PruneHeld bool
 }
 
 // facts are what was read for one rule and one parent.
@@ -309,7 +309,7 @@ func (b *branch) obsolete(f facts) {
 			fate = "it will be orphaned: its deletionPolicy keeps it"
 		case f.preview.Unmatched == "" && !f.preview.MayPrune():
 			fate = "it stays until all children are up to date: " + blockers(f.preview.Preview)
-		case f.rule.Held:
+		case f.rule.PruneHeld:
 			fate = "the prune guard blocks its deletion"
 		}
 		n.note(FromRule, "", "the rule no longer renders it; "+fate)
@@ -327,7 +327,7 @@ func (b *branch) obsolete(f facts) {
 func blockers(p *preview.Preview) string {
 	var all []string
 	for _, node := range p.Nodes {
-		if node.HoldPrune || len(node.Refused) > 0 || node.State != program.StateApplied && node.State != program.StateSkipped {
+		if node.BlocksPrune || len(node.Refused) > 0 || node.State != program.StateApplied && node.State != program.StateSkipped {
 			all = append(all, "children."+node.ID)
 		}
 	}

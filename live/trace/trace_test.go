@@ -152,7 +152,7 @@ func changeOf(known string) func(*trace.Rule) {
 	return func(rule *trace.Rule) {
 		switch strings.TrimSpace(known) {
 		case "held":
-			rule.Held = true
+			rule.PruneHeld = true
 		case "suspended":
 			rule.Suspended, rule.Problems = true, []string{"is suspended"}
 		case "no program":

@@ -236,7 +236,7 @@ func (n Node) rendered() []*unstructured.Unstructured {
 // and all rendered objects could be written.
 func (p *Preview) MayPrune() bool {
 	return !slices.ContainsFunc(p.Nodes, func(n Node) bool {
-		return n.HoldPrune || len(n.Refused) > 0 || n.State != program.StateApplied && n.State != program.StateSkipped
+		return n.BlocksPrune || len(n.Refused) > 0 || n.State != program.StateApplied && n.State != program.StateSkipped
 	})
 }
 
@@ -320,7 +320,7 @@ func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node N
 		}
 		live[i] = applied
 		written := Object{Unstructured: object, Written: w.normalised(object), Live: live[i], Ignore: pathsOf(w.ignored(rendered.Node, object)), Ending: ev.Ending(object)}
-		written.Recreation, written.WhyRecreated = w.recreation(rendered.Node, object, rendered.Renewal(i))
+		written.Recreation, written.WhyRecreated = w.recreation(rendered.Node, object, rendered.Recreation(i))
 		written.KeepsGenerated = rendered.KeepsGenerated(i)
 		if w.stepwise && written.Recreation == RecreateNow {
 			node.Refused, live[i] = append(node.Refused, Refused{Object: object, Err: apply.TerminatingNow(w.byID[identity.Of(object)])}), nil

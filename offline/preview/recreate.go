@@ -15,21 +15,21 @@ import (
 
 // recreation decides whether the existing object is deleted for a rendered one. The text explains it. With
 // RecreateNever, a text says why the object is not recreated although its updatePolicy asks for it.
-func (w *world) recreation(node string, rendered *unstructured.Unstructured, renewal program.Renewal) (Recreation, string) {
+func (w *world) recreation(node string, rendered *unstructured.Unstructured, recreation program.Recreation) (Recreation, string) {
 	if live, _ := w.Live(rendered); live == nil { // Live never fails
 		return RecreateNever, ""
 	}
 	policy := w.children[node].UpdatePolicy
 	switch {
-	case renewal.IsDue():
+	case recreation.IsDue():
 		return RecreateNow, "is deleted and recreated: its recreateWhen is true"
 	case policy != syntax.UpdateRecreate && policy != syntax.UpdateApplyOrRecreate || !w.outdated(node, rendered):
 		return RecreateNever, ""
-	case policy == syntax.UpdateRecreate && renewal == program.RenewalBarred:
+	case policy == syntax.UpdateRecreate && recreation == program.RecreationForbidden:
 		return RecreateNever, "is changed and stays as it is: it is not deleted while its createWhen does not allow a new one"
 	case policy == syntax.UpdateRecreate:
 		return RecreateNow, "is deleted and recreated: something else is rendered for it"
-	case renewal == program.RenewalBarred:
+	case recreation == program.RecreationForbidden:
 		return RecreateNever, ""
 	}
 	return RecreateIfRefused, "is changed, or deleted and recreated where the API server does not allow the change"
@@ -41,11 +41,11 @@ func (w *world) recreatesLater(node *program.Rendered, object *unstructured.Unst
 		return false
 	}
 	policy := w.children[node.Node].UpdatePolicy
-	if slices.Contains(node.Held, object) && policy == syntax.UpdateRecreate && w.outdated(node.Node, object) {
+	if slices.Contains(node.Postponed, object) && policy == syntax.UpdateRecreate && w.outdated(node.Node, object) {
 		return true
 	}
 	return slices.ContainsFunc(node.Awaiting, func(a program.Awaiting) bool {
-		return a.Object == object && (policy == syntax.UpdateRecreate || policy == syntax.UpdateApplyOrRecreate || a.Renewal.IsDue())
+		return a.Object == object && (policy == syntax.UpdateRecreate || policy == syntax.UpdateApplyOrRecreate || a.Recreation.IsDue())
 	})
 }
 

@@ -171,7 +171,7 @@ func (w *world) whyKept(node *program.Rendered, object *unstructured.Unstructure
 		return "is not created: its createWhen is false"
 	case slices.ContainsFunc(node.Awaiting, func(a program.Awaiting) bool { return a.Object == object }):
 		return "stays as it is for now: what it depends on is not ready"
-	case slices.Contains(node.Held, object):
+	case slices.Contains(node.Postponed, object):
 		return "stays as it is for now: its rollout has not come to it"
 	case w.children[node.Node].UpdatePolicy == syntax.UpdateCreateOnly:
 		return "stays as it is: its updatePolicy is CreateOnly"
@@ -212,7 +212,7 @@ func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstr
 
 // checkStatus says why the API server would refuse the status that was rendered for the parent.
 func (w *world) checkStatus(in Input, out program.Outcome) error {
-	if in.CheckStatus == nil || out.StatusHeld {
+	if in.CheckStatus == nil || out.KeepStatus {
 		return nil
 	}
 	written := in.Parent.DeepCopy()

@@ -172,7 +172,7 @@ func (w *writer) status(p *Preview) {
 func conditionsOf(out program.Outcome) []any {
 	var list []any
 	for _, c := range out.Conditions {
-		if !c.Held {
+		if !c.Keep {
 			list = append(list, map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message})
 		}
 	}

@@ -127,7 +127,7 @@ func (t *Tracer) Status(status map[string]any) []Field {
 func (t *Tracer) Conditions(rendered []parentstatus.Condition, at func(conditionType string) int) []Field {
 	w := &walker{Tracer: t}
 	for i, spec := range t.rule.Conditions {
-		if i >= len(rendered) || i >= len(t.program.Conditions) || rendered[i].Held || at(rendered[i].Type) < 0 {
+		if i >= len(rendered) || i >= len(t.program.Conditions) || rendered[i].Keep || at(rendered[i].Type) < 0 {
 			continue
 		}
 		compiled, base := t.program.Conditions[i], Path{named("status"), named("conditions"), {Index: at(rendered[i].Type), Key: "type", Value: rendered[i].Type}}

@@ -50,7 +50,7 @@ func (r *Rule) Writings(live *unstructured.Unstructured) []Writing {
 	if identity.Of(live) == identity.Of(p.Parent) && (r.Decoded.Status != nil || len(r.Decoded.Conditions) > 0) {
 		w := r.writing("status", plan.StatusManagers+r.ID)
 		w.Fields = append(tracer.Status(p.Outcome.Status), tracer.Conditions(p.Outcome.Conditions, conditionsOf(live))...)
-		if p.Outcome.StatusHeld {
+		if p.Outcome.KeepStatus {
 			w.Kept = "keeps its status: the status of the rule waits or fails"
 		}
 		all = append(all, w)

@@ -164,7 +164,7 @@ func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
 		own = append(s.summary(p).Conditions(s.options.Program.ConditionPrefix, s.parent, s.now), own...)
 	}
 	rendered := s.status
-	if !out.StatusHeld && p.StatusRefused == nil {
+	if !out.KeepStatus && p.StatusRefused == nil {
 		rendered = out.Status
 	}
 	s.lay(s.parent, map[string]any{"status": after}, map[string]any{"status": s.status}, map[string]any{"status": rendered})

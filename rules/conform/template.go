@@ -91,8 +91,8 @@ type Template struct {
 	BuiltIn bool
 	// Shared is true for an object that others write to as well: they may set the fields that are missing here.
 	Shared bool
-	// NoStatus is true if the API server drops the status in a template.
-	NoStatus bool
+	// DropsStatus is true if the API server drops the status in a template.
+	DropsStatus bool
 }
 
 // Check compares a value with the field at a path of a kind with the schema s. Without a path, it compares the whole
@@ -188,7 +188,7 @@ func (t *Template) object(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
 		}
 		name := fd.Name
 		known := s.Fields[name]
-		if at.up == nil && name == "status" && t.NoStatus {
+		if at.up == nil && name == "status" && t.DropsStatus {
 			t.report(fd.Key, diagnostic.CodeChildStatus, "the API server would drop the status: it is for the controller of %s to write", at.name)
 			continue
 		}

@@ -94,7 +94,7 @@ func (e *Evaluator) Evaluate(expr *celenv.Expression, x *template.Expression, at
 	e.cost = session.Budget.Cost
 	switch {
 	case err == nil:
-		e.values[x] = newValue(val, session.Budget.Memory.Held())
+		e.values[x] = newValue(val, session.Budget.Memory.Retained())
 		return true
 	case errors.Is(err, run.ErrBudget), errors.Is(err, run.ErrDeadline):
 		return true // that is not the fault of this expression alone

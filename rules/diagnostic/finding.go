@@ -141,17 +141,6 @@ func (fs Findings) Err() error {
 	return &FindingsError{Findings: fs}
 }
 
-// MissingKinds returns the kinds that the cluster lacks, each once, in the order of the findings.
-func (fs Findings) MissingKinds() []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
-	for _, f := range fs {
-		if f.Missing != nil && !slices.Contains(kinds, *f.Missing) {
-			kinds = append(kinds, *f.Missing)
-		}
-	}
-	return kinds
-}
-
 // Sorted sorts findings by position and drops duplicates. It works in place.
 func (fs Findings) Sorted() Findings {
 	slices.SortStableFunc(fs, func(a, b Finding) int {

@@ -83,17 +83,17 @@ func (e *Evaluation) decideRecreation(child *Child, it *item, live *unstructured
 		switch created := live.GetCreationTimestamp(); {
 		case !ok:
 		case wasTrue(child.RecreateWhen, s, created.Time):
-			it.renewal = RenewalDue
+			it.recreation = RecreationDue
 		default:
-			it.renewal = RenewalExpired
+			it.recreation = RecreationExpired
 		}
 	}
 	if child.CreateWhen != nil {
 		if ok, p := child.CreateWhen.IsTrue(&it.scope); p != nil || !ok {
-			it.renewal = RenewalBarred
+			it.recreation = RecreationForbidden
 		}
 	}
-	if once && it.renewal.IsDue() {
+	if once && it.recreation.IsDue() {
 		it.fate, it.live = fateWritten, nil
 	}
 	return nil

@@ -107,8 +107,8 @@ type item struct {
 	fate fate
 	// fresh are the generated fields that the live object lacks.
 	fresh [][]string
-	// renewal is whether the live object is recreated.
-	renewal Renewal
+	// recreation is whether the live object is recreated.
+	recreation Recreation
 	// before is the live object, if it was read. held is true if a rollout leaves it as it is for now.
 	before *unstructured.Unstructured
 	held   bool
@@ -212,12 +212,12 @@ func (e *Evaluation) toWrite(i int) Rendered {
 	for j := range n.items {
 		it := &n.items[j]
 		if it.held {
-			out.Held = append(out.Held, it.object)
+			out.Postponed = append(out.Postponed, it.object)
 		}
 		if it.fate != fateWritten {
 			out.Kept = append(out.Kept, it.object)
 			if it.postponed {
-				out.Awaiting = append(out.Awaiting, Awaiting{Object: it.object, Renewal: it.renewal})
+				out.Awaiting = append(out.Awaiting, Awaiting{Object: it.object, Recreation: it.recreation})
 			}
 			continue
 		}
@@ -343,7 +343,7 @@ func (e *Evaluation) OutOfTime() bool { return e.session.Late }
 
 func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 	n := &e.nodes[i]
-	o := NodeOutcome{ID: e.prog.Children[i].ID, HoldPrune: n.partial, Stalled: n.stalled}
+	o := NodeOutcome{ID: e.prog.Children[i].ID, BlocksPrune: n.partial, Stalled: n.stalled}
 	p := n.problem
 	switch n.state {
 	case nodeApplied:
@@ -367,12 +367,12 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 	case nodeWaiting:
 		o.State = StateWaiting
 	case nodeRendered, nodeNotApplied:
-		o.State, o.HoldPrune = StateNotApplied, true
+		o.State, o.BlocksPrune = StateNotApplied, true
 		if p == nil {
 			p = template.Failure("could not be brought up to date")
 		}
 	case nodePending:
-		o.State, o.HoldPrune = StateWaiting, true
+		o.State, o.BlocksPrune = StateWaiting, true
 		need := e.unsettledNeed(i)
 		if need < 0 {
 			need = i

@@ -10,23 +10,23 @@ import (
 	"kanon.dev/kanon/rules/program/template"
 )
 
-// Renewal says whether a live object is recreated.
-type Renewal uint8
+// Recreation says whether a live object is recreated.
+type Recreation uint8
 
 const (
-	// RenewalByPolicy leaves it to the updatePolicy.
-	RenewalByPolicy Renewal = iota
-	// RenewalDue means that recreateWhen is true: the object is recreated, and left as it is until then.
-	RenewalDue
-	// RenewalExpired is RenewalDue if recreateWhen was false when the object was created, and became true by the
+	// RecreationByPolicy leaves it to the updatePolicy.
+	RecreationByPolicy Recreation = iota
+	// RecreationDue means that recreateWhen is true: the object is recreated, and left as it is until then.
+	RecreationDue
+	// RecreationExpired is RecreationDue if recreateWhen was false when the object was created, and became true by the
 	// passing of time alone: the rule says how long the object lasts.
-	RenewalExpired
-	// RenewalBarred forbids it, because createWhen is not known to allow the new object.
-	RenewalBarred
+	RecreationExpired
+	// RecreationForbidden forbids it, because createWhen is not known to allow the new object.
+	RecreationForbidden
 )
 
 // IsDue reports whether recreateWhen is true.
-func (r Renewal) IsDue() bool { return r == RenewalDue || r == RenewalExpired }
+func (r Recreation) IsDue() bool { return r == RecreationDue || r == RecreationExpired }
 
 // Rendered is a node that can be written now.
 type Rendered struct {
@@ -39,8 +39,8 @@ type Rendered struct {
 	Kept []*unstructured.Unstructured
 	// Awaiting are the live objects of Kept that are updated or recreated once the node's dependencies are ready.
 	Awaiting []Awaiting
-	// Held are those of Kept, and those of Objects that are recreated, which a rollout leaves as they are for now.
-	Held []*unstructured.Unstructured
+	// Postponed are those of Kept, and those of Objects that are recreated, which a rollout leaves as they are for now.
+	Postponed []*unstructured.Unstructured
 	// Guarded is true if an object that the Reader does not know, and that exists all the same, must be left as it is.
 	// The next evaluation decides about it.
 	Guarded bool
@@ -55,8 +55,8 @@ type Rendered struct {
 // Awaiting is an object that is updated or recreated once the dependencies of its node are ready.
 type Awaiting struct {
 	Object *unstructured.Unstructured
-	// Renewal says whether it is recreated then.
-	Renewal Renewal
+	// Recreation says whether it is recreated then.
+	Recreation Recreation
 }
 
 // Repairs reports whether Objects[i] is written only to undo changes by others: it is rendered as it was last applied,
@@ -65,14 +65,14 @@ func (r *Rendered) Repairs(i int) bool { return r.items[i].awaits }
 
 // KeepsGenerated reports whether the object that replaces Objects[i] after a deletion keeps its generated values. With
 // recreateWhen it does not: the rule asks for another object, with other values.
-func (r *Rendered) KeepsGenerated(i int) bool { return r.generates && !r.Renewal(i).IsDue() }
+func (r *Rendered) KeepsGenerated(i int) bool { return r.generates && !r.Recreation(i).IsDue() }
 
 // Fresh has the paths in Objects[i] of fields that are generated now, because the live object from the Reader lacks
 // them. They may be written only to exactly that version of the object.
 func (r *Rendered) Fresh(i int) [][]string { return r.items[i].fresh }
 
-// Renewal says whether Objects[i] is recreated.
-func (r *Rendered) Renewal(i int) Renewal { return r.items[i].renewal }
+// Recreation says whether Objects[i] is recreated.
+func (r *Rendered) Recreation(i int) Recreation { return r.items[i].recreation }
 
 // State is the state of a node after one evaluation.
 type State string
@@ -105,9 +105,9 @@ type NodeOutcome struct {
 	Failed bool
 	// Stalled is true if a rollout waits for an object that has failed, or if it is unknown how many may be updated.
 	Stalled bool
-	// HoldPrune is true if an object that the node should have is unknown or not up to date. No object of the node may
+	// BlocksPrune is true if an object that the node should have is unknown or not up to date. No object of the node may
 	// be pruned.
-	HoldPrune bool
+	BlocksPrune bool
 }
 
 // Problem is a place in a rule and what is wrong there.
@@ -137,9 +137,9 @@ type Outcome struct {
 	// Status is what to write into the parent's status; nil if the rule has no status. A leaf that waits or failed
 	// keeps the parent's last value. It belongs to the caller and shares no memory with the parent.
 	Status map[string]any
-	// StatusHeld is true if the status waits or failed as a whole. Status is nil then, and what was applied before must
+	// KeepStatus is true if the status waits or failed as a whole. Status is nil then, and what was applied before must
 	// stay: apply nothing in its place.
-	StatusHeld bool
+	KeepStatus bool
 	// StatusWaiting says for each leaf of status that waits what it waits for: "status.url:
 	// children.service.spec.clusterIP does not exist yet". It also has the conditions and events that wait, such as
 	// conditions[Exposed].message and events[0].when, and requeueAfter, minInterval and deleteWhen.

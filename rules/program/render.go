@@ -99,10 +99,10 @@ func (e *Evaluation) renderExisting(child *Child, it *item) {
 	case it.before == nil:
 		it.object = nil
 		return
-	case it.fate == fateWritten && (it.renewal.IsDue() || e.reader.Outdated(child.ID, it.object, it.before)):
+	case it.fate == fateWritten && (it.recreation.IsDue() || e.reader.Outdated(child.ID, it.object, it.before)):
 		it.fate, it.live, it.postponed = fateKept, it.before, true
 	case it.fate == fateWritten && child.Renews():
-		it.renewal = RenewalBarred
+		it.recreation = RecreationForbidden
 	}
 	it.awaits = true
 }

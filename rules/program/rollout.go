@@ -44,7 +44,7 @@ func (n *nodeState) follow(d rollout.Decision) {
 // holdBack leaves an item as it is, unless it is recreated.
 func (it *item) holdBack() {
 	it.held = true
-	if !it.renewal.IsDue() {
+	if !it.recreation.IsDue() {
 		it.fate, it.live = fateKept, it.before
 	}
 }

@@ -7,7 +7,7 @@ import (
 // renderStatus renders spec.status.
 func (e *Evaluation) renderStatus(out *Outcome) {
 	if e.prog.Status != nil {
-		out.Status, out.StatusHeld = parentstatus.Render(e.prog.Status, &e.base, e.parent["status"], out.note)
+		out.Status, out.KeepStatus = parentstatus.Render(e.prog.Status, &e.base, e.parent["status"], out.note)
 	}
 }
 
@@ -18,7 +18,7 @@ func (e *Evaluation) renderConditions(out *Outcome) {
 		condition, p := c.Render(&e.base)
 		if p != nil {
 			out.note(p.Under(c.Path))
-			condition = parentstatus.Condition{Type: c.Type, Held: true}
+			condition = parentstatus.Condition{Type: c.Type, Keep: true}
 		}
 		out.Conditions = append(out.Conditions, condition)
 	}

@@ -33,7 +33,7 @@ func (d *Desired) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
 	if uncovered, known := d.shape.known(hash); hashed && known {
 		return uncovered
 	}
-	owned, uncovered := Held(live, d.counts), &fieldpath.Set{}
+	owned, uncovered := Owned(live, d.counts), &fieldpath.Set{}
 	d.eachLeaf(func(path fieldpath.Path) {
 		if !d.leafCovered(path, owned) {
 			uncovered.Insert(path.Copy())
@@ -48,9 +48,9 @@ func (d *Desired) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
 // counts reports whether an entry is ours and in the rendered apiVersion.
 func (d *Desired) counts(e Entry) bool { return e.Ours() && e.APIVersion == d.Object.GetAPIVersion() }
 
-// Held returns the paths in those entries of an object for which counts is true. Entries that cannot be decoded are
+// Owned returns the paths in those entries of an object for which counts is true. Entries that cannot be decoded are
 // skipped.
-func Held(obj *unstructured.Unstructured, counts func(Entry) bool) *fieldpath.Set {
+func Owned(obj *unstructured.Unstructured, counts func(Entry) bool) *fieldpath.Set {
 	held := &fieldpath.Set{}
 	for _, e := range EntriesOf(obj) {
 		if !counts(e) {

@@ -169,7 +169,7 @@ func TestBoundsHold(t *testing.T) {
 		for _, arg := range want.args {
 			bound += value.TextLength(arg) // which the value may share
 		}
-		if is := value.Held(val, most); is > bound {
+		if is := value.Retained(val, most); is > bound {
 			t.Errorf("%s takes %d bytes, and its bound is %d", expr, is, bound)
 		}
 	}

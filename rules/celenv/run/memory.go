@@ -138,14 +138,14 @@ func (m *Memory) begin() (outer int64) {
 func (m *Memory) end(val ref.Val, outer int64) {
 	m.held = 0
 	if m.own > 0 {
-		m.held = value.Held(val, m.own)
+		m.held = value.Retained(val, m.own)
 		m.used -= m.own - m.held
 	}
 	m.own = outer
 }
 
-// Held returns how many of the bytes that the last expression made its value occupies.
-func (m *Memory) Held() int64 { return m.held }
+// Retained returns how many of the bytes that the last expression made its value occupies.
+func (m *Memory) Retained() int64 { return m.held }
 
 // Return uncounts bytes that Take counted, or that a value occupied.
 func (m *Memory) Return(n int64) { m.used = max(m.used-n, 0) }

@@ -106,9 +106,9 @@ func MadeBytes(val ref.Val) int64 {
 	return ValueBytes
 }
 
-// Held returns how many of the bytes that an expression made its value still occupies. It is at most made, since the
+// Retained returns how many of the bytes that an expression made its value still occupies. It is at most made, since the
 // rest of the value is shared with what existed before.
-func Held(val ref.Val, made int64) int64 {
+func Retained(val ref.Val, made int64) int64 {
 	if val == nil {
 		return 0
 	}

@@ -60,8 +60,8 @@ func TestBounds(t *testing.T) {
 	if CountParts(val, &left) {
 		t.Error("CountParts: 1000 parts are enough")
 	}
-	if got := Held(val, 5000); got != 5000 {
-		t.Errorf("Held: got %d, want all 5000 bytes that were made", got)
+	if got := Retained(val, 5000); got != 5000 {
+		t.Errorf("Retained: got %d, want all 5000 bytes that were made", got)
 	}
 }
 

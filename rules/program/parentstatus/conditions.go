@@ -24,9 +24,9 @@ type Condition struct {
 	Status  string // True, False or Unknown
 	Reason  string
 	Message string
-	// Held is true if the condition waits or failed: the parent keeps its condition of that type, and the other fields
+	// Keep is true if the condition waits or failed: the parent keeps its condition of that type, and the other fields
 	// are empty.
-	Held bool
+	Keep bool
 }
 
 // Render renders a condition. Paths of problems are below the condition.

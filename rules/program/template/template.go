@@ -40,7 +40,7 @@ func (t Expr) Render(s Scope) (any, bool, *Problem) {
 		return nil, false, p
 	}
 	session := s.Session()
-	session.drafted += session.Budget.Memory.Held()
+	session.drafted += session.Budget.Memory.Retained()
 	if shared, ok := value.JSON(val); ok && s.ReadOnly() {
 		return shared, true, nil
 	}
@@ -94,7 +94,7 @@ func (t Text) text(s Scope) (string, *Problem) {
 		if err != nil {
 			return "", Failure("%s: %s", Shorten(part.X.Text), session.misplaced(err))
 		}
-		session.drafted += session.Budget.Memory.Held()
+		session.drafted += session.Budget.Memory.Retained()
 		b.WriteString(text)
 		if b.Len() > session.limits.ObjectBytes {
 			return "", session.tooLarge()

@@ -130,7 +130,7 @@ func (g *Listing) previewer(compiled *program.Program) *livepreview.Previewer {
 func (g *Listing) whyUnknown() string {
 	switch {
 	case g.rule.State == installed.DefinitionHeld:
-		return "a change of its kind's definition is held, so that an earlier text may run"
+		return "Kanon has not applied a change of its kind's definition, so that an earlier text may run"
 	case g.rule.Decoded != nil:
 		return "its text has mistakes, so that an earlier one may run"
 	case g.rule.Origin.Path != "":

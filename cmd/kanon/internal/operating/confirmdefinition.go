@@ -100,7 +100,11 @@ func (o *confirmOptions) confirmDefinition(cmd *cobra.Command, there *inventory.
 		if err != nil {
 			return err
 		}
-		warnings = change.Warnings
+		for _, warning := range change.Warnings {
+			if !slices.Contains(warnings, warning) {
+				warnings = append(warnings, warning)
+			}
+		}
 		if err := terminal.Say(out, "change %s of the definition of rule %s confirmed (%s)\n", r.Token, rule.Name, change.Where); err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func (o *confirmOptions) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if rule.Held == nil {
+	if rule.PruneHeld == nil {
 		return terminal.Say(cmd.OutOrStdout(), "There is nothing to confirm: the prune guard does not block rule %s, which is %s\n", rule.Name, rule.State)
 	}
 	if err := terminal.Say(cmd.OutOrStdout(), "%s", describe(rule)); err != nil {
@@ -111,7 +111,7 @@ func (o *confirmOptions) run(cmd *cobra.Command, name string) error {
 // describe lists what a revision would delete.
 func describe(rule *installed.Rule) string {
 	var b strings.Builder
-	held := rule.Held
+	held := rule.PruneHeld
 	if len(held.Objects) == 0 { // reported by an earlier version of Kanon
 		return held.Message + "\n\n"
 	}
@@ -148,22 +148,22 @@ func (o *confirmOptions) confirm(cmd *cobra.Command, there *inventory.Live, rule
 	if err != nil {
 		return err
 	}
-	if err := terminal.Say(cmd.OutOrStdout(), "revision %s of rule %s confirmed (%s)\n", rule.Held.Revision, rule.Name, change.Where); err != nil {
+	if err := terminal.Say(cmd.OutOrStdout(), "revision %s of rule %s confirmed (%s)\n", rule.PruneHeld.Revision, rule.Name, change.Where); err != nil {
 		return err
 	}
 	if err := terminal.Warn(cmd.ErrOrStderr(), change.Warnings); err != nil || !o.wait {
 		return err
 	}
 	stop := terminal.SayIfSlow(cmd.ErrOrStderr(), "Waiting for Kanon to delete …")
-	now, is, err := awaited.Until(ctx, o.timeout, func(now *installed.Rule) bool { return now.Held == nil })
+	now, is, err := awaited.Until(ctx, o.timeout, func(now *installed.Rule) bool { return now.PruneHeld == nil })
 	stop()
 	switch {
 	case err != nil:
 		return err
 	case is:
 		return nil
-	case now.Held.Revision != rule.Held.Revision:
-		return fmt.Errorf("rule %s has another revision by now, %s, which is not confirmed", rule.Name, now.Held.Revision)
+	case now.PruneHeld.Revision != rule.PruneHeld.Revision:
+		return fmt.Errorf("rule %s has another revision by now, %s, which is not confirmed", rule.Name, now.PruneHeld.Revision)
 	default:
 		return fmt.Errorf("no Kanon has taken it in within %s: is it running? kanon get rules %s shows what it reports", o.timeout, rule.Name)
 	}

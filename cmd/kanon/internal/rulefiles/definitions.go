@@ -19,5 +19,5 @@ func HeldDefinitions(ctx context.Context, config *rest.Config, checked *manifest
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
 	}
-	return checked.Held(ctx, keeper.Client{Interface: client}, namespace, plan.IsStatusManager)
+	return checked.RefusedDefinitions(ctx, keeper.Client{Interface: client}, namespace, plan.IsStatusManager)
 }

@@ -11,13 +11,13 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Held reports the definitions that Kanon would not apply to a cluster in its present state, both those that rules make
-// and those in their files. namespace is Kanon's own; recomputes is as for keeper.Prepare.
-func (c *Checked) Held(ctx context.Context, cluster keeper.Cluster, namespace string, recomputes func(manager string) bool) (diagnostic.Findings, error) {
-	h := holding{cluster: cluster, recomputes: recomputes}
+// RefusedDefinitions reports the definitions that Kanon would not apply to a cluster in its present state, both those
+// that rules make and those in their files. namespace is Kanon's own; recomputes is as for keeper.Prepare.
+func (c *Checked) RefusedDefinitions(ctx context.Context, cluster keeper.Cluster, namespace string, recomputes func(manager string) bool) (diagnostic.Findings, error) {
+	d := definitionCheck{cluster: cluster, recomputes: recomputes}
 	for _, rule := range c.Decoded {
 		if rule.Parent.Definition != nil {
-			h.check(ctx, WantedOf(rule, namespace), rule.AboutDefinition)
+			d.check(ctx, WantedOf(rule, namespace), rule.AboutDefinition)
 		}
 	}
 	for _, docs := range c.documents {
@@ -26,12 +26,12 @@ func (c *Checked) Held(ctx context.Context, cluster keeper.Cluster, namespace st
 				continue
 			}
 			confirmed := syntax.ConfirmedRevisions(crd.GetAnnotations()[syntax.AnnotationConfirmDefinition])
-			h.check(ctx, keeper.Wanted{Definition: crd, Confirmed: confirmed}, func(message, hint string) diagnostic.Finding {
+			d.check(ctx, keeper.Wanted{Definition: crd, Confirmed: confirmed}, func(message, hint string) diagnostic.Finding {
 				return docs.AboutDefinition(i, message, hint)
 			})
 		}
 	}
-	return h.findings, h.err
+	return d.findings, d.err
 }
 
 // WantedOf is the definition that a rule's schema makes, in the form that keeper takes. namespace is Kanon's own.
@@ -42,8 +42,8 @@ func WantedOf(rule *syntax.Rule, namespace string) keeper.Wanted {
 	}
 }
 
-// holding collects the findings of Held.
-type holding struct {
+// definitionCheck collects the findings of RefusedDefinitions.
+type definitionCheck struct {
 	cluster    keeper.Cluster
 	recomputes func(manager string) bool
 	findings   diagnostic.Findings
@@ -51,11 +51,11 @@ type holding struct {
 }
 
 // check reports a definition that would not be applied. about makes the finding. After an error, check does nothing.
-func (h *holding) check(ctx context.Context, wanted keeper.Wanted, about func(message, hint string) diagnostic.Finding) {
-	if h.err != nil {
+func (d *definitionCheck) check(ctx context.Context, wanted keeper.Wanted, about func(message, hint string) diagnostic.Finding) {
+	if d.err != nil {
 		return
 	}
-	_, err := keeper.Prepare(ctx, h.cluster, wanted, h.recomputes)
+	_, err := keeper.Prepare(ctx, d.cluster, wanted, d.recomputes)
 	refusal, refused := errors.AsType[*keeper.Refusal](err)
 	switch {
 	case err == nil:
@@ -64,8 +64,8 @@ func (h *holding) check(ctx context.Context, wanted keeper.Wanted, about func(me
 		if refusal.Reason == keeper.ReasonForbidden { // Kanon itself may be allowed
 			f.Severity = diagnostic.SeverityWarning
 		}
-		h.findings = append(h.findings, f)
+		d.findings = append(d.findings, f)
 	default:
-		h.err = err
+		d.err = err
 	}
 }

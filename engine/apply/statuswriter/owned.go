@@ -14,10 +14,10 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Held returns what the manager set last and still owns, with the current values of the object; nil if nothing. It
+// Owned returns what the manager set last and still owns, with the current values of the object; nil if nothing. It
 // ignores the content of s. The result shares no memory with the object. It fails if the schema cannot be loaded or
 // the status does not fit it.
-func (w *Writer) Held(ctx context.Context, s Status) (map[string]any, error) {
+func (w *Writer) Owned(ctx context.Context, s Status) (map[string]any, error) {
 	live, paths, err := w.statusAndPaths(ctx, s)
 	if live == nil || err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func HoldsConditions(s Status) bool {
 
 // heldBy returns the paths that a manager owns.
 func heldBy(obj *unstructured.Unstructured, manager string) *fieldpath.Set {
-	return fieldset.Held(obj, func(e fieldset.Entry) bool { return e.Manager == manager })
+	return fieldset.Owned(obj, func(e fieldset.Entry) bool { return e.Manager == manager })
 }
 
 // HeldByAnother reports whether another manager, for which counts is true, owns a field of a condition of one of
@@ -121,7 +121,7 @@ func heldBy(obj *unstructured.Unstructured, manager string) *fieldpath.Set {
 // manager. Fields that both own, because both set the same value, do not count.
 func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool, conditionTypes ...string) bool {
 	own := heldBy(obj, manager)
-	others := fieldset.Held(obj, func(e fieldset.Entry) bool { return e.Manager != manager && counts(e.Manager) })
+	others := fieldset.Owned(obj, func(e fieldset.Entry) bool { return e.Manager != manager && counts(e.Manager) })
 	return slices.ContainsFunc(conditionTypes, func(conditionType string) bool {
 		return slices.ContainsFunc(conditionPaths(conditionType), func(path fieldpath.Path) bool {
 			return others.Has(path) && !own.Has(path)
