@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/internal/enginetest"
 )
@@ -188,4 +190,41 @@ func TestDefinitionOfAChildBesideItsRule(t *testing.T) {
 	if status != 1 {
 		t.Errorf("the status of the parent was written %d times, want once", status)
 	}
+}
+
+// TestBlockedChildren holds that writes of children which take long, as with a slow admission webhook, delay their own
+// rule only, and that the rule has no more of them under way than there are workers.
+func TestBlockedChildren(t *testing.T) {
+	t.Parallel()
+	const workers = 3
+	w := newWorld(t)
+	w.define("Note", "Task")
+	held := w.hold(http.MethodPost, "/"+w.home+"/configmaps")
+	w.rule("slow", note("x"))
+	w.rule("quick", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: quick}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Task}
+  children:
+  - {id: account, template: {apiVersion: v1, kind: ServiceAccount, metadata: {name: "${parent.metadata.name}"}}}
+`)
+	w.run(func(o *engine.Options) { o.Workers, o.ParallelWrites = workers, 1 })
+	for i := range 5 * workers {
+		w.parent("Note", fmt.Sprint("n", i), `{}`)
+	}
+	w.arrived(held)
+	for i := range 2 * workers {
+		w.parent("Task", fmt.Sprint("t", i), `{}`)
+	}
+	for i := range 2 * workers {
+		w.await(w.resource("Task"), w.home, fmt.Sprint("t", i), "is ready", isTrue("Ready"))
+	}
+	if n := held.Endless(); n != workers {
+		t.Errorf("%d writes of the slow rule are under way, want %d", n, workers)
+	}
+	held.Open()
+	w.awaitAllReady("Note")
+	w.quiet()
 }

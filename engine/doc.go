@@ -26,6 +26,7 @@
 //
 //	engine.go, options.go   the parts of an engine; Run
 //	handle.go               an event of an informer: which keys it enqueues, and when it needs no reconcile
+//	workers.go              takes keys from the queue; workers stand in for others whose requests hang
 //	worker.go               a key: as whom it is reconciled, and what follows (done, retry, later)
 //	catalogloop.go          processes changed texts and kinds, and has reports on rules written
 //	startstop.go            starts and stops rules: operators and their informers

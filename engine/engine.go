@@ -148,7 +148,7 @@ func (e *Engine) makeWriters() (err error) {
 // Run runs every rule of every source until ctx ends. Then it stops everything that it started and waits for it. The
 // error is nil if ctx ended it. Run logs to the logger of ctx.
 func (e *Engine) Run(ctx context.Context) error {
-	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax, e.activity, e.running.TenantOf) // starts goroutines, like everything below
+	e.queue = queue.New(e.options.RetryBase, e.options.RetryMax, e.activity, e.running.TenantOf, e.options.Workers) // starts goroutines, like everything below
 	e.patches = e.newPatches()
 	e.reconciler = e.newReconciler()
 	group, ctx := errgroup.WithContext(ctx)
@@ -171,9 +171,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	group.Go(func() error { e.keys.Run(ctx); return nil })
 	group.Go(func() error { return e.runCatalog(ctx) })
 	e.onceLeading(ctx, group, func() { e.keys.Retry(); e.records.Run(ctx) })
-	for range e.options.Workers {
-		e.onceLeading(ctx, group, func() { e.work(ctx) })
-	}
+	e.onceLeading(ctx, group, func() { newWorkers(e.queue, e.workOn).run(ctx, e.options.Workers) })
 	group.Go(func() error {
 		<-ctx.Done()
 		e.queue.ShutDown()

@@ -49,7 +49,8 @@ type Options struct {
 	Sources []Source
 	// Namespace is Kanon's own; rules that act cluster-wide live in it. Default: kanon-system.
 	Namespace string
-	// Workers is how many parents are reconciled at the same time. Default: 16.
+	// Workers is how many parents are reconciled at the same time, and how many of one rule at the most. Reconciles whose
+	// requests take more than a second do not count, except for their rule. Default: 16.
 	Workers int
 	// ParallelWrites is how many children of one parent are written at the same time, while fewer parents wait than there are
 	// workers. Default: 4.

@@ -22,18 +22,6 @@ import (
 	"kanon.dev/kanon/engine/span"
 )
 
-// work takes keys from the queue, one at a time, until ctx ends. Waiting keys are dropped then: the next process
-// reconciles everything.
-func (e *Engine) work(ctx context.Context) {
-	for {
-		k, shutdown := e.queue.Get()
-		if shutdown || ctx.Err() != nil {
-			return
-		}
-		e.workOn(ctx, k)
-	}
-}
-
 // workOn reconciles one key and returns it to the queue.
 func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	defer e.queue.Done(k)

@@ -1,25 +1,36 @@
 package queue
 
+import "sync"
+
 // fairQueue hands out keys in turns: first between tenants, so that a tenant with many rules does not delay one with a
 // single rule; then between the rules of a tenant, so that a rule with thousands of changing parents does not delay the
-// only parent of another. The work queue calls it under its own lock.
+// only parent of another. A rule or tenant that has its share of keys in work gets no turn until one of them is done.
+// The work queue calls all methods but release under its own lock.
 type fairQueue struct {
-	lanes map[string]*lane
-	// turns has the tenants and rules with waiting keys.
-	turns   turns
-	size    int
 	waiting *waiting // counts every key that comes or goes
 	urgent  *urgent  // knows whether a new key is urgent
 	// tenantOf returns the tenant of a rule.
 	tenantOf func(rule string) string
+
+	mu    sync.Mutex // guards what follows
+	lanes map[string]*lane
+	// turns has the tenants and rules whose keys may be handed out, and size is the number of those keys. The other
+	// rules in lanes have no turn.
+	turns turns
+	size  int
+	// shares knows which keys are in work.
+	shares shares
 }
 
-func newFairQueue(waiting *waiting, urgent *urgent, tenantOf func(rule string) string) *fairQueue {
-	return &fairQueue{lanes: make(map[string]*lane), waiting: waiting, urgent: urgent, tenantOf: tenantOf}
+// newFairQueue makes a queue that hands out at most share keys of a rule at a time.
+func newFairQueue(waiting *waiting, urgent *urgent, tenantOf func(rule string) string, share int) *fairQueue {
+	return &fairQueue{lanes: make(map[string]*lane), waiting: waiting, urgent: urgent, tenantOf: tenantOf, shares: newShares(share)}
 }
 
 // Touch is called for a key that is added again while it waits.
 func (q *fairQueue) Touch(k Key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.urgent.take(k) {
 		q.lanes[k.Rule].hurry(k)
 	}
@@ -27,32 +38,70 @@ func (q *fairQueue) Touch(k Key) {
 
 // Push adds a key behind the others of its rule.
 func (q *fairQueue) Push(k Key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	l, waiting := q.lanes[k.Rule]
 	if !waiting {
 		l = &lane{}
 		q.lanes[k.Rule] = l
-		q.turns.add(q.tenantOf(k.Rule), k.Rule)
+		q.line(q.shares.tenantOf(k.Rule, q.tenantOf), k.Rule)
 	}
 	l.push(k, q.urgent.take(k))
-	q.size++
+	if !q.shares.isPaused(k.Rule) {
+		q.size++
+	}
 	q.waiting.add(k.Rule, 1)
 }
 
-// Len returns how many keys wait.
-func (q *fairQueue) Len() int { return q.size }
+// line gives a rule a turn, if its share allows that, and pauses it otherwise.
+func (q *fairQueue) line(tenant, rule string) {
+	if q.shares.allow(tenant, rule) {
+		q.turns.add(tenant, rule)
+		q.size += q.lanes[rule].len()
+	} else {
+		q.shares.pause(tenant, rule)
+	}
+}
 
-// Pop takes the next key of the rule whose turn it is. If the rule has more keys, it goes to the end of the line. The
-// queue must not be empty.
+// Len returns how many keys could be handed out.
+func (q *fairQueue) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.size
+}
+
+// Pop takes the next key of the rule whose turn it is. If the rule has more keys, it goes to the end of the line. Len
+// must not be zero.
 func (q *fairQueue) Pop() Key {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	tenant, rule := q.turns.next()
 	l := q.lanes[rule]
 	k := l.pop()
-	q.size--
 	q.waiting.add(rule, -1)
+	q.shares.begin(tenant, rule)
+	q.size -= l.len() + 1
 	if l.isEmpty() {
 		delete(q.lanes, rule)
 	} else {
-		q.turns.add(tenant, rule)
+		q.line(tenant, rule)
+	}
+	if q.shares.isFull(tenant) {
+		for _, rule := range q.turns.remove(tenant) {
+			q.size -= q.lanes[rule].len()
+			q.shares.pause(tenant, rule)
+		}
 	}
 	return k
+}
+
+// release ends the work on a key of a rule. Rules that waited for that get turns. The caller must take the next key
+// itself, because no worker that waits for a key learns of them.
+func (q *fairQueue) release(rule string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	tenant := q.shares.end(rule)
+	for _, rule := range q.shares.resume(tenant) {
+		q.line(tenant, rule)
+	}
 }

@@ -13,7 +13,10 @@ type lane struct {
 	row     int         // how many urgent keys were handed out since the last patient one
 }
 
-func (l *lane) isEmpty() bool { return len(l.urgent) == 0 && len(l.places) == 0 }
+// len returns how many keys wait in the lane.
+func (l *lane) len() int { return len(l.urgent) + len(l.places) }
+
+func (l *lane) isEmpty() bool { return l.len() == 0 }
 
 // push adds a key that does not wait in this lane.
 func (l *lane) push(k Key, urgent bool) {

@@ -55,36 +55,32 @@ func AddOf[V any](from map[Key]V, rule string, found Keys) {
 }
 
 // Queue is the work queue: deduplicating, backing off per key, and fair between tenants and between the rules of each.
-// Of a rule's keys, those to which something has happened come first.
+// A rule has no more than its share of keys in work. Of a rule's keys, those to which something has happened come first.
 type Queue struct {
 	workqueue.TypedRateLimitingInterface[Key]
 
 	counter *activity.Counter
-	waiting *waiting
-	urgent  *urgent
+	order   *fairQueue
 }
 
-// New makes a queue. The back-off of a key is between base and limit. A key counts as work until Done. tenantOf returns
-// the tenant of a rule; the rules of a tenant share its turns. It must not call the queue.
-func New(base, limit time.Duration, counter *activity.Counter, tenantOf func(rule string) string) *Queue {
-	waiting, urgent := newWaiting(), newUrgent()
-	return &Queue{
-		TypedRateLimitingInterface: activity.NewQueue("reconcile", counter, newFairQueue(waiting, urgent, tenantOf), base, limit),
-		counter:                    counter,
-		waiting:                    waiting,
-		urgent:                     urgent,
-	}
+// New makes a queue. The back-off of a key is between base and limit. A key counts as work until Done. At most share
+// keys of a rule are in work at a time. tenantOf returns the tenant of a rule; the rules of a tenant share its turns. It
+// must not call the queue.
+func New(base, limit time.Duration, counter *activity.Counter, tenantOf func(rule string) string, share int) *Queue {
+	order := newFairQueue(newWaiting(), newUrgent(), tenantOf, share)
+	return &Queue{TypedRateLimitingInterface: activity.NewQueue("reconcile", counter, order, base, limit), counter: counter, order: order}
 }
 
-// Done ends the work on a key.
+// Done ends the work on a key. Then the caller must call Get, unless Len is zero or no other caller waits in Get.
 func (q *Queue) Done(k Key) {
+	q.order.release(k.Rule)
 	q.TypedRateLimitingInterface.Done(k)
 	q.counter.End()
 }
 
 // Add adds a key to which something has happened.
 func (q *Queue) Add(k Key) {
-	q.urgent.put(k)
+	q.order.urgent.put(k)
 	q.TypedRateLimitingInterface.Add(k)
 }
 
@@ -93,7 +89,7 @@ func (q *Queue) Add(k Key) {
 func (q *Queue) AddPatient(k Key) { q.TypedRateLimitingInterface.Add(k) }
 
 // Waiting returns how many keys of a rule wait for a worker.
-func (q *Queue) Waiting(rule string) int { return q.waiting.of(rule) }
+func (q *Queue) Waiting(rule string) int { return q.order.waiting.of(rule) }
 
 // waiting counts the waiting keys of each rule.
 type waiting struct {

@@ -14,7 +14,8 @@ import (
 // inOneNamespace has all rules in one namespace.
 func inOneNamespace(string) string { return "team-a" }
 
-func emptyQueue() *fairQueue { return newFairQueue(newWaiting(), newUrgent(), inOneNamespace) }
+// emptyQueue makes a queue whose shares are larger than what tests hand out.
+func emptyQueue() *fairQueue { return newFairQueue(newWaiting(), newUrgent(), inOneNamespace, 1000) }
 
 func TestFairQueueTakesTurns(t *testing.T) {
 	q := emptyQueue()
@@ -45,7 +46,7 @@ func TestFairQueueTakesTurns(t *testing.T) {
 // A tenant with many rules has no more turns than one with a single rule, and a rule of its no more than another one.
 func TestTenantsTakeTurns(t *testing.T) {
 	namespaceOf := func(rule string) string { return rule[:1] }
-	q := newFairQueue(newWaiting(), newUrgent(), namespaceOf)
+	q := newFairQueue(newWaiting(), newUrgent(), namespaceOf, 1000)
 	push := func(rule string, keys int) {
 		for i := range keys {
 			q.Push(Key{Rule: rule, Parent: types.NamespacedName{Name: fmt.Sprint(i)}})
@@ -86,6 +87,7 @@ func TestLaneDoesNotGrow(t *testing.T) {
 				if got, want := q.Pop().Parent.Name, fmt.Sprint(i-backlog); got != want {
 					t.Fatalf("%s comes in place of %s", got, want)
 				}
+				q.release("r")
 			}
 		}
 		l := q.lanes["r"]
@@ -201,21 +203,21 @@ func TestPatientKeysLetOthersBy(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := New(time.Millisecond, time.Second, &activity.Counter{}, inOneNamespace)
+			q := New(time.Millisecond, time.Second, &activity.Counter{}, inOneNamespace, 16)
 			defer q.ShutDown()
 			test.add(q)
 			if diff := cmp.Diff(test.want, drain(q)); diff != "" {
 				t.Errorf("order of keys (-want +got):\n%s", diff)
 			}
-			if q.Waiting("r") != 0 || len(q.urgent.keys) != 0 {
-				t.Errorf("%d keys wait and %d are urgent in an empty queue", q.Waiting("r"), len(q.urgent.keys))
+			if q.Waiting("r") != 0 || len(q.order.urgent.keys) != 0 {
+				t.Errorf("%d keys wait and %d are urgent in an empty queue", q.Waiting("r"), len(q.order.urgent.keys))
 			}
 		})
 	}
 }
 
 func TestQueueHoldsEachKeyOnce(t *testing.T) {
-	q := New(time.Millisecond, time.Second, &activity.Counter{}, inOneNamespace)
+	q := New(time.Millisecond, time.Second, &activity.Counter{}, inOneNamespace, 16)
 	defer q.ShutDown()
 	k := Key{Rule: "r", Parent: types.NamespacedName{Name: "p"}}
 	for range 3 {
@@ -245,7 +247,9 @@ func BenchmarkFairQueue(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		q.Push(q.Pop())
+		k := q.Pop()
+		q.release(k.Rule)
+		q.Push(k)
 	}
 }
 

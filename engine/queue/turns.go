@@ -1,5 +1,7 @@
 package queue
 
+import "slices"
+
 // turns decides whose turn it is: it has a line of tenants, and for each a line of rules. The zero value is empty.
 type turns struct {
 	tenants []string
@@ -31,4 +33,13 @@ func (t *turns) next() (tenant, rule string) {
 		t.tenants = append(t.tenants, tenant)
 	}
 	return tenant, rule
+}
+
+// remove removes a tenant, and returns its rules.
+func (t *turns) remove(tenant string) (rules []string) {
+	if rules = t.rules[tenant]; len(rules) > 0 {
+		t.tenants = slices.DeleteFunc(t.tenants, func(other string) bool { return other == tenant })
+		delete(t.rules, tenant)
+	}
+	return rules
 }
