@@ -110,7 +110,7 @@ func New(options Options) (*Engine, error) {
 	}
 	e.readers = readers.New(e.monitors)
 	e.keys = keyring.NewStore(keyring.Options{
-		Client: options.Client, Namespace: options.Namespace, Changed: e.keysChanged,
+		Client: options.Client, Namespace: options.Namespace, Recorder: options.Recorder, Changed: e.keysChanged,
 		// If the keys were deleted, the whole namespace may have been.
 		Restored:      func() { e.records.Recheck() },
 		MakeNamespace: func(ctx context.Context) error { return e.records.CreateNamespace(ctx) },
