@@ -134,6 +134,7 @@ func (e *Engine) makeWriters() (err error) {
 	own := reserved.Objects{
 		Namespace: e.options.Namespace,
 		Labels:    []string{source.LabelRules, record.Label},
+		OwnLabels: map[string]string{"app.kubernetes.io/name": "kanon"}, // as in deploy/
 		Prefixes:  map[schema.GroupKind]string{{Kind: "ConfigMap"}: record.NamePrefix},
 		Names: map[schema.GroupKind]string{
 			{Kind: "Secret"}: keyring.SecretName, {Group: "coordination.k8s.io", Kind: "Lease"}: LeaseName,
