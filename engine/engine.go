@@ -116,7 +116,10 @@ func New(options Options) (*Engine, error) {
 		MakeNamespace: func(ctx context.Context) error { return e.records.CreateNamespace(ctx) },
 		MayWrite:      e.leads,
 	})
-	e.records = record.New(record.Options{Counter: counter, Client: options.Client, Namespace: options.Namespace, Keys: e.keys, Changed: e.recordChanged, Annotated: e.inbox.Notify})
+	e.records = record.New(record.Options{
+		Counter: counter, Client: options.Client, Namespace: options.Namespace, Keys: e.keys, RuleID: mark.RuleID,
+		Changed: e.recordChanged, Annotated: e.inbox.Notify,
+	})
 	e.marks = mark.NewMarks(e.keys.Keyring)
 	if err := e.makeWriters(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
