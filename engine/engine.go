@@ -110,13 +110,16 @@ func New(options Options) (*Engine, error) {
 	}
 	e.readers = readers.New(e.monitors)
 	e.keys = keyring.NewStore(keyring.Options{
-		Client: options.Client, Namespace: options.Namespace, Changed: e.keysChanged,
+		Client: options.Client, Namespace: options.Namespace, Recorder: options.Recorder, Changed: e.keysChanged,
 		// If the keys were deleted, the whole namespace may have been.
 		Restored:      func() { e.records.Recheck() },
 		MakeNamespace: func(ctx context.Context) error { return e.records.CreateNamespace(ctx) },
 		MayWrite:      e.leads,
 	})
-	e.records = record.New(record.Options{Counter: counter, Client: options.Client, Namespace: options.Namespace, Keys: e.keys, Changed: e.recordChanged, Annotated: e.inbox.Notify})
+	e.records = record.New(record.Options{
+		Counter: counter, Client: options.Client, Namespace: options.Namespace, Keys: e.keys, RuleID: mark.RuleID,
+		Changed: e.recordChanged, Annotated: e.inbox.Notify,
+	})
 	e.marks = mark.NewMarks(e.keys.Keyring)
 	if err := e.makeWriters(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
@@ -134,6 +137,7 @@ func (e *Engine) makeWriters() (err error) {
 	own := reserved.Objects{
 		Namespace: e.options.Namespace,
 		Labels:    []string{source.LabelRules, record.Label},
+		OwnLabels: map[string]string{"app.kubernetes.io/name": "kanon"}, // as in deploy/
 		Prefixes:  map[schema.GroupKind]string{{Kind: "ConfigMap"}: record.NamePrefix},
 		Names: map[schema.GroupKind]string{
 			{Kind: "Secret"}: keyring.SecretName, {Group: "coordination.k8s.io", Kind: "Lease"}: LeaseName,

@@ -139,7 +139,7 @@ func TestRulesDoNotWriteWhatKanonReads(t *testing.T) {
 			w.parent("Note", name, "{"+text+", "+w.expand(tt.spec)+"}")
 			w.await(notes, w.home, name, "says that it is refused", func(obj *unstructured.Unstructured) bool {
 				message := conditionField(obj, "Stalled", "message")
-				return strings.Contains(message, "no rule may write what Kanon itself reads") && strings.Contains(message, tt.refused)
+				return strings.Contains(message, "no rule may write Kanon's own objects, or what Kanon reads") && strings.Contains(message, tt.refused)
 			})
 			if tt.absent != "" {
 				if _, err := w.at(configMaps, w.kanon).Get(t.Context(), tt.absent, metav1.GetOptions{}); err == nil {

@@ -27,6 +27,27 @@ func counts(parents, children int64) func(*unstructured.Unstructured) bool {
 	}
 }
 
+// defineRules installs the kind of Rule objects, and removes it at the end of the test. All tests share it, so a test
+// that does not run in parallel with TestRuleObjects calls this. It returns the definition.
+func (w *world) defineRules() *unstructured.Unstructured {
+	w.t.Helper()
+	text, err := os.ReadFile("../deploy/base/crd.yaml")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	definition := w.object(string(text))
+	w.install(definition.DeepCopy())
+	w.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+		defer cancel()
+		err := w.client.Resource(crds).Delete(ctx, "rules.kanon.dev", metav1.DeleteOptions{})
+		for ; err == nil && ctx.Err() == nil; <-time.After(100 * time.Millisecond) { // it is not this test's alone
+			_, err = w.client.Resource(crds).Get(ctx, "rules.kanon.dev", metav1.GetOptions{})
+		}
+	})
+	return definition
+}
+
 // Rules can be objects of their own, whenever that kind is installed. Their status says
 // how they fare and what they have; at rest and by a restart nothing is written. With
 // the kind all of them go, and none counts as removed.
@@ -43,19 +64,7 @@ func TestRuleObjects(t *testing.T) {
 	}
 	withObjects := func(o *engine.Options) { o.Sources = append(o.Sources, source.NewRuleObjects(late, w.kanon)) }
 	stop := w.run(withObjects)
-	text, err := os.ReadFile("../deploy/base/crd.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.install(w.object(string(text)))
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
-		defer cancel()
-		err := w.client.Resource(crds).Delete(ctx, "rules.kanon.dev", metav1.DeleteOptions{})
-		for ; err == nil && ctx.Err() == nil; <-time.After(100 * time.Millisecond) { // it is not this test's alone
-			_, err = w.client.Resource(crds).Get(ctx, "rules.kanon.dev", metav1.GetOptions{})
-		}
-	})
+	definition := w.defineRules()
 
 	object := w.object(strings.NewReplacer("name: note}", "name: note, namespace: $KANON}", "spec:\n", "spec:\n  onRuleDeletion: Delete\n").Replace(note("first")))
 	w.create(ruleObjects, object)
@@ -109,14 +118,14 @@ func TestRuleObjects(t *testing.T) {
 		}
 	}
 	// It comes back, without the objects.
-	w.install(w.object(string(text)))
+	w.install(definition)
 	stays("when the kind is there again")
 	w.delete(crds, "", "rules.kanon.dev")
 	w.awaitGone(crds, "", "rules.kanon.dev")
 	stop()
 	stop = w.run(withObjects)
 	stays("after a restart without the kind")
-	w.install(w.object(string(text)))
+	w.install(definition)
 	stays("when the kind comes after the restart")
 	w.create(ruleObjects, object.DeepCopy())
 	w.await(ruleObjects, w.kanon, "note", "is in force", counts(1, 1))

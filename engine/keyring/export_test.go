@@ -5,6 +5,28 @@ import (
 	"time"
 )
 
+// MaxKeys is the number of keys beyond which a rotation adds none.
+const MaxKeys = maxKeys
+
+// WithKeys returns the data of a Secret with n keys.
+func WithKeys(tb testing.TB, n int) map[string]any {
+	tb.Helper()
+	secrets := make(map[string][]byte, n)
+	current := ""
+	for range n {
+		id, secret, err := newSecret(secrets)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		current, secrets[id] = id, secret
+	}
+	ring, err := New(time.Now(), current, secrets)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ring.data()
+}
+
 // Random is a ring with one key.
 func Random(tb testing.TB) *Keyring {
 	tb.Helper()

@@ -103,8 +103,15 @@ func Of(since time.Time, secret []byte) (*Keyring, error) {
 	return New(since, id, map[string][]byte{id: secret})
 }
 
-// Rotate returns a ring with the same keys and a new one, which seals.
+// errFull is returned by Rotate for a ring that has maxKeys keys or more. No older key makes room for a new one: a key
+// may still verify the mark of an object that Kanon does not see, such as a child of a suspended parent.
+var errFull = errors.New("too many keys")
+
+// Rotate returns a ring with the same keys and a new one, which seals. It fails if the ring has too many keys already.
 func (r *Keyring) Rotate() (*Keyring, error) {
+	if len(r.keys) >= maxKeys {
+		return nil, errFull
+	}
 	secrets := r.secrets()
 	id, secret, err := newSecret(secrets)
 	if err != nil {

@@ -21,7 +21,8 @@ const (
 	sinceEntry   = "since"
 	// formatEntry is reserved for a later version that stores keys differently. No version writes it yet.
 	formatEntry = "format"
-	// maxKeys bounds the number of keys in a ring.
+	// maxKeys is the number of keys with which a rotation adds no other one. A Secret with more can be read: earlier
+	// versions could write one.
 	maxKeys = 32
 )
 
@@ -33,9 +34,6 @@ func fromSecret(secret *unstructured.Unstructured) (*Keyring, error) {
 	}
 	since := secret.GetCreationTimestamp().Time
 	keys, current := make(map[string][]byte, len(data)), ""
-	if len(data) > maxKeys+2 {
-		return nil, fmt.Errorf("it has more than %d keys; take out those that are not needed any more", maxKeys)
-	}
 	for name, text := range data {
 		value, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
@@ -93,18 +91,25 @@ func (r *Keyring) newSecretObject(namespace string) *unstructured.Unstructured {
 	}}
 }
 
-// rotated returns a copy of a Secret with one more key, which seals, and without AnnotationRotate.
+// rotated returns a copy of a Secret with one more key, which seals, and without AnnotationRotate. The error is
+// errFull if the ring has no room for another key.
 func (r *Keyring) rotated(secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	next, err := r.Rotate()
 	if err != nil {
 		return nil, err
 	}
-	object := secret.DeepCopy()
+	object := withoutRotation(secret)
 	object.Object["data"] = next.data()
+	return object, nil
+}
+
+// withoutRotation returns a copy of a Secret without AnnotationRotate.
+func withoutRotation(secret *unstructured.Unstructured) *unstructured.Unstructured {
+	object := secret.DeepCopy()
 	annotations := maps.Clone(object.GetAnnotations())
 	delete(annotations, AnnotationRotate)
 	object.SetAnnotations(annotations)
-	return object, nil
+	return object
 }
 
 func wantsRotation(secret *unstructured.Unstructured) bool {

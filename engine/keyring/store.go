@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/pacing"
@@ -25,13 +26,15 @@ import (
 // writeTimeout bounds one write.
 const writeTimeout = 30 * time.Second
 
-// Options configures a Store. All but MayWrite are required.
+// Options configures a Store. All but Recorder and MayWrite are required.
 type Options struct {
 	Client dynamic.Interface
 	// Namespace is Kanon's own namespace.
 	Namespace string
 	// MakeNamespace creates that namespace. It is called if it does not exist.
 	MakeNamespace func(ctx context.Context) error
+	// Recorder takes the Events about the Secret. nil: there are none.
+	Recorder record.EventRecorder
 	// Restored is called from Run when the Secret had been deleted and was recreated.
 	Restored func()
 	// MayWrite reports whether this store may write the Secret; call Retry when that changes. nil: it always may.
@@ -143,6 +146,9 @@ func (s *Store) reconcile(ctx context.Context, known cache.Store) error {
 		return nil
 	}
 	rotated, err := ring.rotated(secret)
+	if errors.Is(err, errFull) {
+		return s.refuseRotation(ctx, secret, len(ring.keys))
+	}
 	if err != nil {
 		return err
 	}
@@ -150,6 +156,22 @@ func (s *Store) reconcile(ctx context.Context, known cache.Store) error {
 		return fmt.Errorf("add a key to Secret %s/%s: %w", s.options.Namespace, SecretName, err)
 	}
 	logr.FromContextOrDiscard(ctx).Info("made a new key, as was asked for", "secret", SecretName)
+	return nil // the event of the update brings the ring
+}
+
+// refuseRotation removes AnnotationRotate from a Secret with too many keys, and says why no key was added.
+func (s *Store) refuseRotation(ctx context.Context, secret *unstructured.Unstructured, keys int) error {
+	if _, err := s.secrets().Update(ctx, withoutRotation(secret), metav1.UpdateOptions{FieldManager: manager}); err != nil {
+		return fmt.Errorf("remove the annotation %s from Secret %s/%s: %w", AnnotationRotate, s.options.Namespace, SecretName, err)
+	}
+	message := fmt.Sprintf("no new key was made, because there are %d keys and the limit is %d: "+
+		"remove keys that are no longer needed from the data of this Secret, and set the annotation %s again", keys, maxKeys, AnnotationRotate)
+	logr.FromContextOrDiscard(ctx).Error(errors.New(message), "the keys were not rotated", "secret", SecretName)
+	if s.options.Recorder != nil {
+		s.options.Recorder.Event(&corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Secret", Namespace: s.options.Namespace, Name: SecretName, UID: secret.GetUID(),
+		}, corev1.EventTypeWarning, "RotationRefused", message)
+	}
 	return nil // the event of the update brings the ring
 }
 

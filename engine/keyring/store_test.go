@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/internal/controlplanetest"
@@ -26,6 +27,7 @@ type stored struct {
 
 	t       *testing.T
 	changed chan struct{}
+	events  chan string
 	stop    func()
 }
 
@@ -53,13 +55,15 @@ func newWorld(t *testing.T) *world {
 // start runs a store until the test ends or stop is called.
 func (w *world) start() *stored {
 	w.t.Helper()
-	s := &stored{t: w.t, changed: make(chan struct{}, 100)}
+	recorder := record.NewFakeRecorder(100)
+	s := &stored{t: w.t, changed: make(chan struct{}, 100), events: recorder.Events}
 	s.Store = keyring.NewStore(keyring.Options{
 		Client: w.dynamic, Namespace: w.namespace,
 		MakeNamespace: func(ctx context.Context) error {
 			_, err := w.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, metav1.CreateOptions{})
 			return err
 		},
+		Recorder: recorder,
 		Restored: func() {},
 		Changed:  func() { s.changed <- struct{}{} },
 	})

@@ -16,7 +16,7 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// Options are what a Store needs. All are required, except Annotated.
+// Options are what a Store needs. All are required, except RuleID and Annotated.
 type Options struct {
 	Client dynamic.Interface
 	// Counter counts pending writes as work.
@@ -25,6 +25,9 @@ type Options struct {
 	Namespace string
 	// Keys seal the records.
 	Keys Keys
+	// RuleID returns the id of a rule. The store ignores a record without a seal whose name does not have the id of its
+	// rule. nil: it ignores none.
+	RuleID func(kanonNamespace, namespace, name string) string
 	// Changed is called by Run when the record of a rule was read, written or deleted, and when that failed for a new
 	// reason. The id is empty if all rules are concerned.
 	Changed func(id string)
@@ -45,6 +48,7 @@ type Keys interface {
 type Store struct {
 	requests
 	keys      Keys
+	ruleID    func(kanonNamespace, namespace, name string) string
 	changed   func(id string)
 	annotated func()
 	// followed is closed by Follow.
@@ -91,7 +95,8 @@ func (e *entry) isPending() bool {
 // New returns a Store. It does nothing until Run is called.
 func New(o Options) *Store {
 	s := &Store{
-		requests: requests{client: o.Client, namespace: o.Namespace}, keys: o.Keys, changed: o.Changed, annotated: o.Annotated,
+		requests: requests{client: o.Client, namespace: o.Namespace}, keys: o.Keys, ruleID: o.RuleID,
+		changed: o.Changed, annotated: o.Annotated,
 		bell: activity.NewBell(o.Counter), byID: make(map[string]*entry),
 		followed: make(chan struct{}), annotations: make(map[string]source.Annotations),
 	}

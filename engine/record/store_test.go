@@ -39,6 +39,8 @@ type world struct {
 	ring       *keyring.Keyring
 	// first is true where there was no key before.
 	first bool
+	// ruleID says which id a rule has; nil if that does not matter.
+	ruleID func(kanonNamespace, namespace, name string) string
 }
 
 func (w *world) Keyring() *keyring.Keyring { return w.ring }
@@ -86,7 +88,7 @@ func (w *world) start() *running {
 		}
 	}
 	s.Store = record.New(record.Options{
-		Client: w.client, Namespace: w.namespace, Keys: w, Changed: func(string) { ring() },
+		Client: w.client, Namespace: w.namespace, Keys: w, RuleID: w.ruleID, Changed: func(string) { ring() },
 		Annotated: func() { s.annotated.Store(true); ring() },
 	})
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -536,5 +538,56 @@ func TestRemovalInANamespaceThatIsGone(t *testing.T) {
 		if live, err := w.configMaps.Get(t.Context(), "kanon-state-"+id, metav1.GetOptions{}); err != nil || live.Data["removal"] != "" {
 			t.Errorf("the record of %s says %v, %v", id, live.Data, err)
 		}
+	}
+}
+
+// A record with the seal of another rule permits nothing, and one whose name is not that of its rule is none.
+func TestRecordUnderTheNameOfAnotherRule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.start()
+	s.Update("1", one)
+	first := s.written("1")
+	s.stop()
+	if first.Revision == "" || first.OnRuleDeletion != syntax.DeleteChildren {
+		t.Fatalf("the record permits nothing: %+v", first)
+	}
+	sealed, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.configMaps.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "kanon-state-2", Labels: sealed.Labels}, Data: sealed.Data,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = w.start()
+	if copied, ok := s.Get("2"); !ok || copied.Revision != "" || copied.OnRuleDeletion != syntax.OrphanChildren {
+		t.Errorf("the copy permits something, or is not known (%t): %+v", ok, copied)
+	}
+	s.stop()
+
+	w.ruleID = func(_, namespace, name string) string {
+		if namespace+"/"+name != "kanon/one" {
+			t.Errorf("asked for the id of %s/%s", namespace, name)
+		}
+		return "1"
+	}
+	if err := w.configMaps.Delete(t.Context(), "kanon-state-2", metav1.DeleteOptions{}); err != nil { // the store had sealed it
+		t.Fatal(err)
+	}
+	_, err = w.configMaps.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "kanon-state-2", Labels: sealed.Labels}, Data: sealed.Data,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = w.start()
+	if copied, ok := s.Get("2"); ok {
+		t.Errorf("a record under the name of another rule is known: %+v", copied)
+	}
+	if again := s.written("1"); !again.Equal(&first) {
+		t.Errorf("%+v, want %+v", again, first)
 	}
 }

@@ -68,7 +68,8 @@ func (s *Store) load(ctx context.Context) bool {
 }
 
 // takeLocked takes in the records of the cluster. One that cannot be decoded counts as missing: its rule counts as
-// new, and overwrites it. One that a newer version wrote stays as it is.
+// new, and overwrites it. One that a newer version wrote stays as it is, and so does one that somebody else made for
+// an id that no rule has.
 func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructured) {
 	log := logr.FromContextOrDiscard(ctx)
 	// If no record has a seal and there was no key, an earlier version of Kanon wrote the records.
@@ -90,6 +91,10 @@ func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructu
 			log.Error(err, "the record of a rule cannot be decoded")
 			continue
 		}
+		if !sealed.Proves() && !upgrade && !s.isOf(id, stored.Rule) {
+			log.Info("ignored a record without a seal of Kanon's: its name does not belong to its rule", "rule", stored.Rule, "configMap", live.GetName())
+			continue
+		}
 		if !sealed.Proves() && !upgrade {
 			log.Info("the record of a rule has no seal of Kanon's, and its permissions to delete objects do not count",
 				"rule", stored.Rule, "configMap", live.GetName())
@@ -101,6 +106,13 @@ func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructu
 		}
 		e.live, e.stored, e.sealed = live, stored, sealed == keyring.Current
 	}
+}
+
+// isOf reports whether an id is that of a rule, given as namespace/name. Field managers and finalizers begin with the
+// id, so a forged one could name those of another rule.
+func (s *Store) isOf(id, rule string) bool {
+	namespace, name, _ := strings.Cut(rule, "/")
+	return s.ruleID == nil || s.ruleID(s.namespace, namespace, name) == id
 }
 
 // checkSeals marks records for rewriting that were not sealed with the current key.

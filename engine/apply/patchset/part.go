@@ -116,6 +116,15 @@ func Shrinks(obj *unstructured.Unstructured, manager string, part *Part) bool {
 	return err != nil || !difference.IsSame()
 }
 
+// Label returns the value that a part sets a label to, and whether it sets the label; a nil part sets none.
+func (p *Part) Label(label string) (string, bool) {
+	if !p.SetsLabel(label) {
+		return "", false
+	}
+	value, _, _ := unstructured.NestedString(p.AsObject(), "metadata", "labels", label)
+	return value, true
+}
+
 // SetsLabel reports whether a part sets a label; a nil part sets none.
 func (p *Part) SetsLabel(label string) bool {
 	return p != nil && p.Paths.Has(fieldpath.MakePathOrDie("metadata", "labels", label))

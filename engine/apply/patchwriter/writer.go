@@ -158,7 +158,7 @@ func (w *Writer) mayWrite(p Patch) error {
 	if err := w.reserved.Check(p.Object); err != nil {
 		return err
 	}
-	return w.reserved.CheckRef(mark.RefOf(p.Object), p.Content.SetsLabel)
+	return w.reserved.CheckRef(mark.RefOf(p.Object), p.Content.Label)
 }
 
 // MayWrite returns an error for an object that no rule may write, whatever the rule is.
@@ -167,5 +167,5 @@ func (w *Writer) MayWrite(live *unstructured.Unstructured) error { return w.rese
 // MayContribute returns an error for a part that no rule may set in a target, whatever the target's state is. part is
 // nil if the contribution is unknown.
 func (w *Writer) MayContribute(kind schema.GroupKind, target types.NamespacedName, part *patchset.Part) error {
-	return w.reserved.CheckRef(mark.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: target.Namespace, Name: target.Name}, part.SetsLabel)
+	return w.reserved.CheckRef(mark.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: target.Namespace, Name: target.Name}, part.Label)
 }

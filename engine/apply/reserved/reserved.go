@@ -1,5 +1,5 @@
 // Package reserved decides which objects no rule may write, whatever it renders: those that Kanon itself reads in its
-// own namespace.
+// own namespace, and those of which its own installation there consists.
 //
 //	err := objects.Check(rendered) // a *refusal.InvalidError for a ConfigMap with rules
 package reserved
@@ -19,7 +19,8 @@ import (
 
 // What a rule renders may depend on the content of its parents, which others write. In Kanon's own namespace, such
 // content could become a rule that acts cluster-wide, or pass for Kanon's own data. So no rule may write a child or a
-// patch there that Kanon would read as one of these.
+// patch there that Kanon would read as one of these. Nor may it write Kanon's own Deployment, ServiceAccount or another
+// object of its installation: whoever changes these acts with Kanon's rights.
 
 // Objects describes the objects that no rule may write. The zero value reserves none.
 type Objects struct {
@@ -27,6 +28,8 @@ type Objects struct {
 	Namespace string
 	// Labels mark what Kanon reads there: rules, and its records.
 	Labels []string
+	// OwnLabels are labels, with their values, each of which marks the objects of Kanon's own installation there.
+	OwnLabels map[string]string
 	// Prefixes and Names are the names, by kind, of objects that Kanon keeps there.
 	Prefixes map[schema.GroupKind]string
 	Names    map[schema.GroupKind]string
@@ -35,10 +38,11 @@ type Objects struct {
 }
 
 // errReserved is the error inside the InvalidError.
-var errReserved = errors.New("no rule may write what Kanon itself reads in its own namespace")
+var errReserved = errors.New("no rule may write Kanon's own objects, or what Kanon reads, in its own namespace")
 
-// CheckRef returns an error for an object that no rule may write. hasLabel reports whether the object has a label.
-func (o Objects) CheckRef(ref mark.Ref, hasLabel func(string) bool) error {
+// CheckRef returns an error for an object that no rule may write. labelOf returns the value of a label of the object,
+// and whether the object has the label.
+func (o Objects) CheckRef(ref mark.Ref, labelOf func(string) (string, bool)) error {
 	if o.Namespace == "" || ref.Namespace != o.Namespace {
 		return nil
 	}
@@ -49,8 +53,13 @@ func (o Objects) CheckRef(ref mark.Ref, hasLabel func(string) bool) error {
 		reason = "it is a " + gk.String()
 	}
 	for _, label := range o.Labels {
-		if hasLabel(label) {
+		if _, ok := labelOf(label); ok {
 			reason = "it has the label " + label
+		}
+	}
+	for label, own := range o.OwnLabels {
+		if value, ok := labelOf(label); ok && value == own {
+			reason = "it has the label " + label + "=" + own + " of Kanon's own objects"
 		}
 	}
 	switch {
@@ -67,8 +76,5 @@ func (o Objects) CheckRef(ref mark.Ref, hasLabel func(string) bool) error {
 
 // Check is CheckRef for an object as it is or would be.
 func (o Objects) Check(obj *unstructured.Unstructured) error {
-	return o.CheckRef(mark.RefOf(obj), func(label string) bool {
-		_, ok := mark.MetadataString(obj, "labels", label)
-		return ok
-	})
+	return o.CheckRef(mark.RefOf(obj), func(label string) (string, bool) { return mark.MetadataString(obj, "labels", label) })
 }
