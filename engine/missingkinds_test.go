@@ -259,7 +259,9 @@ spec:
 	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: target, namespace: $HOME}\n"))
 	w.run()
 	note, items := w.resource("Note"), w.resource("Item")
-	tagged := func(text string) func(*unstructured.Unstructured) bool { return has(text, "metadata", "labels", "tagged") }
+	tagged := func(text string) func(*unstructured.Unstructured) bool {
+		return has(text, "metadata", "labels", "tagged")
+	}
 	w.parent("Note", "n", `{text: one, parts: [a, b, c]}`)
 	w.await(configMaps, w.home, "n-c", "is made", exists)
 	w.await(note, w.home, "n", "is ready", isTrue("Ready"))
