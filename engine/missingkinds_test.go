@@ -221,6 +221,132 @@ func TestMissingKindOfAPatchAndALookup(t *testing.T) {
 	}
 }
 
+// TestOptionalPatchAndLookupOfAMissingKind holds that an optional patch is skipped while the kind of its target is
+// missing, and an optional lookup finds nothing: the parent is ready and prunes, nobody is warned, and the other patches
+// go on. When the kind comes, the target is patched.
+func TestOptionalPatchAndLookupOfAMissingKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("sees", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: sees}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  lookups:
+  - {id: item, apiVersion: $GROUP/v1, kind: Item, name: "${parent.metadata.name}", optional: true}
+  - {id: items, apiVersion: $GROUP/v1, kind: Item, selector: {}, optional: true}
+  children:
+  - id: config
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.name}"}, data: {found: "${string(lookups.item != null)} ${lookups.items.size()}"}}
+  - id: parts
+    forEach: [{name: part, in: "${parent.spec.?parts.orValue([])}"}]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.name}-${part}"}}
+  patches:
+  - id: tag
+    optional: true
+    target: {apiVersion: $GROUP/v1, kind: Item, name: "${parent.metadata.name}"}
+    template: {metadata: {labels: {tagged: "${parent.spec.text}"}}}
+  - id: all
+    optional: true
+    target: {apiVersion: $GROUP/v1, kind: Item, selector: {}}
+    template: {metadata: {annotations: {tagged: "${parent.spec.text}"}}}
+  - id: home
+    target: {apiVersion: v1, kind: ConfigMap, name: target}
+    template: {metadata: {labels: {tagged: "${parent.spec.text}"}}}
+`)
+	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: target, namespace: $HOME}\n"))
+	w.run()
+	note, items := w.resource("Note"), w.resource("Item")
+	tagged := func(text string) func(*unstructured.Unstructured) bool {
+		return has(text, "metadata", "labels", "tagged")
+	}
+	w.parent("Note", "n", `{text: one, parts: [a, b, c]}`)
+	w.await(configMaps, w.home, "n-c", "is made", exists)
+	w.await(note, w.home, "n", "is ready", isTrue("Ready"))
+	w.await(configMaps, w.home, "n", "finds none", has("false 0", "data", "found"))
+	w.await(configMaps, w.home, "target", "is patched", tagged("one"))
+	if verdict := w.verdict("sees", `"ready":true`); strings.Contains(verdict, "KN0401") {
+		t.Errorf("the verdict has a warning: %s", verdict)
+	}
+	w.patch(note, w.home, "n", `{"spec":{"parts":["a","b"]}}`)
+	w.awaitGone(configMaps, w.home, "n-c") // nothing is held
+
+	// The kind comes.
+	item := w.object("apiVersion: $GROUP/v1\nkind: Item\nmetadata: {name: \"n\", namespace: $HOME}\nspec: {text: x}\n")
+	patched := func(text string) func(*unstructured.Unstructured) bool {
+		return func(obj *unstructured.Unstructured) bool {
+			return tagged(text)(obj) && has(text, "metadata", "annotations", "tagged")(obj)
+		}
+	}
+	w.define("Item")
+	w.create(items, item)
+	w.await(items, w.home, "n", "is patched", patched("one"))
+	w.await(configMaps, w.home, "n", "finds it", has("true 1", "data", "found"))
+	w.await(note, w.home, "n", "is ready", isTrue("Ready"))
+
+	// The kind goes.
+	w.undefine("Item")
+	w.await(configMaps, w.home, "n", "finds none again", has("false 0", "data", "found"))
+	w.patch(note, w.home, "n", `{"spec":{"text":"two","parts":["a"]}}`)
+	w.await(configMaps, w.home, "target", "follows", tagged("two"))
+	w.awaitGone(configMaps, w.home, "n-b")
+	w.await(note, w.home, "n", "is ready with what it is now", isReadyAt)
+	if verdict := w.verdict("sees", `"ready":true`); strings.Contains(verdict, "KN0401") {
+		t.Errorf("the verdict has a warning: %s", verdict)
+	}
+
+	// It comes back, and what is set then is restored when the parent goes.
+	w.define("Item")
+	w.create(items, item)
+	w.await(items, w.home, "n", "is patched again", patched("two"))
+	w.await(configMaps, w.home, "n", "finds it again", has("true 1", "data", "found"))
+	w.await(note, w.home, "n", "is ready again", isReadyAt)
+	w.delete(note, w.home, "n")
+	w.await(items, w.home, "n", "is restored", func(obj *unstructured.Unstructured) bool {
+		return !has("two", "metadata", "labels", "tagged")(obj) && !has("two", "metadata", "annotations", "tagged")(obj)
+	})
+}
+
+// TestRemovedOptionalPatchOfAMissingKind holds that a rule with an optional patch can be changed and removed while the
+// kind of the target is missing: nothing is left of it, and the removal ends.
+func TestRemovedOptionalPatchOfAMissingKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note", "Item")
+	rule := `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: tags}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  onRuleDeletion: Delete
+  children:
+  - id: config
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.name}"}}
+`
+	w.rule("tags", rule+`
+  patches:
+  - id: tag
+    optional: true
+    target: {apiVersion: $GROUP/v1, kind: Item, name: "${parent.metadata.name}"}
+    template: {metadata: {labels: {tagged: "yes"}}}
+`)
+	w.run()
+	note := w.resource("Note")
+	w.create(w.resource("Item"), w.object("apiVersion: $GROUP/v1\nkind: Item\nmetadata: {name: \"n\", namespace: $HOME}\nspec: {text: x}\n"))
+	w.parent("Note", "n", `{}`)
+	w.await(w.resource("Item"), w.home, "n", "is patched", has("yes", "metadata", "labels", "tagged"))
+	w.await(note, w.home, "n", "is ready", isTrue("Ready"))
+	w.undefine("Item")
+	w.patch(note, w.home, "n", `{"spec":{"text":"two"}}`)
+	w.await(note, w.home, "n", "is ready without the kind", isReadyAt)
+	w.delete(configMaps, w.kanon, "tags")
+	w.awaitGone(configMaps, w.home, "n")
+	w.awaitNone(configMaps, w.kanon, "kanon.dev/state=true")
+}
+
 // TestCleanupOfAMissingKind holds that a parent keeps the rule's finalizer while its
 // cleanup has to make an object of a missing kind, says so, and goes when it can.
 func TestCleanupOfAMissingKind(t *testing.T) {

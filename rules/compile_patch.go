@@ -31,12 +31,15 @@ func (c *compiler) patches(p *program.Program, all *flow.Uses) []*program.Patch 
 }
 
 func (c *compiler) patch(spec *syntax.Patch, p *program.Program, all *flow.Uses) *program.Patch {
-	patch := &program.Patch{ID: spec.ID, Position: spec.Pos, Refuse: spec.Refuse}
+	patch := &program.Patch{ID: spec.ID, Position: spec.Pos, Optional: spec.Optional, Refuse: spec.Refuse}
 	by := &dependency.Reader{Label: spec.Label(), Guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 	c.results = map[*yamltree.Node]result{}
 	sc := c.bodyScope(spec.Label(), &spec.Body)
 	hasStatus := c.patchTargetKind(spec, patch, p)
 	c.body(&spec.Body, &patch.Body, sc, &by.Uses, &by.Guard)
+	if spec.Optional && spec.Target != nil {
+		by.Guard = by.Guard.Under(dependency.Optional(patch.GVK))
+	}
 	if spec.Target != nil {
 		c.query(spec.Target, patch.Target, sc.in(".target"), &by.Uses)
 	}
@@ -67,7 +70,7 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *
 	}
 	patch.GVK, patch.Target = target.GVK, newLookup(target)
 	patch.Target.Place = "target"
-	kind, known := c.kind(target.GVK, target.Node, patchVerbs(), kindUse{node: "patch " + spec.ID})
+	kind, known := c.kind(target.GVK, target.Node, patchVerbs(), kindUse{node: "patch " + spec.ID, optional: spec.Optional})
 	patch.Target.Namespaced, patch.Target.Unresolved = kind.Namespaced, c.isUnresolved(known, target.GVK)
 	c.reach.CheckPrivilege("the target of "+spec.Label(), target.GVK, target.Node)
 	c.reach.Confine("the target of "+spec.Label(), target.GVK, kind.Namespaced, target.Node, target.Namespace)

@@ -276,12 +276,36 @@ func TestMissingKinds(t *testing.T) {
     template: {apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}
   - id: optional
     optional: true
-    template: {apiVersion: example.com/v1, kind: Other, metadata: {name: a}}`)
+    template: {apiVersion: example.com/v1, kind: Other, metadata: {name: a}}
+  patches:
+  - id: needed
+    target: {apiVersion: example.com/v1, kind: Thing, name: a}
+    template: {metadata: {labels: {a: b}}}
+  - id: optional
+    optional: true
+    target: {apiVersion: example.com/v1, kind: Other, name: a}
+    template: {metadata: {labels: {a: b}}}`)
 	if n := p.Nodes[0]; n.State != program.StateWaiting || n.Message != "the cluster has no kind Thing in example.com/v1" {
 		t.Errorf("the child is %s: %s", n.State, n.Message)
 	}
 	if n := p.Nodes[1]; n.State != program.StateSkipped {
 		t.Errorf("the optional child is %s: %s", n.State, n.Message)
+	}
+	if patches := p.Outcome.Patches; patches[0].State != program.StateWaiting || patches[1].State != program.StateSkipped {
+		t.Errorf("the patches are %s and %s", patches[0].State, patches[1].State)
+	}
+	var text strings.Builder
+	if err := p.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"# child optional is skipped: the cluster has no kind Other in example.com/v1\n",
+		"# patch needed waits: the cluster has no kind Thing in example.com/v1\n",
+		"# patch optional is skipped: the cluster has no kind Other in example.com/v1\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the text has no %q:\n%s", want, text.String())
+		}
 	}
 }
 

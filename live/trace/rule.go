@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -369,7 +370,7 @@ func (b *branch) patch(f facts, patch program.PatchOutcome, targets [][]*unstruc
 	n := nodeOfKind(Patch, f.rule.Program.Patches[i].GVK).of(f.rule.Name, patch.ID)
 	switch patch.State {
 	case program.StateSkipped:
-		n.in(Skipped).note(FromRule, "", "its when is false, or it has no items")
+		n.in(Skipped).note(FromRule, "", cmp.Or(patch.Message, "its when is false, or it has no items"))
 	case program.StateWaiting:
 		n.in(Waiting).note(FromRule, patch.Path, patch.Text())
 	default:

@@ -66,6 +66,9 @@ func (b *builder) build() {
 			target, node, notes = p.Target.GVK, p.Target.Node, whichObjects(p.Target)
 			b.watch(target.Kind, notes)
 		}
+		if p.Optional {
+			notes = append(notes, "if the cluster has its kind")
+		}
 		for _, field := range fieldsOf(p.Template) {
 			b.graph.Writes = append(b.graph.Writes, fmt.Sprintf("%s %s (patch %s)", target.Kind, field, p.ID))
 		}

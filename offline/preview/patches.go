@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,7 +17,7 @@ func (w *writer) patch(p program.PatchOutcome) {
 	}
 	switch p.State {
 	case program.StateSkipped:
-		w.comment("patch %s is skipped: its when is false, or it has no items", p.ID)
+		w.comment("patch %s is skipped: %s", p.ID, cmp.Or(p.Message, "its when is false, or it has no items"))
 	case program.StateWaiting:
 		w.comment("patch %s waits: %s%s", p.ID, where, p.Message)
 	case program.StateFailed, program.StateNotApplied:

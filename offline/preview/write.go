@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -95,10 +96,10 @@ func (w *writer) node(n Node) {
 	case program.StateSkipped:
 		switch {
 		case len(n.Kept) > 0:
-		case n.Message != "":
+		case n.Path != "": // of the field that keeps it from being created
 			w.comment("child %s %s", n.ID, n.Message)
 		default:
-			w.comment("child %s is skipped: its when is false", n.ID)
+			w.comment("child %s is skipped: %s", n.ID, cmp.Or(n.Message, "its when is false"))
 		}
 	case program.StateWaiting:
 		w.comment("child %s waits: %s%s", n.ID, where, n.Text())

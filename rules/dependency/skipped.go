@@ -117,8 +117,8 @@ func (g *Graph) checkPast(reader string, r flow.Ref, by *flow.Guard) {
 	}
 }
 
-// Optional is the condition under which an optional child exists: the cluster has its kind. Kinds of one group are
-// installed together, so another optional child of the same group may read it.
+// Optional is the condition under which an optional child exists, or an optional patch applies: the cluster has its
+// kind. Kinds of one group are installed together, so another optional child or patch of the same group may read it.
 func Optional(gvk schema.GroupVersionKind) flow.Guard {
 	return flow.Guard{Given: true, Conjuncts: []string{optionalTerm(gvk.Group)}, Asked: map[string]bool{}}
 }

@@ -48,6 +48,7 @@ func child() Fields {
 func patch() Fields {
 	return Fields{
 		{Name: "id", Required: true, Type: text(), Doc: "The name of the patch: letters, digits, `-` and `_`."},
+		{Name: "optional", Type: flag(), Default: "false", Doc: "`true`: skipped while the cluster does not have the target's kind."},
 		{Name: "when", Type: condition(), Doc: "`false`: the patch sets nothing, and what it has set is restored."},
 		{Name: "forEach", Type: dimensions(), Doc: "One patch for each item."},
 		{Name: "variables", Type: variables(), Doc: "Variables that can use the item."},

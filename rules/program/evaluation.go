@@ -356,7 +356,7 @@ func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
 		switch child := e.prog.Children[i]; {
 		case child.Cleanup && !e.finalizing:
 			p = &template.Problem{Path: "finalize", Message: "is created while the parent is being deleted"}
-		case e.isLeftOut(child):
+		case e.isLeftOut(child.GVK, child.Optional):
 			p = &template.Problem{Message: e.whySkipped(i)}
 		}
 	case nodeUncreated:

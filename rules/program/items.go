@@ -265,7 +265,7 @@ func (e *Evaluation) pairNotReady(j int, index int32) *template.Problem {
 
 // pair is the state of an item of a child; nil if it is unknown.
 func (e *Evaluation) pair(i int, index int32) *pair {
-	if e.isLeftOut(e.prog.Children[i]) {
+	if child := e.prog.Children[i]; e.isLeftOut(child.GVK, child.Optional) {
 		return &pair{skipped: true}
 	}
 	if e.reads == nil || i >= len(e.reads.items) || int(index) >= len(e.reads.items[i].pairs) {

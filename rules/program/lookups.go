@@ -135,7 +135,7 @@ func (e *Evaluation) lookUpOne(l *Lookup, s *scope) found {
 		}
 	}
 	if p := e.checkKind(l.GVK); p != nil {
-		if l.Optional && e.missing[l.GVK].Certain {
+		if e.isLeftOut(l.GVK, l.Optional) {
 			return found{absent: l.NameFrom != nil}
 		}
 		return found{problem: p.In(flow.RootLookups + "." + l.ID)}

@@ -13,7 +13,7 @@ func (e *Evaluation) skipMissing() {
 		return
 	}
 	for i, child := range e.prog.Children {
-		if !e.isLeftOut(child) || e.nodes[i].state != nodePending {
+		if !e.isLeftOut(child.GVK, child.Optional) || e.nodes[i].state != nodePending {
 			continue
 		}
 		n := &e.nodes[i]
@@ -23,15 +23,15 @@ func (e *Evaluation) skipMissing() {
 	}
 }
 
-// isLeftOut reports whether a child is skipped because its kind is missing.
-func (e *Evaluation) isLeftOut(child *Child) bool {
-	absence, missing := e.missing[child.GVK]
-	return missing && child.Optional && absence.Certain
+// isLeftOut reports whether a child, a patch or a lookup is skipped because its kind is missing.
+func (e *Evaluation) isLeftOut(gvk schema.GroupVersionKind, optional bool) bool {
+	absence, missing := e.missing[gvk]
+	return missing && optional && absence.Certain
 }
 
 // whySkipped says why a child is skipped.
 func (e *Evaluation) whySkipped(i int) string {
-	if child := e.prog.Children[i]; e.isLeftOut(child) {
+	if child := e.prog.Children[i]; e.isLeftOut(child.GVK, child.Optional) {
 		return e.missing[child.GVK].Message
 	}
 	return "its when is false"

@@ -169,7 +169,7 @@ type PatchOutcome struct {
 	// State is StateApplied where all that the patch sets is known, else
 	// StateSkipped, StateWaiting or StateFailed.
 	State State
-	// Problem says why it is not Applied.
+	// Problem says why it is not Applied. It is empty if the patch is skipped because of its when or its forEach.
 	Problem
 	// Contributions are what to set where, in the order of the items.
 	Contributions []Contribution

@@ -21,6 +21,10 @@ func (e *Evaluation) renderPatches(out *Outcome) {
 
 func (e *Evaluation) renderPatch(patch *Patch) PatchOutcome {
 	out := PatchOutcome{ID: patch.ID, State: StateApplied}
+	if e.isLeftOut(patch.GVK, patch.Optional) { // like a child, without its when and its forEach
+		out.State, out.Message = StateSkipped, e.missing[patch.GVK].Message
+		return out
+	}
 	tuples, p := e.tuples(&patch.Body)
 	if p != nil {
 		out.Unknown = true

@@ -220,6 +220,8 @@ type Patch struct {
 	Template template.Template
 	// Target selects the objects; nil for a patch of the parent.
 	Target *Lookup
+	// Optional is true if the patch is skipped while the cluster lacks the kind of its target.
+	Optional bool
 	// Refuse is true if the patch takes no field from another field manager.
 	Refuse bool
 }

@@ -22,8 +22,9 @@ type Patch struct {
 	Pos   diagnostic.Position // of the id
 	index int
 	// Target selects the objects that are patched; nil for the parent.
-	Target *Lookup
-	Refuse bool
+	Target   *Lookup
+	Optional bool
+	Refuse   bool
 	// Template is nil if it is missing or not a mapping.
 	Template *yamltree.Node
 }
@@ -62,6 +63,7 @@ func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
 					WithRelated(before[first].Pos, "the first one").WithHint("choose another id")
 			}
 		},
+		"optional":  func(n *yamltree.Node) { p.Optional = d.boolean(n, path+".optional") },
 		"when":      func(n *yamltree.Node) { p.When = d.expression(n, path+".when") },
 		"forEach":   func(n *yamltree.Node) { d.items(n, path+".forEach", &p.Body) },
 		"variables": func(n *yamltree.Node) { p.Variables, p.OpenVariables = d.variables(n, path+".variables") },
