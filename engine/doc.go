@@ -6,8 +6,8 @@
 // event, or is requeued after a while.
 //
 // The engine is level-driven: nothing depends on which event enqueued a key, and a needless reconcile costs only an
-// evaluation. A restart loses only what saves work, with one exception: when a rule that renders now did so last. Such
-// a rule renders again at once.
+// evaluation. A restart loses what package parents remembers. Usually that costs an evaluation or a second Event; its
+// documentation names the exceptions. A rule that renders now renders again at once.
 //
 //	e, err := engine.New(engine.Options{
 //		Client:   client,
@@ -32,6 +32,7 @@
 //	startstop.go            starts and stops rules: operators and their informers
 //	rulework.go             work for a rule rather than a parent, such as whether it may read all parents
 //	removal.go              when a removed rule, or its former kind of parents, is forgotten
+//	removalwaits.go         reports a removal that cannot proceed
 //	records.go              what a rule's record must contain before the rule writes
 //	guards.go               the prune guard of each rule, and who confirms a deletion
 //	hiddenparents.go        parents with a finalizer that no informer shows, because the selector no longer matches

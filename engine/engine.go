@@ -64,9 +64,8 @@ type Engine struct {
 	readers *readers.Index
 	records *record.Store
 	guards  *guards
-	// reconciler reconciles parents, and patches the targets of patches. Run makes both.
-	reconciler *reconcile.Reconciler
-
+	// reconciler reconciles parents; patches reconciles the targets of patches. Run makes both.
+	reconciler   *reconcile.Reconciler
 	patches      *patching.Patches
 	objectCounts *objectCounts
 

@@ -35,7 +35,7 @@ spec:
 	w.parent("Note", "one", "{}")
 	w.await(w.resource("Note"), w.home, "one", "says what is refused", func(obj *unstructured.Unstructured) bool {
 		message := conditionField(obj, "Stalled", "message")
-		return strings.Contains(message, "/adopted is not written, because it holds rules") && strings.Contains(message, "/patched is not written, because it holds rules")
+		return strings.Contains(message, "/adopted is not written, because it contains rules") && strings.Contains(message, "/patched is not written, because it contains rules")
 	})
 	for _, name := range []string{"patched", "adopted"} {
 		if text := field(w.get(configMaps, w.home, name), "data", "text"); text != "theirs" {

@@ -43,12 +43,12 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	switch {
 	case out.Err == nil || ctx.Err() != nil:
 	case refusal.OutOfDate(out.Err): // this is common
-		log.V(2).Info("Reconcile came too late; it is tried again", "err", out.Err.Error())
+		log.V(2).Info("Object changed during the reconcile; retrying", "err", out.Err.Error())
 	default:
 		if panicked, ok := errors.AsType[*outcome.PanicError](out.Err); ok {
 			log = log.WithValues("stack", string(panicked.Stack))
 		}
-		log.Error(out.Err, "Reconcile failed; it is tried again")
+		log.Error(out.Err, "Reconcile failed; retrying")
 	}
 	if op := e.running.Get(k.Rule); op != nil && out.Verdict != outcome.Later && e.noteDenied(op, k, out) {
 		e.inbox.Notify() // the report on the rule says so

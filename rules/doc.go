@@ -1,5 +1,5 @@
-// Package rules compiles Kanon's rules. It and the rooms below it have no client, no log and no clock, so a cluster and an offline
-// command run the same code.
+// Package rules compiles Kanon's rules. It and the packages below it have no client and no log, so a cluster and an offline command
+// run the same code. The time is an input (now); package celenv/run reads the wall clock only to limit how long an evaluation takes.
 //
 // # From text to program
 //
@@ -27,12 +27,13 @@
 //
 // # Types
 //
-// An expression is compiled without schemas, so how a rule runs does not depend on them. With [Options].Schemas, package check checks
-// each expression a second time, with the types that schemas give to what it reads, and compares templates with the fields that they
-// fill. Two results go into the program. Text whose format is a time or a duration is read as one if something is computed with it. And
-// base64 in a field with format: byte is bytes wherever it is read, and base64 again where it is written.
+// cel-go checks and plans each expression without schemas. With [Options].Schemas, package check checks each expression a second time,
+// with the types that schemas give to what it reads, and package conform compares templates with the fields that they fill. Two results
+// reach the program. The first: an expression that computes with text in the format of a time or a duration reads it as one, and one
+// that computes with a field of type number reads it as a double. The second: base64 in a field with format: byte is bytes wherever it
+// is read, and base64 again where it is written. So a rule is not compiled before its schemas are read.
 //
-// If a rule defines its parent's kind, [Inference] completes the definition between Decode and Compile: the types of the status are
+// If a rule defines its parent's kind, [Inference] completes the definition between syntax.Decode and Compile: the types of the status are
 // those of the expressions that set it. It compiles the rule for that, again for each field that depends on another.
 //
 // # The time

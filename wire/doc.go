@@ -1,17 +1,20 @@
-// Package wire reads objects as the API server sends them, no further than somebody wants to know them.
+// Package wire decodes objects lazily. An [Object] has its identity decoded; the rest stays JSON. Three methods decode
+// more:
 //
-// An Object is one object as it came: its identity is read, and all else is kept as JSON. The paths in managedFields,
-// which are half of the text and the same for all objects of one template but for their owner's UID, are kept once for all
-// of them. A Packer makes of an object that is kept for long one that has less: the texts of objects of one template are
-// much alike. Head is the part that says what an object is and whose, for those who read the same objects again and again:
-// they share it. Shared is the whole, for the same; Tree reads the text anew, so nobody shares what it returns.
+//   - Head decodes apiVersion, kind and metadata. Its callers share the result.
+//   - Shared decodes the whole object. Its callers share the result.
+//   - Tree decodes a copy for the caller.
+//
+// The paths in managedFields are half of the text. All objects of one template have the same paths, except for their
+// owner's UID, so these paths are kept in memory once. A [Packer] compresses an object that is kept for long, by what it
+// has in common with another object of the same template.
 //
 //	object, err := wire.Decode(body)
 //	object.Name()                   // costs nothing
-//	object.Head().GetAnnotations()  // reads the metadata
-//	object.Tree().Object["status"]  // reads everything
+//	object.Head().GetAnnotations()  // decodes the metadata
+//	object.Tree().Object["status"]  // decodes everything
 //
-// NewClient makes a dynamic client that reads answers and events by this package; NewForConfig is the same with a
-// connection of its own. Wherever an object comes from here, an entry of managedFields has its fieldsV1 as text and not
-// as a tree: engine/apply takes both forms.
+// NewClient makes a dynamic client that decodes answers and events with this package; NewForConfig does the same with a
+// connection of its own. In an object from this package, an entry of managedFields has its fieldsV1 as text and not as a
+// tree: engine/apply takes both forms.
 package wire

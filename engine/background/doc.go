@@ -12,7 +12,7 @@
 //
 // The first two implement interfaces of package catalog, which takes their results at its next update:
 //
-//	reader := background.NewSchemaReader(mapper, published, client, inbox.Notify)
+//	reader := background.NewSchemaReader(counter, mapper, published, client, inbox.Notify)
 //	go reader.Run(ctx)
 //	reader.Read(gvk, nil)       // returns at once
 //	<-inbox.Ready()             // the schema has arrived, or an error

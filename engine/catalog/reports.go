@@ -95,7 +95,7 @@ func (c *Catalog) allReports(failing map[string]Failure) map[source.Origin]sourc
 func (c *Catalog) problems() map[source.Origin][]string {
 	problems := make(map[source.Origin][]string)
 	for origin := range c.origins {
-		problems[origin] = []string{"no key of it ends in .yaml or .yml: it holds no documents"}
+		problems[origin] = []string{"no key of it ends in .yaml or .yml: it has no rule documents"}
 	}
 	for _, t := range c.texts {
 		delete(problems, t.origin)

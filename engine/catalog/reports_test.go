@@ -95,7 +95,7 @@ func TestReports(t *testing.T) {
 		report  string
 		reason  string // of the first rule
 	}{
-		"no documents": {func(c *cluster) { c.put("one", 1) }, nil, false, "no key of it ends in .yaml or .yml: it holds no documents", ""},
+		"no documents": {func(c *cluster) { c.put("one", 1) }, nil, false, "no key of it ends in .yaml or .yml: it has no rule documents", ""},
 		"no rules":     {func(c *cluster) { c.put("one", 1, "# nothing\n") }, nil, true, "no rules", ""},
 		"one rule":     {func(c *cluster) { c.put("one", 1, noteRule) }, nil, true, "rules in force: 1\nnote: running", ""},
 		"one of two": {

@@ -11,5 +11,5 @@
 // If the API server treats a list of conditions as one value, its items have no field managers: [List] puts the rule's
 // conditions into such a list and keeps those of others.
 //
-// The package reads and writes nothing, and has no clock.
+// Only [Emit] has an effect: it sends an Event. The package has no clock.
 package conditions

@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// redactedError is an error whose text has no value of an object, for a rule that has to do with Secrets.
+// redactedError is an error whose text has no value of an object, for a rule that reads or writes Secrets.
 type redactedError struct {
 	err  error
 	text string
@@ -51,7 +51,7 @@ func refusedFields(status apierrors.APIStatus, invalid *refusal.InvalidError) []
 // Redact returns an error without the values that it may quote: the API server quotes what it refuses, and a policy may
 // write anything. It is for rules that read or write Secrets.
 func Redact(err error) error {
-	const why = "what it says is not shown, because the rule has to do with Secrets"
+	const why = "the message is hidden, because the rule reads or writes Secrets"
 	var (
 		status  apierrors.APIStatus
 		invalid *refusal.InvalidError

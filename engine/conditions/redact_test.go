@@ -12,7 +12,7 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 )
 
-// What is said of a rule that has to do with Secrets names the field, and no value.
+// What is said of a rule that reads or writes Secrets names the field, and no value.
 func TestWithoutValues(t *testing.T) {
 	refused := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "n", field.ErrorList{
 		field.Invalid(field.NewPath("metadata", "labels"), "Hunter2 !", "a valid label must be Hunter2"),

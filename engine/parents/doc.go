@@ -11,5 +11,7 @@
 // points to is read and changed only within Update, except for the [Memory] of a parent, which belongs to the worker
 // that has the parent's key.
 //
-// Losing a State costs an evaluation or a second Event, and nothing else. A restart loses all of them.
+// A restart loses all States. Usually that costs an evaluation or a second Event. Two losses matter: Kanon may treat a
+// foreground or an orphaning deletion under way as a background deletion, and the rule's status fields may stay on a
+// parent without children that no longer matches the selector.
 package parents

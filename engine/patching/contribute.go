@@ -103,7 +103,7 @@ func (p *Patches) contribution(
 		for _, target := range targets {
 			err := p.Writer.MayContribute(planned.GVK.GroupKind(), target, part)
 			if err == nil && part.SetsLabel(privilege.LabelRules) && !from.Op.Program.AllowPrivileged {
-				err = &privilege.Error{Object: planned.GVK.Kind + " " + shortName(target), Because: "it would hold rules"}
+				err = &privilege.Error{Object: planned.GVK.Kind + " " + shortName(target), Because: "it would contain rules"}
 			}
 			if err != nil {
 				// What others contribute to the target stays valid.

@@ -9,8 +9,12 @@
 //	q.Done(k)
 //
 // A key that is added twice is handed out once. That, delays and the backoff of retries are client-go's work queue,
-// made by package activity. The order is ours: fair.go hands out keys, turns.go decides whose turn it is, shares.go
-// limits how many keys of a rule or tenant are in work, and lane.go has the waiting keys of one rule, and hands out a
-// patient key after every few urgent ones. queue.go has the keys and the queue. semaphore.go is for what only a few keys
-// may use at a time, such as memory.
+// made by package activity. The order is Kanon's own:
+//
+//   - queue.go has the keys and the queue.
+//   - fair.go hands out keys.
+//   - turns.go decides whose turn it is.
+//   - shares.go limits how many keys of a rule or tenant are in work.
+//   - lane.go has the waiting keys of one rule, and hands out a patient key after every few urgent ones.
+//   - semaphore.go is for what only a few keys may use at a time, such as memory.
 package queue

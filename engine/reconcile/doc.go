@@ -21,6 +21,7 @@
 //	cluster.go          reads objects that no informer shows
 //	evaluate.go         runs the rule, and waits for memory
 //	reader.go           answers lookups and observed, and subscribes the parent to their changes
+//	reads.go            checks what a rule with a ServiceAccount may read, and refuses objects that grant rights
 //	unmarked.go         finds a child whose mark proves nothing, so that it does not count as missing
 //	children.go         creates and updates children in parallel
 //	adopt.go            takes over an object that nobody controls

@@ -17,5 +17,6 @@
 //		}
 //	})
 //
-// Sources do not parse the texts. The caller decodes, compiles and runs them, and passes the result to Report.
+// Sources do not parse the texts. The caller decodes, compiles and runs them, and passes the result to Report, which
+// ConfigMaps and RuleObjects have; a file has no object to report on.
 package source

@@ -114,8 +114,8 @@ func (r *RuleObjects) snapshot(ctx context.Context, changed signal) (next Snapsh
 	if r.rules == nil || r.rules.uid != uid {
 		r.unwatch()
 		if r.last.has(func(o Origin) bool { return o.Definition != uid }) {
-			logr.FromContextOrDiscard(ctx).Info("The definition of Rule objects was created again. Rules whose objects went with the old one " +
-				"go on as they are; create the objects again, also to remove one")
+			logr.FromContextOrDiscard(ctx).Info("The definition of Rule objects was recreated. Rules whose objects were deleted with the " +
+				"old one keep running unchanged; recreate the objects, also to remove a rule")
 		}
 		if err := r.watch(ctx, uid, changed); err != nil {
 			return Snapshot{}, false, err

@@ -54,7 +54,7 @@ type PruneBlock = record.Blocked
 const (
 	unreported = "Kanon has not reported on it: it is not running, or has another --namespace"
 	outdated   = "Kanon has not reported on it since it was suspended or resumed"
-	inFile     = "it is in a file of Kanon's process, which has not reported on it in its record; the log of the process says how it fares"
+	inFile     = "it is in a file of Kanon's process, which has not reported on it in its record; the log of the process reports its state"
 	removing   = "its text is gone, and its record is still there: Kanon cleans up after it when it runs"
 )
 

@@ -74,7 +74,7 @@ func (d *Differ) lostValues(ctx context.Context) *lost {
 	return d.lost
 }
 
-// mayHaveHadSecrets reports whether the rule, or the one of that name in the cluster, has to do with Secrets. If it is
+// mayHaveHadSecrets reports whether the rule, or the one of that name in the cluster, reads or writes Secrets. If it is
 // not known, the answer is true.
 func (d *Differ) mayHaveHadSecrets(ctx context.Context) bool {
 	if d.options.Program.HasSecrets {

@@ -11,6 +11,6 @@
 //	defaults.Fill(parent) // as the API server does when the parent is written
 //
 // files.go reads files and directories, objects.go decodes objects, kinds.go knows the kinds with their schemas, and
-// check.go compiles. twice.go finds definitions that occur twice and differ, held.go those that Kanon would not apply
-// to a cluster, and fix.go applies the fixes of findings.
+// check.go compiles. twice.go finds definitions that occur twice and differ, refuseddefinitions.go those that Kanon
+// would not apply to a cluster, and fix.go applies the fixes of findings.
 package manifests

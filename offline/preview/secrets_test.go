@@ -68,7 +68,7 @@ func (r refusal) Error() string { return "refused: " + r.value }
 
 func (refusal) WithoutValues() error { return refusal{"(hidden)"} }
 
-// What is said of an object of a rule that has to do with Secrets quotes no value.
+// What is said of an object of a rule that reads or writes Secrets quotes no value.
 func TestRefusalsAreRedacted(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]string{"Secret": "refused: (hidden)", "ConfigMap": "refused: topsecret"} {

@@ -11,13 +11,19 @@
 //	x.Exist         // the paths that exist if the expression is true
 //	x.Conversions   // text that the expression reads as a time
 //
-// Each question about types is answered in one place:
+// Each question is answered in one place:
 //
+//   - parser.go: is the text an expression, and does CEL accept it?
+//   - expression.go: which type does each part of an expression have? calls.go has the functions and operators.
 //   - relation.go: can two values be equal, and does a function take a value?
 //   - misfit.go: does a field take a value, and if not, how is the value converted?
 //   - type.go (Table): which type does the value of a field have in an expression?
+//   - presence.go: may a field be missing that the expression reads?
+//   - truth.go: is a condition always true, or always false?
+//   - reads.go: which fields does the expression read? structure.go: which fields does its value have?
+//   - fix.go: which text replaces a mistake?
 //
-// messages.go and wording.go have the texts. The package does not know the compiler. Of the program it knows only the
-// reads whose values are converted from JSON (Conversions, Encoded). Package conform compares what a template renders
-// with its schema.
+// messages.go and wording.go have the texts. The package does not know the compiler. Of package celenv/run it knows only
+// the reads whose values are converted from JSON (Conversions, Encoded), and how a constant expression is evaluated.
+// Package conform compares what a template renders with its schema.
 package check

@@ -8,5 +8,5 @@
 //	check := generated.Check{Reporter: reporter, Spec: spec, Child: child, Variables: variables, Uses: uses, …}
 //	check.Run() // sets child.Generated
 //
-// Package program keeps the values in an evaluation (generated.go).
+// Package program keeps the values in an evaluation.
 package generated

@@ -24,7 +24,7 @@ func kindVersion() Fields {
 		{Name: "name", Required: true, Type: text(), Doc: "The version, such as `v1`."},
 		{Name: "served", Type: flag(), Default: "true", Doc: "`false`: the API server does not serve it."},
 		{Name: "stored", Type: flag(), Default: "false", Doc: "`true`: objects are stored in it. One version is."},
-		{Name: "deprecated", Type: text(), Doc: "What whoever uses the version is told."},
+		{Name: "deprecated", Type: text(), Doc: "The warning that the API server sends to users of the version."},
 	}, schemaOfVersion()...)
 }
 

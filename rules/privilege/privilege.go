@@ -33,7 +33,7 @@ func OfObject(object *unstructured.Unstructured) (reason string) {
 		}
 	case schema.GroupKind{Kind: "ConfigMap"}:
 		if _, ok := object.GetLabels()[LabelRules]; ok {
-			return "it holds rules"
+			return "it contains rules"
 		}
 	}
 	return ""

@@ -13,8 +13,8 @@ func TestOfObject(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}":                                                              "",
-		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {kanon.dev/rules: 'true'}}}":                           "it holds rules",
-		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {kanon.dev/rules: ''}}}":                               "it holds rules",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {kanon.dev/rules: 'true'}}}":                           "it contains rules",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {kanon.dev/rules: ''}}}":                               "it contains rules",
 		"{apiVersion: v1, kind: Secret, metadata: {name: a}, type: Opaque}":                                                   "",
 		"{apiVersion: v1, kind: Secret, metadata: {name: a}, type: kubernetes.io/service-account-token}":                      "it is a token of a ServiceAccount",
 		"{apiVersion: v1, kind: Secret, metadata: {name: a}, type: bootstrap.kubernetes.io/token}":                            "it is a token for nodes",

@@ -16,11 +16,18 @@
 // was written, it reads the live object. Everything else that a rule reads of the cluster, its lookups and what is observed of its
 // children, comes from the [Reader], which answers from memory. A lookup is read once in an evaluation, when something first needs it.
 //
-// program.go is the compiled rule. evaluation.go is the order of an evaluation, and scope.go resolves names. render.go renders a child,
-// items.go those of a forEach, and decide.go decides what happens to a rendered object: createWhen, updateWhen, recreateWhen,
-// deletionPolicy. lookups.go reads the cluster, missing.go handles kinds that it lacks, and ready.go decides when a node is ready.
-// patches.go, status.go and finalize.go come after all children. scopes.go is for callers that explain a result afterwards. run.Clock
-// records whatever depends on now, so that [Outcome].WakeAt says when the rule must be evaluated again.
+// What each file does:
+//
+//   - program.go is the compiled rule, input.go what an evaluation reads, and outcome.go its results.
+//   - evaluation.go has the order of an evaluation, and scope.go resolves names.
+//   - render.go renders a child, items.go those of a forEach, and generated.go keeps values that are generated once.
+//   - decide.go decides what happens to a rendered object: createWhen, updateWhen, recreateWhen, deletionPolicy.
+//   - rollout.go decides which items may be created and updated now.
+//   - lookups.go reads the cluster, missing.go handles kinds that it lacks, and ready.go decides when a node is ready.
+//   - patches.go, status.go and finalize.go come after all children.
+//   - scopes.go is for callers that explain a result afterwards.
+//
+// run.Clock records whatever depends on now, so that [Outcome].WakeAt says when the rule must be evaluated again.
 //
 // What needs no evaluation is in rooms of its own:
 //

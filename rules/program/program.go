@@ -61,8 +61,8 @@ type Program struct {
 	// Drifts is true if something that the rule renders changes with every second, which only spec.requeueAfter
 	// permits.
 	Drifts bool
-	// Meant is true if a schema turns text in an expression into a time or a duration. Without the schema, the rule
-	// would render something else.
+	// Meant is true if a schema turns text in an expression into a time or a duration, or a number into a double.
+	// Without the schema, the rule would render something else.
 	Meant bool
 	// HasSecrets is true if the parent, a lookup, a child or the target of a patch is a Secret. Messages about an
 	// evaluation then have no values, and what others report of its objects, such as the API server, must not be passed

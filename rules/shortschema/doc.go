@@ -18,7 +18,7 @@
 // problem that the API server's validation finds in the definition.
 //
 //   - scan.go splits the text of a field; comma.go reports a text that YAML ended at a comma.
-//   - reader.go makes the schema of a field. types.go and owntypes.go have the types.
+//   - reader.go makes the schema of a field, and made.go is that schema while it is built. types.go and owntypes.go have the types.
 //   - markers.go has the markers, one row for each. named.go reads those behind the name of a mapping, marking.go applies
 //     markers, and settings.go has what they set in a schema.
 //   - whole.go, numbers.go, immutable.go and defaults.go check or complete a field after all of its markers are known.

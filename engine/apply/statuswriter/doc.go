@@ -10,6 +10,6 @@
 // server-side apply. In kinds that treat the conditions as one value, they are written by JSON patch (writer.go).
 //
 //   - yield.go leaves fields to other managers that own them with another value.
-//   - held.go determines what the manager owns, and what others own.
+//   - owned.go determines what the manager owns, and what others own.
 //   - misfit.go removes values that the manager once set and that no longer fit the kind's schema.
 package statuswriter

@@ -10,7 +10,7 @@
 //
 // A part without a value has a [Problem]: it waits for something that will exist later, it fails, or it reads what is
 // skipped. Which of these it is follows from the origin of what the expression reads (Expression.Reads), which the
-// compiler knows. The text of an error never decides. A message contains no value if the rule has to do with Secrets.
+// compiler knows. The text of an error never decides. A message contains no value if the rule reads or writes Secrets.
 //
 // [Limits] bound an evaluation. typed.go renders what must have a certain form: names, selectors, durations, reasons.
 package template

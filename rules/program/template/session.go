@@ -12,9 +12,9 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// NotShown replaces a value, or an error that may contain one, in messages of a rule that has to do with Secrets.
+// NotShown replaces a value, or an error that may contain one, in messages of a rule that reads or writes Secrets.
 // Messages become conditions, Events and log lines, which more people can read than Secrets.
-const NotShown = "(not shown, because the rule has to do with Secrets)"
+const NotShown = "(not shown, because the rule reads or writes Secrets)"
 
 // Session is shared by all expressions and templates of one evaluation: the remaining budget, and whether values may be
 // shown. It is not safe for concurrent use.
@@ -219,7 +219,7 @@ func (s *Session) Reason(err error) string {
 		return "text " + NotShown + " is " + unfit.Found
 	}
 	if s.secrets {
-		return "it fails; why is not shown, because the rule has to do with Secrets"
+		return "it fails; the reason is not shown, because the rule reads or writes Secrets"
 	}
 	return text
 }

@@ -37,7 +37,7 @@ children  that a rule created, with the node of the rule they come from, and whe
           parent are listed in all namespaces, unless -n names one
 
 RULE is a name, or NAMESPACE/NAME. Of a rule in a file, the cluster has a record once it
-has run, and Kanon reports there how it fares. About one that never ran, as when it has
+has run, and Kanon reports its state there. About one that never ran, as when it has
 mistakes from the beginning, see the log of Kanon.
 
 The exit code is 0, 1 when a rule does not exist or something cannot be read, 2 when the
