@@ -1,14 +1,20 @@
 package engine
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/wire"
 )
 
@@ -39,5 +45,75 @@ func TestTagOfACopyOfLabels(t *testing.T) {
 	}
 	if tag, inView := e.tagOf(monitor.Key{Selector: mark.LabelRule}, slice); inView {
 		t.Errorf("a copy of labels is in view, with the tag %q", tag)
+	}
+}
+
+// Of large objects that have the label of children and a mark that proves nothing, the informer keeps nothing but who they
+// are, whether they were there before it or came later.
+func TestFloodOfForgedChildren(t *testing.T) {
+	t.Parallel()
+	e := taggingEngine(t)
+	config := controlplanetest.Config(t)
+	namespace := controlplanetest.Namespace(t, config)
+	client, err := wire.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const objects, size = 20, 900_000
+	objectOf := func(name string, data map[string]any) *unstructured.Unstructured {
+		obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}
+		obj.SetNamespace(namespace)
+		obj.SetName(name)
+		owner := mark.Owner{
+			RuleID: "0123456789abcdef", Node: "node", Tracked: true,
+			Parent: mark.Ref{Group: "example.com", Kind: "App", Namespace: namespace, Name: "app", UID: "u"},
+		}
+		text := e.marks.Add(obj, owner, nil)
+		metadata, _ := obj.Object["metadata"].(map[string]any)
+		metadata["annotations"].(map[string]any)[mark.AnnotationApplied] = text.String()
+		return obj
+	}
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	create := func(obj *unstructured.Unstructured) {
+		t.Helper()
+		if _, err := client.Resource(configMaps).Namespace(namespace).Create(t.Context(), obj, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flood := func(from, to int) {
+		t.Helper()
+		for i := from; i < to; i++ {
+			obj := objectOf("original", map[string]any{"bulk": strings.Repeat("x", size)})
+			obj.SetName(fmt.Sprintf("flood-%d", i)) // its mark is that of another object
+			create(obj)
+		}
+	}
+	synced, events := make(chan struct{}, 1), make(chan monitor.Event, objects)
+	monitors, err := monitor.New(monitor.Options{
+		Client: client, Tag: e.tagOf, Handle: func(event monitor.Event) { events <- event }, Synced: func(monitor.Key) { synced <- struct{}{} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flood(0, objects/2) // which are listed
+	key := monitor.Key{GVR: configMaps, Namespace: namespace, Selector: mark.LabelRule}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- monitors.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	monitors.Watch("owner", key)
+	<-synced
+	flood(objects/2, objects) // which are watched
+	create(objectOf("genuine", map[string]any{"a": "b"}))
+	if event := <-events; event.New.Name() != "genuine" || event.New.Tag() == "" {
+		t.Errorf("there is an event of %s, with the tag %q", event.New.Name(), event.New.Tag())
+	}
+	for i := range objects {
+		if _, hidden := monitors.View(key).Hidden(namespace, fmt.Sprintf("flood-%d", i)); !hidden {
+			t.Errorf("more is kept of flood-%d than who it is", i)
+		}
+	}
+	if named := monitors.Names(key); len(named) != 1 {
+		t.Errorf("there are %v", named)
 	}
 }

@@ -202,7 +202,7 @@ func (e *Engine) newReconciler() *reconcile.Reconciler {
 				Mapper: o.Mapper, Schemas: o.Schemas, Monitors: e.monitors, Statuses: e.statuses, Recorder: o.Recorder, Client: o.Client, Running: &e.running,
 				Reads: e.reads, Parents: e.parents, Now: o.Clock.Now, RetryMax: o.RetryMax, WaitLimit: o.WaitLimit,
 			},
-			Writer: e.writer, Marks: e.marks, Replan: e.inbox.Notify,
+			Objects: o.Client, Writer: e.writer, Marks: e.marks, Replan: e.inbox.Notify,
 		},
 		Queue: e.queue, Guard: e.guards, Patches: e.patches, Readers: e.readers, Feedback: e.feedback, Removed: e.finishRemoval,
 		Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,

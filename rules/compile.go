@@ -299,11 +299,12 @@ func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*c
 	return x, part
 }
 
-// checkConstant reports a condition whose result does not depend on what it reads.
+// checkConstant reports a condition whose result does not depend on what it reads. A constant variable is a setting of the
+// rule: it may switch a part of the rule on or off.
 func (c *compiler) checkConstant(n *yamltree.Node, part scanner.Part, x *checkedExpression, sc *compileScope) {
 	holds, ok := x.Truth()
-	if !ok {
-		holds, ok = c.constants.Of(x.run).Bool()
+	if known := c.constants.Of(x.run); !ok && !known.Reads() {
+		holds, ok = known.Bool()
 	}
 	if ok {
 		c.ReportSpan(n, part.Offset, len(part.Text), diagnostic.CodeConstant, "%s is always %t", sc.Place, holds)

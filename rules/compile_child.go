@@ -169,7 +169,7 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 		switch x := t.(type) {
 		case template.Expr:
 			c.checkRange(f.In, x.X, from.typ, in)
-			c.constants.Try(f.In, t, in.Place, constant.AttemptOf(template.ItemsOf))
+			c.constants.Try(f.In, t, c.constantsOf(in), in.Place, constant.AttemptOf(template.ItemsOf))
 		case template.Text:
 			c.ReportAround(f.In, anyText, diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.Place)
 		}
@@ -221,6 +221,8 @@ func (c *compiler) when(spec *syntax.Body, b *program.Body, sc *compileScope, al
 		return
 	}
 	b.When = x.run
+	holds, known := c.constants.Of(x.run).Bool()
+	sc.off = known && !holds
 	given := sc.asked
 	sc.asked = maps.Clone(x.Exist)
 	maps.Copy(sc.asked, given)

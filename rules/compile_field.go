@@ -74,7 +74,7 @@ func (c *compiler) field(n *yamltree.Node, sc *compileScope, u *flow.Uses, f for
 		return nil
 	}
 	t := c.scalar(n, sc, u, f)
-	c.constants.Try(n, t, sc.Place, f.check)
+	c.constants.Try(n, t, c.constantsOf(sc), sc.Place, f.check)
 	return t
 }
 

@@ -135,7 +135,7 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 		c.ReportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", sc.Place, typ)
 	}
 	c.textsOnly(n, &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.Map, Items: textSchema()}})
-	c.constants.Try(n, t, sc.Place, constant.AttemptOf(template.SelectorOf))
+	c.constants.Try(n, t, c.constantsOf(sc), sc.Place, constant.AttemptOf(template.SelectorOf))
 	return t
 }
 

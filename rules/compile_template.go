@@ -29,6 +29,8 @@ type compileScope struct {
 	locals map[string]*variable
 	// asked are the paths that exist because the node's when requires them.
 	asked map[string]bool
+	// off is true if the when of the part is constant and false: nothing of it is evaluated.
+	off bool
 }
 
 // in is the scope of a field below the part.
@@ -402,7 +404,7 @@ func (c *compiler) expression(n *yamltree.Node, p scanner.Part, sc *compileScope
 	}
 	c.constants.CheckCost(expr, at(0))
 	x := &template.Expression{Program: prog, Text: p.Text, Reads: a.Reads()}
-	if !c.constants.CheckCalls(expr, at) || !c.constants.Evaluate(expr, x, at) {
+	if !c.constants.CheckCalls(expr, at) || !sc.off && !c.constants.Evaluate(expr, x, c.constantsOf(sc), at) {
 		return nil, nil
 	}
 	if a.CallsRandom {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"kanon.dev/kanon/rules/constant"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
@@ -20,6 +21,8 @@ type variable struct {
 	state  compileState
 	// standsFor is the path of which the variable consists, such as lookups.db.status; empty for every other variable.
 	standsFor string
+	// constant is its value if that is always the same; else nil.
+	constant *constant.Variable
 }
 
 func newVariable(spec syntax.Variable, index int) *variable {
@@ -76,7 +79,23 @@ func (c *compiler) compileVariable(v *variable, sc *compileScope) *variable {
 	c.results = results
 	c.stack = c.stack[:len(c.stack)-1]
 	v.state, v.Value, v.origin, v.uses = stateDone, value, from, u
+	if !inner.off {
+		v.constant = c.constants.Variable(v.spec.Value, value, c.constantsOf(&inner), flow.RootVariables+"."+v.Name)
+	}
 	return v
+}
+
+// constantsOf are the constant variables that the expressions of a scope read.
+func (c *compiler) constantsOf(sc *compileScope) constant.Variables {
+	return func(name string) *constant.Variable {
+		if v := sc.locals[name]; v != nil {
+			return v.constant
+		}
+		if v := c.variables[name]; v != nil {
+			return v.constant
+		}
+		return nil
+	}
 }
 
 // pending is a variable or a lookup that is being compiled.

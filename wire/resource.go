@@ -36,7 +36,7 @@ func (c *Client) Objects(gvr schema.GroupVersionResource, namespace string) Reso
 }
 
 // Metadata is the same resource with no more of its objects than their metadata; each is of the
-// kind PartialObjectMetadata.
+// kind PartialObjectMetadata. An API server that cannot do that sends whole objects.
 func (r Resource) Metadata() Resource {
 	r.metadata = true
 	return r
@@ -46,7 +46,7 @@ func (r Resource) Metadata() Resource {
 func (r Resource) get(options *metav1.ListOptions, kind string) *rest.Request {
 	request := r.client.Get().AbsPath(r.path...).SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 	if r.metadata {
-		request.SetHeader("Accept", "application/json;as="+kind+";g=meta.k8s.io;v=v1")
+		request.SetHeader("Accept", "application/json;as="+kind+";g=meta.k8s.io;v=v1,application/json")
 	}
 	return request
 }

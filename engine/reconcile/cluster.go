@@ -16,6 +16,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
@@ -29,11 +30,16 @@ import (
 type Cluster struct {
 	status.Options
 
+	// Objects lists objects without their content.
+	Objects monitor.Client
 	// Writer writes children and finalizers.
 	Writer *apply.Writer
 	Marks  *mark.Marks
 	// Replan plans the rules again whose missing kinds exist again.
 	Replan func()
+
+	// longLists admits one reconcile at a time to lists of which the size is in the hands of others.
+	longLists chan struct{}
 }
 
 // getParent reads the parent of a key from the API server. It returns nil if the parent does not exist.

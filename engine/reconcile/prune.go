@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -18,6 +17,7 @@ import (
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -195,8 +195,8 @@ func (d *deleter) checkEnded(ctx context.Context) error {
 
 // tracked lists the parent's children that only the rule can end, as the informers show them.
 func (d *deleter) tracked() []ending.Child {
-	found, _ := d.collectTracked(func(gvr schema.GroupVersionResource, add func(*unstructured.Unstructured)) error {
-		for _, child := range d.childHeads(d.op, gvr, d.key) {
+	found, _ := d.collectTracked(func(kind restmapping.Kind, add func(*unstructured.Unstructured)) error {
+		for _, child := range d.childHeads(d.op, kind.GVR, d.key) {
 			add(child)
 		}
 		return nil
@@ -210,15 +210,15 @@ func (d *deleter) listTracked(ctx context.Context) ([]ending.Child, error) {
 	if err := d.checkAbsent(ctx, d.op); err != nil {
 		return nil, err
 	}
-	return d.collectTracked(func(gvr schema.GroupVersionResource, add func(*unstructured.Unstructured)) error {
-		return d.eachLabelled(ctx, gvr, add)
+	return d.collectTracked(func(kind restmapping.Kind, add func(*unstructured.Unstructured)) error {
+		return d.eachLabelled(ctx, kind, add)
 	})
 }
 
-func (d *deleter) collectTracked(each func(schema.GroupVersionResource, func(*unstructured.Unstructured)) error) (found []ending.Child, err error) {
+func (d *deleter) collectTracked(each func(restmapping.Kind, func(*unstructured.Unstructured)) error) (found []ending.Child, err error) {
 	seen := make(map[identity.ID]bool) // a kind may be read in two versions
 	for kind := range d.op.ChildKinds() {
-		err := each(kind.GVR, func(child *unstructured.Unstructured) {
+		err := each(kind, func(child *unstructured.Unstructured) {
 			id := identity.Of(child)
 			if !seen[id] && d.Marks.Owns(child, d.op.ID, d.parent.GetUID()) && !mark.RefersTo(child, d.parent.GetUID()) {
 				seen[id] = true
@@ -232,28 +232,41 @@ func (d *deleter) collectTracked(each func(schema.GroupVersionResource, func(*un
 	return found, nil
 }
 
-// trackedPage is the page size of lists of tracked children. Anybody may set their labels, on objects of a megabyte
-// each, so a page is small.
-const trackedPage = 50
+// firstPage and nextPage are the page sizes of lists of tracked children. Anybody may set their labels, on many objects
+// of which the metadata alone takes a megabyte. So the first page, which most parents do not exceed, is small, and only
+// one reconcile at a time reads further pages.
+const firstPage, nextPage = 4, 20
 
-// eachLabelled calls f for every object that has the labels of the parent's tracked children, whoever set them.
-func (d *deleter) eachLabelled(ctx context.Context, gvr schema.GroupVersionResource, f func(*unstructured.Unstructured)) error {
+// eachLabelled calls f with the metadata of every object that has the labels of the parent's tracked children, whoever
+// set them. Only the metadata is read.
+func (d *deleter) eachLabelled(ctx context.Context, kind restmapping.Kind, f func(*unstructured.Unstructured)) error {
+	objects := d.Objects.Objects(kind.GVR, d.op.Identity.Home()).Metadata()
 	options := metav1.ListOptions{
 		LabelSelector: mark.LabelRule + "=" + d.op.ID + "," + mark.LabelParentUID + "=" + string(d.parent.GetUID()),
-		Limit:         trackedPage,
+		Limit:         firstPage,
 	}
-	objects := d.Client.Resource(gvr).Namespace(d.op.Identity.Home())
 	for {
 		list, err := objects.List(ctx, options)
 		if err != nil {
-			return err
+			return err //nolint:wrapcheck // collectTracked does.
 		}
-		for i := range list.Items {
-			f(&unstructured.Unstructured{Object: list.Items[i].Object}) // keeps no other object of the page in memory
+		for _, item := range list.Items {
+			object := &unstructured.Unstructured{Object: map[string]any{"metadata": item.Head().Object["metadata"]}}
+			object.SetGroupVersionKind(kind.GVK) // the answer has that of metadata
+			f(object)
 		}
-		if options.Continue = list.GetContinue(); options.Continue == "" {
+		if list.Continue == "" {
 			return nil
 		}
+		if options.Continue == "" {
+			select {
+			case d.longLists <- struct{}{}:
+				defer func() { <-d.longLists }()
+			case <-ctx.Done():
+				return ctx.Err() //nolint:wrapcheck // As above.
+			}
+		}
+		options.Continue, options.Limit = list.Continue, nextPage
 	}
 }
 

@@ -73,6 +73,7 @@ type Reconciler struct {
 
 // New makes a Reconciler.
 func New(options Options) *Reconciler {
+	options.longLists = make(chan struct{}, 1)
 	return &Reconciler{Options: options, scarcity: queue.NewSemaphore[queue.Key](1)}
 }
 

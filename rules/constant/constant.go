@@ -10,7 +10,6 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/celenv/value"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -20,8 +19,8 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// An expression that reads nothing has the same value in every evaluation. So it is evaluated when the rule is compiled, and
-// an error is a finding.
+// An expression that reads nothing, or only variables that are constant, has the same value in every evaluation. So it is
+// evaluated when the rule is compiled, and an error is a finding.
 
 // constantBytes bounds a value that is kept with the program, which lives long and counts in no budget. The checks only
 // need names and conditions.
@@ -34,11 +33,13 @@ type Value struct {
 	// IsBool is true for true and false. Kind describes the value.
 	IsBool bool
 	Kind   string
+	// reads are the variables that the expression reads.
+	reads []string
 }
 
 // newValue is a value of so many bytes.
-func newValue(val ref.Val, bytes int64) *Value {
-	out := &Value{IsBool: val.Type() == types.BoolType, Kind: value.TypeText(val)}
+func newValue(val ref.Val, bytes int64, reads []string) *Value {
+	out := &Value{IsBool: val.Type() == types.BoolType, Kind: value.TypeText(val), reads: reads}
 	if bytes <= constantBytes {
 		out.val = val
 	}
@@ -75,26 +76,20 @@ func AttemptOf[T any](render func(t template.Template, s template.Scope) (T, *te
 	}
 }
 
-// isFree reports whether an expression reads nothing and always gives the same value.
-func isFree(x *celenv.Expression) bool {
-	roots, functions := x.Names()
-	return !slices.ContainsFunc(roots, func(n celenv.Name) bool { return !x.Env().IsType(n.Name) }) &&
-		!slices.ContainsFunc(functions, func(n celenv.Name) bool { return n.Name == function.RandomName })
-}
-
-// Evaluate evaluates an expression that reads nothing, and remembers the value. It is false if that failed, which is a
-// finding.
-func (e *Evaluator) Evaluate(expr *celenv.Expression, x *template.Expression, at func(int) diagnostic.Position) bool {
-	if !isFree(expr) || run.LeastCost(expr) > e.limits.ExpressionCost { // that was reported
+// Evaluate evaluates an expression that reads nothing but constant variables, and remembers the value. It is false if that
+// failed, which is a finding.
+func (e *Evaluator) Evaluate(expr *celenv.Expression, x *template.Expression, vars Variables, at func(int) diagnostic.Position) bool {
+	reads, free := readsOf(expr, vars)
+	if !free || run.LeastCost(expr) > e.limits.ExpressionCost { // that was reported
 		return true
 	}
-	trial := template.NewTrial(*e.limits, e.cost)
+	trial := e.trial(vars)
 	session := trial.Session()
 	val, err := x.Program.EvalWithin(nil, trial, &session.Budget) //nolint:staticcheck // The deadline of the trial bounds it.
 	e.cost = session.Budget.Cost
 	switch {
 	case err == nil:
-		e.values[x] = newValue(val, session.Budget.Memory.Retained())
+		e.values[x] = newValue(val, session.Budget.Memory.Retained(), reads)
 		return true
 	case errors.Is(err, run.ErrBudget), errors.Is(err, run.ErrDeadline):
 		return true // that is not the fault of this expression alone
@@ -110,8 +105,19 @@ func (e *Evaluator) Evaluate(expr *celenv.Expression, x *template.Expression, at
 	case errors.As(err, &celErr):
 		offset = expr.Offset(celErr.NodeID())
 	}
-	e.Report(at(max(offset, 0)), diagnostic.CodeBadConstant, "%s: it reads nothing, so it fails each time", session.Reason(err))
+	why := "it reads nothing"
+	if len(reads) > 0 {
+		why = "all that it reads is constant"
+	}
+	vars.relate(e.Report(at(max(offset, 0)), diagnostic.CodeBadConstant, "%s: %s, so it fails each time", session.Reason(err), why), reads)
 	return false
+}
+
+// trial begins an evaluation that can read the constant variables.
+func (e *Evaluator) trial(vars Variables) *template.Trial {
+	trial := template.NewTrial(*e.limits, e.cost)
+	trial.Variables = members(vars)
+	return trial
 }
 
 // Is reports whether a template always gives the same value.
@@ -137,14 +143,14 @@ func (e *Evaluator) Is(t template.Template) bool {
 
 // Try evaluates a part of the rule that always gives the same value, as an evaluation does, and reports a value that
 // cannot be used. It does nothing if there was a finding.
-func (e *Evaluator) Try(n *yamltree.Node, t template.Template, place string, evaluate Attempt) {
+func (e *Evaluator) Try(n *yamltree.Node, t template.Template, vars Variables, place string, evaluate Attempt) {
 	if t == nil || n == nil || !e.Is(t) {
 		return
 	}
 	if _, written := t.(template.Const); written && !strings.Contains(n.Raw(), "${") {
 		return // the decoder has looked at it
 	}
-	trial := template.NewTrial(*e.limits, e.cost)
+	trial := e.trial(vars)
 	p := evaluate(t, trial)
 	e.cost = trial.Session().Budget.Cost
 	if p == nil || trial.Session().Late || errors.Is(p, run.ErrAbsent) {
@@ -160,7 +166,7 @@ func (e *Evaluator) Try(n *yamltree.Node, t template.Template, place string, eva
 	if e.IsWrong(pos) || e.IsWrong(e.source.At(n)) {
 		return
 	}
-	e.Report(pos, diagnostic.CodeBadConstant, "%s: %s", place, p.Text())
+	vars.relate(e.Report(pos, diagnostic.CodeBadConstant, "%s: %s", place, p.Text()), e.reads(t))
 }
 
 // Bool is the value if it is true or false. A nil value is not.
@@ -171,6 +177,9 @@ func (v *Value) Bool() (holds, ok bool) {
 	b, ok := v.val.(types.Bool)
 	return bool(b), ok
 }
+
+// Reads reports whether the expression reads variables. That of a nil value does not.
+func (v *Value) Reads() bool { return v != nil && len(v.reads) > 0 }
 
 // Text is the value if it is text. A nil value is not.
 func (v *Value) Text() (string, bool) {

@@ -6,10 +6,16 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/flow"
 )
 
-// Trial is the scope in which the compiler evaluates expressions that read nothing. It has no names.
-type Trial struct{ session Session }
+// Trial is the scope in which the compiler evaluates expressions that read nothing but constant variables.
+type Trial struct {
+	// Variables are the constant ones; nil for none.
+	Variables run.Members
+
+	session Session
+}
 
 // NewTrial begins a trial with a limited cost. Lists are not limited: an evaluation reports what the limits refuse.
 func NewTrial(limits Limits, cost uint64) *Trial {
@@ -31,5 +37,8 @@ func (t *Trial) Parent() interpreter.Activation { return nil }
 
 // ResolveName implements interpreter.Activation.
 func (t *Trial) ResolveName(name string) (any, bool) {
+	if name == flow.RootVariables && t.Variables != nil {
+		return t.Variables, true
+	}
 	return &t.session.Budget, name == run.BudgetName
 }
