@@ -64,7 +64,7 @@ func (c *childReads) begin(r *http.Request, isList, isContinued bool) (end func(
 	}
 }
 
-// Whoever may write objects gives many large ones the labels of the children of several parents, which are then deleted
+// Whoever may write objects gives many of them the labels of the children of several parents, which are then deleted
 // together. Their content is not read, and no two long lists of them are.
 func TestFloodAtDeletion(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestFloodAtDeletion(t *testing.T) {
 			if labels := obj.GetLabels(); labels[mark.LabelParentUID] != string(team.GetUID()) {
 				t.Fatalf("a tracked child has the labels %v", labels)
 			}
-			obj.Object["data"] = map[string]any{"bulk": strings.Repeat("x", 1_000_000)}
+			obj.Object["data"] = map[string]any{"bulk": strings.Repeat("x", 1000)}
 		})
 	}
 	w.quiet()
