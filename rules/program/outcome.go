@@ -39,7 +39,7 @@ type Rendered struct {
 	Kept []*unstructured.Unstructured
 	// Awaiting are the live objects of Kept that are updated or recreated once the node's dependencies are ready.
 	Awaiting []Awaiting
-	// Postponed are those of Kept, and those of Objects that are recreated, which a rollout leaves as they are for now.
+	// Postponed are those of Kept, and those of Objects that are recreated, which a rollout leaves as they are until their turn.
 	Postponed []*unstructured.Unstructured
 	// Guarded is true if an object that the Reader does not know, and that exists all the same, must be left as it is.
 	// The next evaluation decides about it.

@@ -290,7 +290,7 @@ func (o *validateOptions) check(cmd *cobra.Command, inputs, schemas []manifests.
 	if err != nil {
 		return nil, exit.OfCluster(config.Host, err)
 	}
-	held, err := rulefiles.HeldDefinitions(cmd.Context(), config, checked, o.namespace)
+	held, err := rulefiles.RefusedDefinitions(cmd.Context(), config, checked, o.namespace)
 	checked.Findings = append(checked.Findings, held...).Sorted().Shortened()
 	return checked, exit.OfCluster(config.Host, err)
 }

@@ -172,7 +172,7 @@ func (o *diffOptions) program(cmd *cobra.Command, where string, files []manifest
 	if len(checked.Programs) != 1 {
 		return nil, fmt.Errorf("%s has %d rules: name a file with one", where, len(checked.Programs))
 	}
-	held, err := rulefiles.HeldDefinitions(cmd.Context(), config, checked, o.kanonNamespace)
+	held, err := rulefiles.RefusedDefinitions(cmd.Context(), config, checked, o.kanonNamespace)
 	switch {
 	case err != nil:
 		return nil, exit.OfCluster(config.Host, err)

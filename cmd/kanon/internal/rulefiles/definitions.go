@@ -13,8 +13,8 @@ import (
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// HeldDefinitions reports the definitions in files that Kanon would not apply to a cluster.
-func HeldDefinitions(ctx context.Context, config *rest.Config, checked *manifests.Checked, namespace string) (diagnostic.Findings, error) {
+// RefusedDefinitions reports the definitions in files that Kanon would not apply to a cluster.
+func RefusedDefinitions(ctx context.Context, config *rest.Config, checked *manifests.Checked, namespace string) (diagnostic.Findings, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the cluster: %w", err)
