@@ -56,7 +56,7 @@ func (e *Engine) handleLookup(running *operator.Set, event monitor.Event) {
 			continue
 		}
 		itself := event.Key.GVR == op.Parent.GVR && keyAt(k.Rule, event.Newest()) == k
-		if itself && e.isKnownFailure(k, event) {
+		if itself && e.isStatusWriteDuringBackoff(k, event) {
 			continue
 		}
 		e.enqueue(k, event)
@@ -72,11 +72,11 @@ func (e *Engine) handleParent(op *operator.Operator, event monitor.Event) {
 	switch {
 	case !op.IsNarrow():
 	case event.New != nil:
-		e.parents.SetLeft(k, false)
+		e.parents.SetUnselected(k, false)
 	case fieldset.IsManaged(event.Old.Head(), op.ID):
-		e.parents.SetLeft(k, true)
+		e.parents.SetUnselected(k, true)
 	}
-	if e.isKnownFailure(k, event) {
+	if e.isStatusWriteDuringBackoff(k, event) {
 		return
 	}
 	e.noteChange(k, event)
@@ -197,9 +197,9 @@ func keyAt(rule string, parent *wire.Object) queue.Key {
 	return queue.Key{Rule: rule, Parent: types.NamespacedName{Namespace: parent.Namespace(), Name: parent.Name()}}
 }
 
-// isKnownFailure reports whether a parent changed only by what rules wrote to its status, while it pauses after a
-// failure. The pause then continues; workOn enqueues the parent once more when it is over.
-func (e *Engine) isKnownFailure(k queue.Key, event monitor.Event) bool {
+// isStatusWriteDuringBackoff reports whether a parent changed only by what rules wrote to its status, while it pauses
+// after a failure. The pause then continues; workOn enqueues the parent once more when it is over.
+func (e *Engine) isStatusWriteDuringBackoff(k queue.Key, event monitor.Event) bool {
 	if e.queue.NumRequeues(k) == 0 || event.Old == nil || event.New == nil || event.Old.UID() != event.New.UID() {
 		return false
 	}

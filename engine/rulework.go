@@ -13,16 +13,16 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// seekKey is the key for work that concerns a rule and none of its parents.
-func seekKey(op *operator.Operator) queue.Key { return queue.Key{Rule: op.ID} }
+// ruleKey is the key for work that concerns a rule and none of its parents.
+func ruleKey(op *operator.Operator) queue.Key { return queue.Key{Rule: op.ID} }
 
-// mustSeek reports whether there is such work when a rule starts.
-func (e *Engine) mustSeek(op *operator.Operator) bool {
+// hasRuleWork reports whether there is such work when a rule starts.
+func (e *Engine) hasRuleWork(op *operator.Operator) bool {
 	return asksForAll(op) || e.mustFindHiddenParents(op)
 }
 
-// seek does the work that concerns a rule and none of its parents.
-func (e *Engine) seek(ctx context.Context, op *operator.Operator) outcome.Outcome {
+// doRuleWork does the work that concerns a rule and none of its parents.
+func (e *Engine) doRuleWork(ctx context.Context, op *operator.Operator) outcome.Outcome {
 	if e.mustFindHiddenParents(op) {
 		if out := e.findHiddenParents(ctx, op); out.Verdict != outcome.Settled {
 			return out

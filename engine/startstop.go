@@ -100,7 +100,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	after.Rules, after.Paused = e.idsOf(c, all), paused(all, e.options.Namespace)
 	e.running.Store(after)
 	for _, op := range started {
-		e.noteLeft(before.ByID[op.ID], op)
+		e.noteUnselected(before.ByID[op.ID], op)
 	}
 
 	for id, op := range before.ByID {
@@ -170,7 +170,7 @@ func (e *Engine) begin(log logr.Logger, before *operator.Set, ops, started []*op
 	for _, op := range started {
 		e.patches.Expect(op)
 		if op.Removal != nil {
-			e.parents.SetDenied(seekKey(op), "") // what the rule was not allowed to do is no reason for its removal to wait
+			e.parents.SetDenied(ruleKey(op), "") // what the rule was not allowed to do is no reason for its removal to wait
 			log.Info("cleaning up after a rule", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.Removal.Children)
 		} else {
 			logStart(log, before.ByID[op.ID], op)
@@ -213,15 +213,15 @@ func (e *Engine) restartReplaced(before, after *operator.Operator) {
 	}
 }
 
-// noteLeft records the parents that the previous operator selected and has fields in, and that the new one does not
+// noteUnselected records the parents that the previous operator selected and has fields in, and that the new one does not
 // select.
-func (e *Engine) noteLeft(before, after *operator.Operator) {
+func (e *Engine) noteUnselected(before, after *operator.Operator) {
 	if before == nil || before.ParentKey == after.ParentKey || before.Parent.GVR.GroupResource() != after.Parent.GVR.GroupResource() {
 		return
 	}
 	for _, parent := range e.monitors.Heads(before.ParentKey) {
 		if !after.InView(parent) && fieldset.IsManaged(parent, after.ID) {
-			e.parents.SetLeft(keyOf(after.ID, parent), true)
+			e.parents.SetUnselected(keyOf(after.ID, parent), true)
 		}
 	}
 }
@@ -250,8 +250,8 @@ func (e *Engine) enqueueAll(op *operator.Operator) {
 	for k := range keys {
 		e.queue.AddPatient(k)
 	}
-	if e.mustSeek(op) {
-		e.queue.AddPatient(seekKey(op))
+	if e.hasRuleWork(op) {
+		e.queue.AddPatient(ruleKey(op))
 	}
 }
 

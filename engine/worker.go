@@ -79,7 +79,7 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 }
 
 // noteDenied records what a rule may not do, or what its removal waits for. It reports whether that has changed.
-func (e *Engine) noteDenied(op *operator.Operator, k queue.Key, out outcome.Outcome) (isNews bool) {
+func (e *Engine) noteDenied(op *operator.Operator, k queue.Key, out outcome.Outcome) (changed bool) {
 	switch {
 	case op.Removal != nil && k.Patch != "": // no parent reports what blocks the restoring of a patch
 		why := ""
@@ -128,8 +128,8 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
 	switch {
 	case k.Patch != "":
 		return e.patches.Reconcile(ctx, op, k, ready)
-	case ready && k.IsSeek():
-		return e.seek(ctx, op)
+	case ready && k.IsRuleWork():
+		return e.doRuleWork(ctx, op)
 	case ready:
 		return e.reconciler.Reconcile(ctx, op, k)
 	}

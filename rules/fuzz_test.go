@@ -306,7 +306,7 @@ func evaluateJSON(t *testing.T, p *program.Program, now time.Time) (string, time
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text), out.WakeAt
+	return string(text), out.ReevaluateAt
 }
 
 func isComputed(d *program.Duration) bool { return d != nil && d.Value != nil }

@@ -175,11 +175,11 @@ func TestSharedMemory(t *testing.T) {
 	account := semaphore.NewWeighted(size)
 	in := program.Input{Parent: largeParent(t), Memory: account}
 	first, second := p.Evaluate(t.Context(), in), p.Evaluate(t.Context(), in)
-	if batch := first.Next(); len(batch) != 1 || first.Starved() {
-		t.Fatalf("the first gives %v, starved: %t", batch, first.Starved())
+	if batch := first.Next(); len(batch) != 1 || first.OutOfMemory() {
+		t.Fatalf("the first gives %v, starved: %t", batch, first.OutOfMemory())
 	}
-	if batch := second.Next(); len(batch) != 0 || !second.Starved() {
-		t.Fatalf("the second gives %v, starved: %t", batch, second.Starved())
+	if batch := second.Next(); len(batch) != 0 || !second.OutOfMemory() {
+		t.Fatalf("the second gives %v, starved: %t", batch, second.OutOfMemory())
 	}
 	second.Close()
 	third := p.Evaluate(t.Context(), in)
@@ -197,7 +197,7 @@ func TestSharedMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	runToEnd(third)
-	if third.Starved() {
+	if third.OutOfMemory() {
 		t.Error("starved with a reservation")
 	}
 	third.Close()
@@ -213,7 +213,7 @@ func TestSmallEvaluationsShareNothing(t *testing.T) {
 	account := semaphore.NewWeighted(1)
 	p := compileWithin(t, `  status: {a: "${parent.metadata.name + '-x'}"}`, template.Limits{})
 	ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Memory: account})
-	if out := ev.Outcome(); ev.Starved() || out.Status["a"] != "shop-x" {
-		t.Errorf("starved: %t, status %v", ev.Starved(), out.Status)
+	if out := ev.Outcome(); ev.OutOfMemory() || out.Status["a"] != "shop-x" {
+		t.Errorf("starved: %t, status %v", ev.OutOfMemory(), out.Status)
 	}
 }

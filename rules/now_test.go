@@ -60,7 +60,7 @@ const created = `timestamp(parent.metadata.creationTimestamp)`
 
 // Each expression is evaluated at 06:10:00. It must give the same in every
 // second before it wakes, and something else then.
-func TestWakeAt(t *testing.T) {
+func TestReevaluateAt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		variables map[string]string
@@ -157,7 +157,7 @@ func valueAt(t *testing.T, compiled *program.Program, now time.Time) (any, time.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return asJSON(t, string(plain)), out.WakeAt
+	return asJSON(t, string(plain)), out.ReevaluateAt
 }
 
 // What goes with the clock in a way of which the next change is not known
@@ -207,7 +207,7 @@ func TestMovingTimeIsAFinding(t *testing.T) {
 	}
 }
 
-func TestWakeAtOfOtherPlaces(t *testing.T) {
+func TestReevaluateAtOfOtherPlaces(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 5, 6, 10, 0, 0, time.UTC)
 	text := `
@@ -256,11 +256,11 @@ spec:
 						ev.Applied(n.Node, n.Objects)
 					}
 				}
-				if out := ev.Outcome(); !out.WakeAt.Equal(ev.WakeAt()) {
-					t.Errorf("the outcome says %v, the evaluation %v", out.WakeAt, ev.WakeAt())
+				if out := ev.Outcome(); !out.ReevaluateAt.Equal(ev.ReevaluateAt()) {
+					t.Errorf("the outcome says %v, the evaluation %v", out.ReevaluateAt, ev.ReevaluateAt())
 				}
 			}
-			if got := ev.WakeAt().Format(time.TimeOnly); got != test.want {
+			if got := ev.ReevaluateAt().Format(time.TimeOnly); got != test.want {
 				t.Errorf("wakes at %s, want %s", got, test.want)
 			}
 		})

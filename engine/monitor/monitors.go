@@ -217,7 +217,7 @@ func (m *Monitors) Watch(owner string, keys ...Key) {
 		m.monitors[key] = newMonitor(key, m.options)
 	}
 	if len(d.add) > 0 {
-		m.wake()
+		m.signal()
 	}
 }
 
@@ -247,13 +247,13 @@ func (m *Monitors) restart(isMeant func(Key) bool) int {
 		restarted++
 	}
 	if restarted > 0 {
-		m.wake()
+		m.signal()
 	}
 	return restarted
 }
 
-// wake makes Run start the informers that have not started.
-func (m *Monitors) wake() {
+// signal makes Run start the informers that have not started.
+func (m *Monitors) signal() {
 	select {
 	case m.changed <- struct{}{}:
 	default:

@@ -14,31 +14,31 @@ import (
 // for a parent that the rule does not select.
 type Condition struct{ Type, Reason string }
 
-// fares has the Condition of each parent, in a few bytes each, and counts the parents with the same one.
-type fares struct {
+// conditionCounts has the Condition of each parent, in a few bytes each, and counts the parents with the same one.
+type conditionCounts struct {
 	seed maphash.Seed
 	// known are the Conditions that occur: a few dozen at most. The first is the zero value.
 	known  []Condition
-	byRule map[string]*faresOfRule
+	byRule map[string]*conditionsOfRule
 }
 
-type faresOfRule struct {
+type conditionsOfRule struct {
 	// of has the index in known by the hash of a parent's name; never that of the zero value.
 	of     map[uint64]uint16
 	counts map[Condition]int
 }
 
-func newFares() fares {
-	return fares{seed: maphash.MakeSeed(), known: []Condition{{}}, byRule: make(map[string]*faresOfRule)}
+func newConditionCounts() conditionCounts {
+	return conditionCounts{seed: maphash.MakeSeed(), known: []Condition{{}}, byRule: make(map[string]*conditionsOfRule)}
 }
 
-func (c *fares) set(rule string, parent types.NamespacedName, to Condition) {
+func (c *conditionCounts) set(rule string, parent types.NamespacedName, to Condition) {
 	of := c.byRule[rule]
 	if of == nil {
 		if to == (Condition{}) {
 			return
 		}
-		of = &faresOfRule{of: make(map[uint64]uint16), counts: make(map[Condition]int)}
+		of = &conditionsOfRule{of: make(map[uint64]uint16), counts: make(map[Condition]int)}
 		c.byRule[rule] = of
 	}
 	hash := maphash.Comparable(c.seed, parent)
@@ -58,7 +58,7 @@ func (c *fares) set(rule string, parent types.NamespacedName, to Condition) {
 }
 
 // placeOf returns the index of a Condition in known.
-func (c *fares) placeOf(condition Condition) uint16 {
+func (c *conditionCounts) placeOf(condition Condition) uint16 {
 	place := slices.Index(c.known, condition)
 	if place < 0 {
 		place, c.known = len(c.known), append(c.known, condition)
@@ -70,14 +70,14 @@ func (c *fares) placeOf(condition Condition) uint16 {
 func (s *Store) SetCondition(k queue.Key, to Condition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fares.set(k.Rule, k.Parent, to)
+	s.conditionCounts.set(k.Rule, k.Parent, to)
 }
 
 // Conditions counts the parents of a rule by Condition, of those that were reconciled and that it selects.
 func (s *Store) Conditions(rule string) map[Condition]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of := s.fares.byRule[rule]; of != nil {
+	if of := s.conditionCounts.byRule[rule]; of != nil {
 		return maps.Clone(of.counts)
 	}
 	return nil

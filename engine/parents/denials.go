@@ -15,7 +15,7 @@ type denials map[string]map[types.NamespacedName]string
 
 // SetDenied stores what the last reconcile of a parent was not allowed to do; empty if nothing was denied. It reports
 // whether that is a change.
-func (s *Store) SetDenied(k queue.Key, what string) (isNews bool) {
+func (s *Store) SetDenied(k queue.Key, what string) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.denials.set(k, what)
@@ -36,7 +36,7 @@ func (s *Store) Denied(rule string) (what string, parents int) {
 	return all[first], len(all)
 }
 
-func (d denials) set(k queue.Key, what string) (isNews bool) {
+func (d denials) set(k queue.Key, what string) (changed bool) {
 	if k.Patch != "" || d[k.Rule][k.Parent] == what {
 		return false // the parents report what blocks a patch
 	}

@@ -21,9 +21,9 @@ type State struct {
 	Conflicts *feedback.Conflicts
 	// HasFinalizer is true if the parent has the rule's finalizer.
 	HasFinalizer bool
-	// Left is true if the parent no longer matches the rule's selector but still has fields of the rule: it must be
+	// Unselected is true if the parent no longer matches the rule's selector but still has fields of the rule: it must be
 	// reconciled even if it has no children.
-	Left bool
+	Unselected bool
 	// Deletion is how the parent is being deleted, unless in the background. The finalizer that shows it is removed as
 	// soon as the garbage collector has done its part, possibly before the rule's own.
 	Deletion Deletion
@@ -60,15 +60,15 @@ func updated[T any, P interface {
 // Store has the State of each parent. It is safe for concurrent use.
 type Store struct {
 	mu sync.Mutex
-	// byKey never has a zero State. Guarded by mu, like fares and denials.
-	byKey   map[queue.Key]State
-	fares   fares
-	denials denials
+	// byKey never has a zero State. Guarded by mu, like conditionCounts and denials.
+	byKey           map[queue.Key]State
+	conditionCounts conditionCounts
+	denials         denials
 }
 
 // New makes an empty Store.
 func New() *Store {
-	return &Store{byKey: make(map[queue.Key]State), fares: newFares(), denials: make(denials)}
+	return &Store{byKey: make(map[queue.Key]State), conditionCounts: newConditionCounts(), denials: make(denials)}
 }
 
 // Get returns the State of a parent.
@@ -132,7 +132,7 @@ func (s *Store) Forget(k queue.Key) {
 	defer s.mu.Unlock()
 	delete(s.byKey, k)
 	if k.Patch == "" {
-		s.fares.set(k.Rule, k.Parent, Condition{})
+		s.conditionCounts.set(k.Rule, k.Parent, Condition{})
 		s.denials.set(k, "")
 	}
 }
@@ -142,7 +142,7 @@ func (s *Store) ForgetRule(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.byKey, func(k queue.Key, _ State) bool { return k.Rule == id })
-	delete(s.fares.byRule, id)
+	delete(s.conditionCounts.byRule, id)
 	delete(s.denials, id)
 }
 
@@ -169,9 +169,9 @@ func (s *Store) SetFinalizer(k queue.Key, has bool) {
 	s.Update(k, func(state *State) { state.HasFinalizer = has })
 }
 
-// SetLeft records whether a parent that still has fields of the rule no longer matches the rule's selector.
-func (s *Store) SetLeft(k queue.Key, left bool) {
-	s.Update(k, func(state *State) { state.Left = left })
+// SetUnselected records whether a parent that still has fields of the rule no longer matches the rule's selector.
+func (s *Store) SetUnselected(k queue.Key, left bool) {
+	s.Update(k, func(state *State) { state.Unselected = left })
 }
 
 // ForgetConflicts drops the conflicts over the target of a patch.

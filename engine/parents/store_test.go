@@ -20,10 +20,10 @@ func TestStoreForgets(t *testing.T) {
 	}
 	s := New()
 	for _, k := range []queue.Key{key("r", "a"), key("r", "b"), key("s", "a")} {
-		s.Update(k, func(state *State) { state.Left, state.Deletion.UID = true, "uid" })
+		s.Update(k, func(state *State) { state.Unselected, state.Deletion.UID = true, "uid" })
 	}
-	s.Update(key("r", "b"), func(state *State) { state.Left = false })
-	if got := s.Get(key("r", "b")); got.Left || got.Deletion.UID != "uid" {
+	s.Update(key("r", "b"), func(state *State) { state.Unselected = false })
+	if got := s.Get(key("r", "b")); got.Unselected || got.Deletion.UID != "uid" {
 		t.Errorf("an update lost a field: %+v", got)
 	}
 	s.Update(key("r", "b"), func(state *State) { *state = State{} })
@@ -45,9 +45,9 @@ func TestUpdateAll(t *testing.T) {
 	key := func(name string) queue.Key { return queue.Key{Rule: "r", Parent: types.NamespacedName{Name: name}} }
 	s := New()
 	s.UpdateChain(key("empty"), func(*feedback.Chain) {})
-	s.Update(key("left"), func(state *State) { state.Left = true })
+	s.Update(key("left"), func(state *State) { state.Unselected = true })
 	for _, name := range []string{"chain", "both"} {
-		s.SetLeft(key(name), name == "both")
+		s.SetUnselected(key(name), name == "both")
 		feedback.NewTracker(s, time.Now).Caused(key(name), nil)
 	}
 	seen := make(queue.Keys)

@@ -49,10 +49,10 @@ func (p *Patches) Contribute(ctx context.Context, from Contributor, patches []pr
 		now, refused := p.contribution(ctx, from, planned, rendered)
 		problems = append(problems, refused...)
 		p.set(from, rendered.ID, now)
-		fares, waits := p.book.Fares(from.Op.Plan, from.Key.Parent, rendered.ID)
-		for _, fare := range fares {
-			if fare.Problem.Reason != conditions.ReasonHeld || !p.isInPlace(planned, fare.Target, fare.Part) {
-				problems = append(problems, fare.Problem)
+		inTargets, waits := p.book.ProblemsOf(from.Op.Plan, from.Key.Parent, rendered.ID)
+		for _, in := range inTargets {
+			if in.Problem.Reason != conditions.ReasonHeld || !p.isInPlace(planned, in.Target, in.Part) {
+				problems = append(problems, in.Problem)
 			}
 		}
 		awaited = awaited || waits

@@ -120,9 +120,9 @@ func (p *Patches) Drop(op *operator.Operator, k queue.Key) { p.addKeys(p.book.Dr
 // Retry enqueues the targets in which a parent's contribution has a problem, and ends their backoff.
 func (p *Patches) Retry(op *operator.Operator, k queue.Key) {
 	for id := range op.Patches {
-		fares, _ := p.book.Fares(op.Plan, k.Parent, id)
-		for _, fare := range fares {
-			target := queue.Key{Rule: op.ID, Patch: id, Parent: fare.Target}
+		problems, _ := p.book.ProblemsOf(op.Plan, k.Parent, id)
+		for _, problem := range problems {
+			target := queue.Key{Rule: op.ID, Patch: id, Parent: problem.Target}
 			p.Parents.ForgetConflicts(target)
 			p.Queue.Forget(target)
 			p.Queue.Add(target)
@@ -130,9 +130,9 @@ func (p *Patches) Retry(op *operator.Operator, k queue.Key) {
 	}
 }
 
-// IsLeaving reports whether some target of a dropped parent was not reconciled since. When all have been, the parent
+// HasPendingRestores reports whether some target of a dropped parent was not reconciled since. When all have been, the parent
 // is enqueued.
-func (p *Patches) IsLeaving(k queue.Key) bool { return p.book.IsLeaving(k) }
+func (p *Patches) HasPendingRestores(k queue.Key) bool { return p.book.HasPendingRestores(k) }
 
 // AddKeys adds the parents of a rule that contribute something to found.
 func (p *Patches) AddKeys(rule string, found queue.Keys) { p.book.AddKeys(rule, found) }

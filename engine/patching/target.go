@@ -39,7 +39,7 @@ const refillPause = 200 * time.Millisecond
 // rule, or nil. ready is true if the rule may write.
 func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.Key, ready bool) outcome.Outcome {
 	switch {
-	case k.IsSweep():
+	case k.IsPatchCleanup():
 		return p.restore(ctx, k)
 	case op == nil:
 		return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start enqueues the key

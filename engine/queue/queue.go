@@ -24,11 +24,11 @@ type Key struct {
 	Patch  string
 }
 
-// IsSeek reports whether the work concerns a rule and none of its parents.
-func (k Key) IsSeek() bool { return k.Patch == "" && k.Parent == (types.NamespacedName{}) }
+// IsRuleWork reports whether the work concerns a rule and none of its parents.
+func (k Key) IsRuleWork() bool { return k.Patch == "" && k.Parent == (types.NamespacedName{}) }
 
-// IsSweep reports whether the work is to find the former objects of a patch.
-func (k Key) IsSweep() bool { return k.Patch != "" && k.Parent == (types.NamespacedName{}) }
+// IsPatchCleanup reports whether the work is to find the former objects of a patch.
+func (k Key) IsPatchCleanup() bool { return k.Patch != "" && k.Parent == (types.NamespacedName{}) }
 
 // String returns the key as an index value.
 func (k Key) String() string {

@@ -53,14 +53,14 @@ func (p *pass) closeEvaluation(ctx context.Context) {
 // and return when it is their turn to wait.
 func (p *pass) reserve(ctx context.Context) error {
 	if p.evaluation.TryReserve() {
-		p.r.scarcity.Forget(p.key)
+		p.r.memoryWaiters.Forget(p.key)
 		return nil
 	}
-	if !p.r.scarcity.TryAcquire(p.key) {
+	if !p.r.memoryWaiters.TryAcquire(p.key) {
 		return ErrNoMemory
 	}
 	err := p.evaluation.Reserve(ctx)
-	if next, ok := p.r.scarcity.Release(); ok {
+	if next, ok := p.r.memoryWaiters.Release(); ok {
 		p.r.Queue.AddPatient(next)
 	}
 	return err //nolint:wrapcheck // It says what was waited for.
@@ -69,7 +69,7 @@ func (p *pass) reserve(ctx context.Context) error {
 // isOutOfMemory reports whether the evaluation ended because all evaluations together used up the shared memory. No
 // condition reports this: the rule cannot change it.
 func (p *pass) isOutOfMemory(ctx context.Context) bool {
-	if !p.evaluation.Starved() {
+	if !p.evaluation.OutOfMemory() {
 		return false
 	}
 	if p.memory != nil {
@@ -83,11 +83,11 @@ func (p *pass) isOutOfMemory(ctx context.Context) bool {
 // something that the rule computed from now changes. The queue keeps the earliest of several times for a key. A time
 // that no longer matters costs one evaluation.
 func (p *pass) planNext() {
-	due := pacing.DueAt(p.seen, p.evaluation.WakeAt(), p.outcome.RequeueAfter)
+	due := pacing.DueAt(p.seen, p.evaluation.ReevaluateAt(), p.outcome.RequeueAfter)
 	if !due.IsZero() {
 		p.RequeueAfter(due.Sub(p.Now()))
 	}
-	if p.reader.incomplete || p.evaluation.Starved() {
+	if p.reader.incomplete || p.evaluation.OutOfMemory() {
 		return // this reconcile does not count: the next one comes as soon as it can
 	}
 	// The text outlives this version of the parent.

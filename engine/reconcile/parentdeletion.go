@@ -25,7 +25,7 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 		p.problems, p.pending, p.outcome = nil, nil, program.Outcome{}
 	}
 	p.r.Patches.Drop(p.op, p.key)
-	if p.r.Patches.IsLeaving(p.key) && len(p.deleter.awaited(p.deleter.tracked())) == 0 {
+	if p.r.Patches.HasPendingRestores(p.key) && len(p.deleter.awaited(p.deleter.tracked())) == 0 {
 		return outcome.Outcome{Verdict: outcome.Waiting} // the key is enqueued when its patches are restored
 	}
 	done, problems, err := p.endChildren(ctx)

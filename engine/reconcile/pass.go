@@ -180,7 +180,7 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 		p.add(p.removeFinalizerIfUnneeded(ctx))
 	}
 	if p.add(refused); len(refused) == 0 {
-		p.Parents.SetLeft(p.key, false)
+		p.Parents.SetUnselected(p.key, false)
 	}
 	p.r.Patches.Drop(p.op, p.key)
 	p.Parents.Release(p.key)

@@ -66,15 +66,15 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	// scarcity admits one key at a time to wait for memory, so that the other workers stay free for evaluations that
+	// memoryWaiters admits one key at a time to wait for memory, so that the other workers stay free for evaluations that
 	// need little.
-	scarcity *queue.Semaphore[queue.Key]
+	memoryWaiters *queue.Semaphore[queue.Key]
 }
 
 // New makes a Reconciler.
 func New(options Options) *Reconciler {
 	options.longLists = make(chan struct{}, 1)
-	return &Reconciler{Options: options, scarcity: queue.NewSemaphore[queue.Key](1)}
+	return &Reconciler{Options: options, memoryWaiters: queue.NewSemaphore[queue.Key](1)}
 }
 
 // Reconcile brings everything that one rule defines for one parent up to date. The operator must be ready: its
@@ -164,7 +164,7 @@ func (r *Reconciler) findParent(ctx context.Context, op *operator.Operator, k qu
 	if parent, ok := view.Get(k.Parent.Namespace, k.Parent.Name); ok {
 		return parent, nil
 	}
-	if known := r.Parents.Get(k); !op.IsNarrow() || (!r.hasChildren(op, k) && !known.HasFinalizer && !known.Left) {
+	if known := r.Parents.Get(k); !op.IsNarrow() || (!r.hasChildren(op, k) && !known.HasFinalizer && !known.Unselected) {
 		return nil, nil
 	}
 	// The parent may exist although the informer does not show it. Only the API server knows.

@@ -99,7 +99,7 @@ func (s *Report) syncStatus(ctx context.Context, content map[string]any) error {
 		s.Written = true
 		s.Changes.Observe(s.Op.ParentKey, live)
 		if content != nil && !s.Op.InView(live) { // it no longer matches the selector
-			s.Parents.SetLeft(s.Key, true)
+			s.Parents.SetUnselected(s.Key, true)
 			s.Changes.RequeueAfter(0)
 		}
 		if s.Memory != nil {

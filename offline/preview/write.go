@@ -193,8 +193,8 @@ func (w *writer) later(out program.Outcome) {
 	if out.RequeueAfter > 0 {
 		w.comment("evaluated again after %s", out.RequeueAfter)
 	}
-	if !out.WakeAt.IsZero() {
-		w.comment("evaluated again at %s", out.WakeAt.Format(time.RFC3339))
+	if !out.ReevaluateAt.IsZero() {
+		w.comment("evaluated again at %s", out.ReevaluateAt.Format(time.RFC3339))
 	}
 }
 

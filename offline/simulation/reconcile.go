@@ -61,7 +61,7 @@ func (s *Simulation) evaluate(ctx context.Context) *preview.Preview {
 		return p
 	}
 	s.matched = true
-	s.wakeAt = p.Outcome.WakeAt
+	s.wakeAt = p.Outcome.ReevaluateAt
 	if after := p.Outcome.RequeueAfter; after > 0 && (s.wakeAt.IsZero() || s.now.Add(after).Before(s.wakeAt)) {
 		s.wakeAt = s.now.Add(after)
 	}

@@ -27,7 +27,7 @@
 //   - patches.go, status.go and finalize.go come after all children.
 //   - scopes.go is for callers that explain a result afterwards.
 //
-// run.Clock records whatever depends on now, so that [Outcome].WakeAt says when the rule must be evaluated again.
+// run.Clock records whatever depends on now, so that [Outcome].ReevaluateAt says when the rule must be evaluated again.
 //
 // What needs no evaluation is in rooms of its own:
 //

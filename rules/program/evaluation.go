@@ -176,7 +176,7 @@ type MatchError struct {
 func (e *MatchError) Error() string { return e.Path + ": " + e.Text() }
 
 // Next returns every node that can be written now, each after those that it needs. A node is returned once, and may
-// have no objects. The batch is empty once nothing more can be written, and if the evaluation is Starved.
+// have no objects. The batch is empty once nothing more can be written, and if the evaluation is OutOfMemory.
 func (e *Evaluation) Next() []Rendered {
 	e.session.Begin()
 	var batch []Rendered
@@ -195,7 +195,7 @@ func (e *Evaluation) Next() []Rendered {
 			e.settle(i)
 		}
 	}
-	if e.session.Starved {
+	if e.session.OutOfMemory {
 		return nil
 	}
 	return batch
@@ -329,13 +329,13 @@ func (e *Evaluation) Outcome() Outcome {
 	out.MinInterval = e.duration(e.prog.MinInterval, &out)
 	e.renderDeletion(&out)
 	e.renderFinalization(&out)
-	out.WakeAt = e.WakeAt()
+	out.ReevaluateAt = e.ReevaluateAt()
 	return out
 }
 
-// WakeAt is the first time at which an expression that was evaluated gives another value because of now alone, in whole
+// ReevaluateAt is the first time at which an expression that was evaluated gives another value because of now alone, in whole
 // seconds UTC; zero if none does. It is part of the Outcome; a caller that stops after Matches reads it here.
-func (e *Evaluation) WakeAt() time.Time { return e.clock.NextChange() }
+func (e *Evaluation) ReevaluateAt() time.Time { return e.clock.NextChange() }
 
 // OutOfTime reports whether an expression was stopped by Limits.Deadline. It may succeed when the machine is less busy,
 // so the evaluation is worth another try without any change.
@@ -416,9 +416,9 @@ func (e *Evaluation) duration(d *Duration, out *Outcome) time.Duration {
 // Cost is the cost of all expressions so far, in CEL's units. exceeded is the option whose limit last stopped one.
 func (e *Evaluation) Cost() (cost uint64, exceeded string) { return e.session.Cost() }
 
-// Starved reports whether the evaluation ended because all evaluations together need more memory than there is. The
+// OutOfMemory reports whether the evaluation ended because all evaluations together need more memory than there is. The
 // rule is not at fault: discard the results and try again with Reserve.
-func (e *Evaluation) Starved() bool { return e.session.Starved }
+func (e *Evaluation) OutOfMemory() bool { return e.session.OutOfMemory }
 
 // Reserve waits until the memory that the evaluation can need is free, or ctx ends. Call it before anything is
 // evaluated; the evaluation cannot be starved then.

@@ -29,7 +29,7 @@ type Input struct {
 	Memory Account
 }
 
-// Account is the memory that all evaluations share, in bytes: see Evaluation.Starved. It must have at least
+// Account is the memory that all evaluations share, in bytes: see Evaluation.OutOfMemory. It must have at least
 // Limits.ReconcileBytes.
 type Account = run.Account
 

@@ -158,9 +158,9 @@ type Outcome struct {
 	Finalization Finalization
 	// Deletion says whether the rule wants its parent deleted.
 	Deletion Deletion
-	// WakeAt is when the rule must be evaluated again because of now alone: the first time, in whole seconds UTC, at
+	// ReevaluateAt is when the rule must be evaluated again because of now alone: the first time, in whole seconds UTC, at
 	// which a comparison with now, or a function of it, gives another value. Zero: never.
-	WakeAt time.Time
+	ReevaluateAt time.Time
 }
 
 // PatchOutcome is the state of one patch after an evaluation.

@@ -116,9 +116,9 @@ func (b *Book) Drop(revision *plan.Plan, parent types.NamespacedName) []queue.Ke
 	return l.take()
 }
 
-// IsLeaving reports whether some target of a dropped parent was not reconciled since. When all have been, Finish
+// HasPendingRestores reports whether some target of a dropped parent was not reconciled since. When all have been, Finish
 // returns the parent's key. Targets that could not be released by then are retried without the parent.
-func (b *Book) IsLeaving(parent queue.Key) bool {
+func (b *Book) HasPendingRestores(parent queue.Key) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.ledgers[parent.Rule]
@@ -145,16 +145,16 @@ func (b *Book) ForgetRule(id string) {
 	delete(b.ledgers, id)
 }
 
-// Fare is the problem with what a parent sets in one target.
-type Fare struct {
+// TargetProblem is the problem with what a parent sets in one target.
+type TargetProblem struct {
 	Target  types.NamespacedName
 	Part    *patchset.Part
 	Problem conditions.Problem
 }
 
-// Fares returns the problems with what a parent contributes by a patch, by target. If awaited is true, some targets
+// ProblemsOf returns the problems with what a parent contributes by a patch, by target. If awaited is true, some targets
 // were not reconciled since the contribution changed; when all have been, Finish returns the parent's key.
-func (b *Book) Fares(revision *plan.Plan, parent types.NamespacedName, id string) (fares []Fare, awaited bool) {
+func (b *Book) ProblemsOf(revision *plan.Plan, parent types.NamespacedName, id string) (problems []TargetProblem, awaited bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.ofLocked(revision)
@@ -181,8 +181,8 @@ func (b *Book) Fares(revision *plan.Plan, parent types.NamespacedName, id string
 			problem = own
 		}
 		if !problem.IsNone() {
-			fares = append(fares, Fare{Target: t.name, Part: s.part, Problem: problem})
+			problems = append(problems, TargetProblem{Target: t.name, Part: s.part, Problem: problem})
 		}
 	}
-	return fares, awaited
+	return problems, awaited
 }

@@ -156,9 +156,9 @@ func TestDoubtThatEnds(t *testing.T) {
 		named, other = other, named
 	}
 	check(t, "news when the one that is named goes", namesOf(b.Drop(revision, name(named))), []string{"old"})
-	check(t, "it leaves until somebody has worked on the target", b.IsLeaving(parentKey(named)), true)
+	check(t, "it leaves until somebody has worked on the target", b.HasPendingRestores(parentKey(named)), true)
 	check(t, "doubt then", collect().Doubt, "home/"+other)
-	check(t, "it leaves then", b.IsLeaving(parentKey(named)), false)
+	check(t, "it leaves then", b.HasPendingRestores(parentKey(named)), false)
 	check(t, "news when another comes that is unknown", namesOf(b.Set(revision, name("c"), "p", &Contribution{Parent: younger, Open: true})), []string{})
 	check(t, "news when that goes", namesOf(b.Drop(revision, name("c"))), []string{})
 	check(t, "news when it is known to be about another target", namesOf(b.Set(revision, name(other), "p",
@@ -173,7 +173,7 @@ func TestDoubtThatEnds(t *testing.T) {
 	}
 }
 
-// A parent asks how its contribution fares, and is woken when that is known or changes.
+// A parent asks for the problems of its contribution, and is enqueued when they are known or change.
 func TestState(t *testing.T) {
 	b, revision := begin(t)
 	b.Set(revision, name("a"), "p", sets(younger, "x"))
@@ -185,14 +185,14 @@ func TestState(t *testing.T) {
 		return namesOf(b.Finish(targetKey("x"), saw, problem(came), left))
 	}
 	state := func(of string) string {
-		fares, awaited := b.Fares(revision, name(of), "p")
+		problems, awaited := b.ProblemsOf(revision, name(of), "p")
 		switch {
 		case awaited:
 			return "unknown"
-		case len(fares) == 0:
+		case len(problems) == 0:
 			return ""
 		}
-		return fares[0].Problem.Err.Error()
+		return problems[0].Problem.Err.Error()
 	}
 	check(t, "a before a look", state("a"), "unknown")
 	check(t, "woken by the first look", look("", nil), []string{"a"})
@@ -209,10 +209,10 @@ func TestState(t *testing.T) {
 	check(t, "news when b goes", namesOf(b.Drop(revision, name("b"))), []string{"x"})
 	check(t, "a during the look", state("a"), "unknown")
 	check(t, "woken by a look that is late", namesOf(b.Finish(targetKey("x"), saw, problem(""), nil)), []string{})
-	check(t, "b leaves until somebody has looked", b.IsLeaving(parentKey("b")), true)
+	check(t, "b leaves until somebody has looked", b.HasPendingRestores(parentKey("b")), true)
 	check(t, "woken by the next, even though it fails", look("forbidden", nil), []string{"a", "b"})
-	check(t, "b leaves then", b.IsLeaving(parentKey("b")), false)
-	check(t, "a leaves", b.IsLeaving(parentKey("a")), false)
+	check(t, "b leaves then", b.HasPendingRestores(parentKey("b")), false)
+	check(t, "a leaves", b.HasPendingRestores(parentKey("a")), false)
 	check(t, "woken by one that succeeds", look("", nil), []string{"a"})
 	if b.Drop(revision, name("a")); b.Contributes(targetKey("x")) {
 		t.Error("somebody still contributes")

@@ -21,7 +21,7 @@ type rig struct {
 	// waiting are the keys in these.
 	waiting queue.Keys
 	costs   costs
-	// known are the parents that know how their contributions fare.
+	// known are the parents that know the problems of their contributions.
 	known map[string]bool
 }
 
@@ -96,7 +96,7 @@ func (r *rig) pass(k queue.Key) {
 		r.add(r.book.Drop(r.revision, k.Parent)...)
 	} else {
 		r.add(r.book.Set(r.revision, k.Parent, "p", now)...)
-		_, awaited := r.book.Fares(r.revision, k.Parent, "p")
+		_, awaited := r.book.ProblemsOf(r.revision, k.Parent, "p")
 		r.known[k.Parent.Name] = !awaited
 	}
 	r.add(r.book.Reconciled(r.revision, k.Parent)...)
@@ -247,7 +247,7 @@ func TestParentOfManyTargets(t *testing.T) {
 }
 
 // BenchmarkStart measures what the account costs from the start of a rule until all
-// parents know how their contributions fare.
+// parents know the problems of their contributions.
 func BenchmarkStart(b *testing.B) {
 	for _, n := range []int{1000, 2000, 4000, 8000} {
 		for what, says := range map[string]func(int) *Contribution{

@@ -8,7 +8,7 @@
 //
 //	// The reconcile of a parent:
 //	enqueue(book.Set(revision, name, "labels", &contributions.Contribution{Parent: parent, Parts: parts}))
-//	problems, awaited := book.Fares(revision, name, "labels")
+//	problems, awaited := book.ProblemsOf(revision, name, "labels")
 //	enqueue(book.Reconciled(revision, name))
 //
 //	// The reconcile of a target:

@@ -28,8 +28,8 @@ func TestReplacedRevision(t *testing.T) {
 		check(t, "news of a set, "+when, namesOf(b.Set(old, name("a"), "p", sets(younger))), []string{})
 		check(t, "news of a parent that is dropped, "+when, namesOf(b.Drop(old, name("b"))), []string{})
 		check(t, "ready after what is no pass, "+when, namesOf(b.Reconciled(old, name("a"))), []string{})
-		if _, awaited := b.Fares(old, name("a"), "p"); !awaited {
-			t.Errorf("%s, a replaced revision knows how a fares", when)
+		if _, awaited := b.ProblemsOf(old, name("a"), "p"); !awaited {
+			t.Errorf("%s, a replaced revision knows the problems of a", when)
 		}
 		if _, current := b.Collect(old, targetKey("x")); current {
 			t.Errorf("%s, a replaced revision works on a target", when)
@@ -59,16 +59,16 @@ func TestReplacedRevision(t *testing.T) {
 func TestPatchOfAnotherKind(t *testing.T) {
 	b, old := begin(t)
 	b.Set(old, name("a"), "p", sets(younger, "x"))
-	b.Fares(old, name("a"), "p")
+	b.ProblemsOf(old, name("a"), "p")
 	b.Reconciled(old, name("a"))
 	b.Reconciled(old, name("b"))
 	b.Drop(old, name("b"))
 	now := newRevision("Secret")
 	b.Expect(now)
 	b.Begin(now, map[types.NamespacedName]Parent{name("a"): younger}, nil)
-	check(t, "b leaves", b.IsLeaving(parentKey("b")), false)
+	check(t, "b leaves", b.HasPendingRestores(parentKey("b")), false)
 	b.Set(now, name("a"), "p", sets(younger, "y"))
-	b.Fares(now, name("a"), "p")
+	b.ProblemsOf(now, name("a"), "p")
 	check(t, "ready", namesOf(b.Reconciled(now, name("a"))), []string{"y"})
 	saw, _ := b.Collect(now, targetKey("y"))
 	check(t, "told", namesOf(b.Finish(targetKey("y"), saw, problem(""), nil)), []string{"a"})

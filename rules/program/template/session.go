@@ -21,9 +21,9 @@ const NotShown = "(not shown, because the rule reads or writes Secrets)"
 type Session struct {
 	// Budget is the remaining cost of expressions, and the memory of values.
 	Budget run.Budget
-	// Late is true once an expression was stopped at its deadline, and Starved once one was stopped because all
+	// Late is true once an expression was stopped at its deadline, and OutOfMemory once one was stopped because all
 	// evaluations together need more memory than there is.
-	Late, Starved bool
+	Late, OutOfMemory bool
 	// Exceeded is the option whose limit was last exceeded; empty if none was.
 	Exceeded string
 
@@ -154,7 +154,7 @@ func (s *Session) refusal(err error) *Problem {
 	case err == nil:
 		return nil
 	case errors.Is(err, run.ErrSharedMemory):
-		s.Starved = true
+		s.OutOfMemory = true
 		return Failure("%s", err.Error())
 	}
 	return s.over("max-reconcile-bytes", "with what the other values take, it needs more memory than the %s bytes", diagnostic.Number(s.limits.ReconcileBytes))
