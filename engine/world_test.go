@@ -144,11 +144,45 @@ func (w *world) removeDefinitions() {
 		if !strings.HasSuffix(definition.GetName(), "."+w.group) {
 			continue
 		}
+		if err := w.removeFinalizers(ctx, &definition); err != nil {
+			w.t.Errorf("remove the finalizers of %s: %v", definition.GetName(), err)
+		}
 		err := w.client.Resource(crds).Delete(ctx, definition.GetName(), metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			w.t.Errorf("remove %s: %v", definition.GetName(), err)
 		}
 	}
+}
+
+// removeFinalizers removes the finalizers of a definition's objects, which no engine removes any more. The API server has
+// five workers for definitions that are deleted, and each waits up to a minute for the objects: five tests that left some
+// would hold up every other test that deletes a kind.
+func (w *world) removeFinalizers(ctx context.Context, definition *unstructured.Unstructured) error {
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	resource := schema.GroupVersionResource{Group: field(definition, "spec", "group").(string), Resource: field(definition, "spec", "names", "plural").(string)}
+	for _, version := range versions {
+		if version := version.(map[string]any); version["served"] == true {
+			resource.Version = version["name"].(string)
+		}
+	}
+	objects, err := w.client.Resource(resource).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // not served, or not any more
+	}
+	if err != nil {
+		return err
+	}
+	for _, object := range objects.Items {
+		if len(object.GetFinalizers()) == 0 {
+			continue
+		}
+		_, err := w.client.Resource(resource).Namespace(object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // expand fills in the world's names.
