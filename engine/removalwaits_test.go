@@ -114,14 +114,18 @@ func TestRemovalThatIsGivenUp(t *testing.T) {
 func TestTenantRemovesRulesWithoutRights(t *testing.T) {
 	t.Parallel()
 	const limit, texts = 100, 4 // as in package catalog
+	const parents = 10          // a hundred rules of one parent would mostly wait for each other's writes to its status
 	v := newTenant(t, func(o *engine.Options) { o.WaitLimit = time.Second })
-	v.parent("Note", "one", "{}")
+	for i := range parents {
+		v.create(v.resource("Note"), v.object(fmt.Sprintf("apiVersion: $GROUP/v1\nkind: Note\nmetadata: {name: n%d, namespace: $HOME, labels: {part: '%d'}}\n", i, i)))
+	}
 	for round := range 3 {
 		for text := range texts {
 			var rules strings.Builder
 			for i := range limit / texts {
 				name := fmt.Sprintf("r%d-%d-%d", round, text, i)
-				rules.WriteString("---" + strings.NewReplacer("name: note", "name: "+name, "spec:\n", "spec:\n  conditionPrefix: "+strings.ToUpper(strings.ReplaceAll(name, "-", "x"))+"\n",
+				rules.WriteString("---" + strings.NewReplacer("name: note", "name: "+name,
+					"kind: Note}", fmt.Sprintf("kind: Note, selector: {matchLabels: {part: '%d'}}}", i%parents), "spec:\n", "spec:\n  conditionPrefix: "+strings.ToUpper(strings.ReplaceAll(name, "-", "x"))+"\n",
 					`"${parent.metadata.name}"`, `"${parent.metadata.name}-`+name+`"`).Replace(tenantNote))
 			}
 			v.tenantRule(fmt.Sprintf("text-%d", text), rules.String())
@@ -133,7 +137,7 @@ func TestTenantRemovesRulesWithoutRights(t *testing.T) {
 				continue
 			}
 			v.reports(name, `"ready":true`)
-			v.await(configMaps, v.home, fmt.Sprintf("one-r0-%d-0", text), "is made", exists)
+			v.await(configMaps, v.home, fmt.Sprintf("n0-r0-%d-0", text), "is made", exists)
 		}
 		if round == 0 {
 			v.quiet()
@@ -153,7 +157,9 @@ func TestTenantRemovesRulesWithoutRights(t *testing.T) {
 	}
 	v.giveRights()
 	v.until("all rules are gone", func() bool { return len(v.engine.Stats().Rules) == 0 })
-	v.await(v.resource("Note"), v.home, "one", "has no status", hasNoStatus)
+	for i := range parents {
+		v.await(v.resource("Note"), v.home, fmt.Sprintf("n%d", i), "has no status", hasNoStatus)
+	}
 	v.tenantRule("note", tenantNote)
 	v.reports("note", `"ready":true`)
 }
