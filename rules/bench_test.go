@@ -63,7 +63,7 @@ func BenchmarkEvaluate(b *testing.B) {
 				ev.Applied(r.Node, r.Objects)
 			}
 		}
-		if out := ev.Outcome(); out.Status["available"] != int64(2) {
+		if out := ev.Result(); out.Status["available"] != int64(2) {
 			b.Fatal(out)
 		}
 	}
@@ -88,7 +88,7 @@ func BenchmarkForEach(b *testing.B) {
 						ev.Applied(r.Node, r.Objects)
 					}
 				}
-				ev.Outcome()
+				ev.Result()
 			}
 		})
 	}

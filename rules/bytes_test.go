@@ -69,7 +69,7 @@ func caseBytes(t *testing.T, files map[string]string) string {
 				ev.Applied(r.Node, live)
 			}
 		}
-		all = append(all, ev.Outcome(), p.Drifts, p.Children, p.ReadsStatus)
+		all = append(all, ev.Result(), p.Drifts, p.Children, p.ReadsStatus)
 	}
 	data, err := json.Marshal(all)
 	if err != nil {

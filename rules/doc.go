@@ -39,7 +39,7 @@
 // # The time
 //
 // now is part of the input. Package flow follows what is computed from it, and refuses what changes with every second. For the rest, the
-// evaluation reports in program.Outcome.ReevaluateAt when the first value changes, so that the caller can reconcile then.
+// evaluation reports in program.Result.ReevaluateAt when the first value changes, so that the caller can reconcile then.
 //
 // # The rooms and the files
 //

@@ -61,7 +61,7 @@ func TestRenderedSharesNoMemory(t *testing.T) {
 		}
 		live := batch[0].Objects[0].DeepCopy()
 		ev.Applied("a", []*unstructured.Unstructured{live})
-		out := ev.Outcome()
+		out := ev.Result()
 		liveBefore := live.DeepCopy()
 		spoil(out.Status)
 		spoil(batch[0].Objects[0].Object)
@@ -152,7 +152,7 @@ func TestApplied(t *testing.T) {
 					ev.Applied(r.Node, nil) // a second time: nothing happens
 				}
 			}
-			out := ev.Outcome()
+			out := ev.Result()
 			if out.Nodes[0].State != test.a || out.Nodes[1].State != test.b {
 				t.Errorf("got %+v", out.Nodes)
 			}
@@ -160,8 +160,8 @@ func TestApplied(t *testing.T) {
 	}
 }
 
-// TestOutcomeInTheMiddle asks for the outcome while nodes are still out.
-func TestOutcomeInTheMiddle(t *testing.T) {
+// TestResultInTheMiddle asks for the result while nodes are still out.
+func TestResultInTheMiddle(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, ruleFor(`
   children:
@@ -175,7 +175,7 @@ func TestOutcomeInTheMiddle(t *testing.T) {
 	if batch := ev.Next(); len(batch) != 0 {
 		t.Fatalf("a is given again, or b too early: %+v", batch)
 	}
-	out := ev.Outcome()
+	out := ev.Result()
 	for i, want := range []program.State{program.StateNotApplied, program.StateWaiting} {
 		if got := out.Nodes[i]; got.State != want || !got.BlocksPrune || got.Ready {
 			t.Errorf("got %+v, want %s", got, want)
@@ -205,7 +205,7 @@ func TestDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
 	<-ctx.Done()
-	out := p.Evaluate(ctx, program.Input{Parent: parse(t, webApp)[0]}).Outcome()
+	out := p.Evaluate(ctx, program.Input{Parent: parse(t, webApp)[0]}).Result()
 	if len(out.StatusFailed) != 1 || !strings.Contains(out.StatusFailed[0].Message, "ended before it was done") || out.Status["fine"] != int64(1) {
 		t.Errorf("got %+v", out)
 	}
@@ -222,7 +222,7 @@ func TestCostLimitOption(t *testing.T) {
 		if p == nil {
 			t.Fatal(findings)
 		}
-		out := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0]}).Outcome()
+		out := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0]}).Result()
 		if (len(out.StatusFailed) > 0) != fails {
 			t.Errorf("limit %d: %+v", limit, out)
 		}
@@ -244,7 +244,7 @@ func TestMaxItems(t *testing.T) {
 		}
 		ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0]})
 		ev.Next()
-		if got := ev.Outcome().Nodes[0]; got.State != want {
+		if got := ev.Result().Nodes[0]; got.State != want {
 			t.Errorf("limit %d: %+v, want %s", limit, got, want)
 		}
 	}
@@ -400,7 +400,7 @@ func TestCleanupAwaitsItsWrites(t *testing.T) {
 					ev.Applied(r.Node, live)
 				}
 			}
-			f := ev.Outcome().Finalization
+			f := ev.Result().Finalization
 			if f.Done != test.written || strings.Contains(f.Waits, "child last") == test.written {
 				t.Errorf("the cleanup is done: %t, waits for %q", f.Done, f.Waits)
 			}

@@ -57,7 +57,7 @@ func Example() {
 			ev.Applied(node.Node, node.Objects) // a cluster would add a uid
 		}
 	}
-	out := ev.Outcome()
+	out := ev.Result()
 	fmt.Println(out.Nodes[0].State, out.Status, out.StatusWaiting)
 	// Output:
 	// config: team-a/shop says "Hello, world"

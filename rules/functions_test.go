@@ -128,7 +128,7 @@ func evaluateText(t *testing.T, expr string) result {
 		return result{Error: fmt.Sprintf(" %s", findings)}
 	}
 	parent := &unstructured.Unstructured{Object: asJSON(t, functionParent).(map[string]any)}
-	out := compiled.Evaluate(t.Context(), program.Input{Parent: parent, Now: time.Date(2026, 3, 5, 6, 7, 8, 9, time.UTC)}).Outcome()
+	out := compiled.Evaluate(t.Context(), program.Input{Parent: parent, Now: time.Date(2026, 3, 5, 6, 7, 8, 9, time.UTC)}).Result()
 	switch {
 	case len(out.StatusFailed) > 0:
 		return result{Error: " " + out.StatusFailed[0].Message}

@@ -190,7 +190,7 @@ spec:
 			}
 			var got any
 			if programs, _ := compileAll("f", []byte(text), options); len(programs) == 1 {
-				got = programs[0].Evaluate(t.Context(), program.Input{Parent: parent}).Outcome().Status["a"]
+				got = programs[0].Evaluate(t.Context(), program.Input{Parent: parent}).Result().Status["a"]
 			}
 			if got != wanted {
 				t.Errorf("%s, %s schema: got %v, want %v", expr, name, got, wanted)
@@ -292,7 +292,7 @@ func evaluateJSON(t *testing.T, p *program.Program, now time.Time) (string, time
 			ev.Applied(r.Node, r.Objects)
 		}
 	}
-	out := ev.Outcome()
+	out := ev.Result()
 	for _, n := range out.Nodes {
 		if n.State != program.StateApplied && n.State != program.StateSkipped && n.Message == "" {
 			t.Errorf("no message: %+v", n)

@@ -123,7 +123,7 @@ func TestTextOfObjectsStaysText(t *testing.T) {
 }
 
 // evaluateAll evaluates a rule, every object being applied as it is.
-func evaluateAll(t *testing.T, p *program.Program, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, program.Outcome) {
+func evaluateAll(t *testing.T, p *program.Program, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, program.Result) {
 	t.Helper()
 	var all []*unstructured.Unstructured
 	ev := p.Evaluate(t.Context(), program.Input{Parent: parent})
@@ -133,7 +133,7 @@ func evaluateAll(t *testing.T, p *program.Program, parent *unstructured.Unstruct
 			ev.Applied(r.Node, r.Objects)
 		}
 	}
-	out := ev.Outcome()
+	out := ev.Result()
 	for _, n := range out.Nodes {
 		if n.State != program.StateApplied {
 			t.Errorf("%+v", n)
@@ -194,7 +194,7 @@ func TestTextOfObjectsStaysTextElsewhere(t *testing.T) {
 	if diff := cmp.Diff([]any{evil, evil, nil, deep, deep, nil, nil, nil, map[string]any{evil: evil}}, got); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
-	out := ev.Outcome()
+	out := ev.Result()
 	for _, n := range out.Nodes {
 		if n.ID == "items" && !n.Ready {
 			t.Errorf("%+v", n)

@@ -39,7 +39,7 @@ func failures(tb testing.TB, p *program.Program, parent *unstructured.Unstructur
 		}
 	}
 	var out []string
-	outcome := ev.Outcome()
+	outcome := ev.Result()
 	for _, n := range outcome.Nodes {
 		if n.State == program.StateFailed {
 			out = append(out, fmt.Sprintf("%s: %s: %s", n.ID, n.Path, n.Message))
@@ -251,7 +251,7 @@ func TestOutOfTime(t *testing.T) {
 		if ev.OutOfTime() {
 			t.Errorf("%s: out of time before anything was evaluated", name)
 		}
-		if ev.Outcome(); ev.OutOfTime() != test.want {
+		if ev.Result(); ev.OutOfTime() != test.want {
 			t.Errorf("%s: out of time: %t, want %t", name, ev.OutOfTime(), test.want)
 		}
 	}
@@ -279,7 +279,7 @@ func oneCallAtATime(t *testing.T) {
 		<-time.After(time.Second)
 		ev.Applied(batch[0].Node, batch[0].Objects)
 	}
-	for _, n := range ev.Outcome().Nodes {
+	for _, n := range ev.Result().Nodes {
 		if n.State != program.StateApplied {
 			t.Errorf("%+v", n)
 		}
@@ -334,7 +334,7 @@ func TestManyItems(t *testing.T) {
 			t.Errorf("%s is rendered", batch[0].Node)
 		}
 		var got []string
-		for _, n := range ev.Outcome().Nodes {
+		for _, n := range ev.Result().Nodes {
 			got = append(got, n.Message)
 		}
 		const late = "was stopped, because its items took longer than the 50ms allowed by --max-evaluation-time"
@@ -392,7 +392,7 @@ func TestLookupLength(t *testing.T) {
 			{Path: "status.twice", Message: "lookups.twice gives 31 items, more than the 30 allowed by --max-list-length"},
 		},
 	} {
-		out := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Reader: crowd(objects)}).Outcome()
+		out := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Reader: crowd(objects)}).Result()
 		if diff := cmp.Diff(want, out.StatusFailed); diff != "" {
 			t.Errorf("%d objects (-want +got):\n%s", objects, diff)
 		}

@@ -163,7 +163,7 @@ func runToEnd(ev *program.Evaluation) {
 			ev.Applied(r.Node, r.Objects)
 		}
 	}
-	ev.Outcome()
+	ev.Result()
 }
 
 // When all evaluations together need more than there is, one ends as starved, gives
@@ -213,7 +213,7 @@ func TestSmallEvaluationsShareNothing(t *testing.T) {
 	account := semaphore.NewWeighted(1)
 	p := compileWithin(t, `  status: {a: "${parent.metadata.name + '-x'}"}`, template.Limits{})
 	ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Memory: account})
-	if out := ev.Outcome(); ev.OutOfMemory() || out.Status["a"] != "shop-x" {
+	if out := ev.Result(); ev.OutOfMemory() || out.Status["a"] != "shop-x" {
 		t.Errorf("starved: %t, status %v", ev.OutOfMemory(), out.Status)
 	}
 }

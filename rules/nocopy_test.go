@@ -80,7 +80,7 @@ func measure(t *testing.T, p *program.Program, fields int) uint64 {
 			}
 		}
 		if nodes != 2 {
-			t.Fatalf("%d nodes rendered: %+v", nodes, ev.Outcome())
+			t.Fatalf("%d nodes rendered: %+v", nodes, ev.Result())
 		}
 	}
 	runtime.ReadMemStats(&after)

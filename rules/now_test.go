@@ -149,7 +149,7 @@ func TestReevaluateAt(t *testing.T) {
 
 func valueAt(t *testing.T, compiled *program.Program, now time.Time) (any, time.Time) {
 	t.Helper()
-	out := compiled.Evaluate(t.Context(), program.Input{Parent: timeParent(), Now: now}).Outcome()
+	out := compiled.Evaluate(t.Context(), program.Input{Parent: timeParent(), Now: now}).Result()
 	if len(out.StatusFailed)+len(out.StatusWaiting) > 0 {
 		t.Fatalf("%v %v", out.StatusFailed, out.StatusWaiting)
 	}
@@ -256,7 +256,7 @@ spec:
 						ev.Applied(n.Node, n.Objects)
 					}
 				}
-				if out := ev.Outcome(); !out.ReevaluateAt.Equal(ev.ReevaluateAt()) {
+				if out := ev.Result(); !out.ReevaluateAt.Equal(ev.ReevaluateAt()) {
 					t.Errorf("the outcome says %v, the evaluation %v", out.ReevaluateAt, ev.ReevaluateAt())
 				}
 			}

@@ -137,7 +137,7 @@ func TestNoReader(t *testing.T) {
 	if batch := ev.Next(); len(batch) != 0 {
 		t.Fatalf("there is something to write: %v", batch)
 	}
-	if got := ev.Outcome().Nodes[0]; got.State != program.StateWaiting || !got.BlocksPrune {
+	if got := ev.Result().Nodes[0]; got.State != program.StateWaiting || !got.BlocksPrune {
 		t.Errorf("got %+v", got)
 	}
 }

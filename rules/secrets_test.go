@@ -75,7 +75,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 			for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 				t.Errorf("rendered: %+v", batch)
 			}
-			out := ev.Outcome()
+			out := ev.Result()
 			var said []string
 			for _, n := range out.Nodes {
 				said = append(said, n.Path+": "+n.Text())

@@ -386,7 +386,7 @@ func evaluateText(t *testing.T, p *program.Program, files map[string]string, rea
 			ev.Applied(r.Node, live)
 		}
 	}
-	writeOutcome(t, &b, ev.Outcome())
+	writeResult(t, &b, ev.Result())
 	for i, query := range reader.asked {
 		if i == 0 {
 			fmt.Fprintln(&b, "--- asked")
@@ -399,7 +399,7 @@ func evaluateText(t *testing.T, p *program.Program, files map[string]string, rea
 	return b.String()
 }
 
-func writeOutcome(t *testing.T, b *strings.Builder, out program.Outcome) {
+func writeResult(t *testing.T, b *strings.Builder, out program.Result) {
 	t.Helper()
 	if len(out.Nodes) > 0 {
 		fmt.Fprintln(b, "--- nodes")
@@ -447,7 +447,7 @@ func writeOutcome(t *testing.T, b *strings.Builder, out program.Outcome) {
 }
 
 // writePatches writes down what patches set, and what of it is not known.
-func writePatches(t *testing.T, b *strings.Builder, patches []program.PatchOutcome) {
+func writePatches(t *testing.T, b *strings.Builder, patches []program.PatchResult) {
 	t.Helper()
 	if len(patches) > 0 {
 		fmt.Fprintln(b, "--- patches")
@@ -486,7 +486,7 @@ func writePatches(t *testing.T, b *strings.Builder, patches []program.PatchOutco
 }
 
 // writeSaid writes down what the rule says besides the status.
-func writeSaid(b *strings.Builder, out program.Outcome) {
+func writeSaid(b *strings.Builder, out program.Result) {
 	for i, c := range out.Conditions {
 		if i == 0 {
 			fmt.Fprintln(b, "--- conditions")

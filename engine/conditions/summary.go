@@ -18,7 +18,7 @@ type Summary struct {
 
 // Summarize sums up what one reconcile found: its problems, what it rendered, and which objects it does not delete for
 // now. Everything that stalls the parent comes first, then everything in progress, each in the order of discovery.
-func Summarize(problems []Problem, rendered program.Outcome, kept string) Summary {
+func Summarize(problems []Problem, rendered program.Result, kept string) Summary {
 	var stalled, moving messages
 	for _, problem := range problems {
 		of := &moving
@@ -61,7 +61,7 @@ func Summarize(problems []Problem, rendered program.Outcome, kept string) Summar
 }
 
 // addNode adds what a child waits for, or why it failed.
-func addNode(node program.NodeOutcome, stalled, moving *messages) {
+func addNode(node program.NodeResult, stalled, moving *messages) {
 	switch {
 	case node.Stalled:
 		stalled.addNode(ReasonRollout, node)
@@ -93,7 +93,7 @@ type messages struct {
 }
 
 // addNode adds the message of a child, unless the cleanup waits for the child and its text contains that message.
-func (m *messages) addNode(reason string, node program.NodeOutcome) {
+func (m *messages) addNode(reason string, node program.NodeResult) {
 	subject := "child " + node.ID
 	named := strings.Contains(m.cleanup, subject+" ") || strings.Contains(m.cleanup, subject+":")
 	if !named || !strings.Contains(m.cleanup, node.Text()) {

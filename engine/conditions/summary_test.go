@@ -17,10 +17,10 @@ func TestSummarize(t *testing.T) {
 	t.Parallel()
 	failed := OfWrite("child web", &refusal.NameConflictError{})
 	waits := Problem{Subject: "lookup a", Reason: ReasonWaiting, Err: errors.New("a does not exist")}
-	node := func(n program.NodeOutcome) program.Outcome { return program.Outcome{Nodes: []program.NodeOutcome{n}} }
+	node := func(n program.NodeResult) program.Result { return program.Result{Nodes: []program.NodeResult{n}} }
 	tests := map[string]struct {
 		problems []Problem
-		rendered program.Outcome
+		rendered program.Result
 		kept     string
 		typ      string
 		reason   string
@@ -30,12 +30,12 @@ func TestSummarize(t *testing.T) {
 		"waits":                  {problems: []Problem{waits}, typ: Reconciling, reason: ReasonWaiting, message: "lookup a: a does not exist"},
 		"stalls before it waits": {problems: []Problem{waits, failed}, typ: Stalled, reason: ReasonNameTaken},
 		"settles by itself":      {problems: []Problem{{Err: Transient("soon")}}, typ: Ready, reason: ReasonReady},
-		"a child fails":          {rendered: node(program.NodeOutcome{ID: "job", State: program.StateApplied, Failed: true, Problem: program.Problem{Message: "BackoffLimitExceeded"}}), typ: Stalled, reason: ReasonChildFailed, message: "child job: BackoffLimitExceeded"},
-		"a rollout stalls":       {rendered: node(program.NodeOutcome{ID: "pods", Stalled: true}), typ: Stalled, reason: ReasonRollout},
-		"an expression fails":    {rendered: node(program.NodeOutcome{ID: "a", State: program.StateFailed, Problem: program.Problem{Path: "template.data", Message: "parent.spec.x is missing", Advice: "write orValue"}}), typ: Stalled, reason: ReasonEvaluation, message: "spec.x is missing (child a: template.data); the rule's author can write orValue"},
-		"a child is not ready":   {rendered: node(program.NodeOutcome{ID: "a", State: program.StateApplied}), typ: Reconciling, reason: ReasonProgressing},
+		"a child fails":          {rendered: node(program.NodeResult{ID: "job", State: program.StateApplied, Failed: true, Problem: program.Problem{Message: "BackoffLimitExceeded"}}), typ: Stalled, reason: ReasonChildFailed, message: "child job: BackoffLimitExceeded"},
+		"a rollout stalls":       {rendered: node(program.NodeResult{ID: "pods", Stalled: true}), typ: Stalled, reason: ReasonRollout},
+		"an expression fails":    {rendered: node(program.NodeResult{ID: "a", State: program.StateFailed, Problem: program.Problem{Path: "template.data", Message: "parent.spec.x is missing", Advice: "write orValue"}}), typ: Stalled, reason: ReasonEvaluation, message: "spec.x is missing (child a: template.data); the rule's author can write orValue"},
+		"a child is not ready":   {rendered: node(program.NodeResult{ID: "a", State: program.StateApplied}), typ: Reconciling, reason: ReasonProgressing},
 		"a missing kind says what the others wait for": {
-			problems: []Problem{waits}, rendered: node(program.NodeOutcome{ID: "a", State: program.StateWaiting, Problem: program.Problem{KindMissing: true}}),
+			problems: []Problem{waits}, rendered: node(program.NodeResult{ID: "a", State: program.StateWaiting, Problem: program.Problem{KindMissing: true}}),
 			typ: Reconciling, reason: ReasonKindMissing,
 		},
 		"kept": {kept: Kept([]string{"b", "a"}), typ: Reconciling, reason: ReasonWaiting, message: "a and 1 more are no longer rendered"},
@@ -54,7 +54,7 @@ func TestSummarize(t *testing.T) {
 // What a cleanup waits for is not repeated by the child that it waits for.
 func TestSummarizeCleanup(t *testing.T) {
 	t.Parallel()
-	nodes := []program.NodeOutcome{
+	nodes := []program.NodeResult{
 		{ID: "drop", State: program.StateApplied, Failed: true, Problem: program.Problem{Message: "Job Failed"}},
 		{ID: "other", State: program.StateApplied, Failed: true, Problem: program.Problem{Message: "Job Failed"}},
 	}
@@ -67,7 +67,7 @@ func TestSummarizeCleanup(t *testing.T) {
 		"under way": {false, "child drop: Job Failed; child other: Job Failed"},
 	} {
 		problem := Problem{Subject: SubjectFinalize, Reason: ReasonFinalizing, Stalled: test.stalled, Err: errors.New("waits for child drop to be ready: Job Failed")}
-		if got := Summarize([]Problem{problem}, program.Outcome{Nodes: nodes}, "").Message; got != test.want {
+		if got := Summarize([]Problem{problem}, program.Result{Nodes: nodes}, "").Message; got != test.want {
 			t.Errorf("%s: the message is %q, want %q", name, got, test.want)
 		}
 	}

@@ -40,7 +40,7 @@ type Contributor struct {
 
 // Contribute takes in what a parent contributes by patches, and returns the problems with it. awaited is true if some
 // target has yet to be reconciled with it; the parent is enqueued when all have been.
-func (p *Patches) Contribute(ctx context.Context, from Contributor, patches []program.PatchOutcome) (problems []conditions.Problem, awaited bool) {
+func (p *Patches) Contribute(ctx context.Context, from Contributor, patches []program.PatchResult) (problems []conditions.Problem, awaited bool) {
 	for _, rendered := range patches {
 		planned, ok := from.Op.Patches[rendered.ID]
 		if !ok {
@@ -77,7 +77,7 @@ func (p *Patches) set(from Contributor, patch string, now *contributions.Contrib
 
 // contribution maps the rendered items of a patch to what is set in each target.
 func (p *Patches) contribution(
-	ctx context.Context, from Contributor, planned plan.Patch, rendered program.PatchOutcome,
+	ctx context.Context, from Contributor, planned plan.Patch, rendered program.PatchResult,
 ) (now *contributions.Contribution, problems []conditions.Problem) {
 	now = &contributions.Contribution{
 		Parent: contributorOf(from.Parent), Open: rendered.Unknown,

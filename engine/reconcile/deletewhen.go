@@ -18,7 +18,7 @@ import (
 // deleteParent deletes the parent if deleteWhen is true, and reports whether it did. It deletes exactly the version
 // that was evaluated; a parent that has changed since is evaluated again.
 func (d *deleter) deleteParent(ctx context.Context) (done bool, problems []conditions.Problem) {
-	if d.outcome.Deletion != program.DeletionOn || d.reader.incomplete || d.reader.unseen || d.isSuspended() || !d.mayPrune(d.unrendered()) {
+	if d.result.Deletion != program.DeletionOn || d.reader.incomplete || d.reader.unseen || d.isSuspended() || !d.mayPrune(d.unrendered()) {
 		return false, nil
 	}
 	defer d.Begin(d.parent)()

@@ -83,7 +83,7 @@ func (p *pass) isOutOfMemory(ctx context.Context) bool {
 // something that the rule computed from now changes. The queue keeps the earliest of several times for a key. A time
 // that no longer matters costs one evaluation.
 func (p *pass) planNext() {
-	due := pacing.DueAt(p.seen, p.evaluation.ReevaluateAt(), p.outcome.RequeueAfter)
+	due := pacing.DueAt(p.seen, p.evaluation.ReevaluateAt(), p.result.RequeueAfter)
 	if !due.IsZero() {
 		p.RequeueAfter(due.Sub(p.Now()))
 	}
@@ -92,7 +92,7 @@ func (p *pass) planNext() {
 	}
 	// The text outlives this version of the parent.
 	next := pacing.Schedule{Requested: strings.Clone(request.ReconcileAt(p.parent))}
-	if next.Interval = p.outcome.MinInterval; next.Interval > 0 {
+	if next.Interval = p.result.MinInterval; next.Interval > 0 {
 		next.Started = p.started
 	}
 	if program := p.op.Program; program.Drifts {

@@ -50,7 +50,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out outcome.Outcome) {
 		return false, out
 	}
 	p.add(p.deleter.prune(ctx, p.problems))
-	if p.outcome.Finalization.Done && !p.reader.incomplete && !p.reader.unseen {
+	if p.result.Finalization.Done && !p.reader.incomplete && !p.reader.unseen {
 		return p.concludeFinalization(ctx)
 	}
 	problems, awaited := p.contribute(ctx)
@@ -73,7 +73,7 @@ func (p *pass) concludeFinalization(ctx context.Context) (done bool, out outcome
 		return false, outcome.Outcome{Verdict: outcome.Again, Err: err}
 	}
 	if slices.ContainsFunc(p.problems, conditions.Problem.IsTransient) {
-		return false, p.result() // the next reconcile emits the Events
+		return false, p.outcome() // the next reconcile emits the Events
 	}
 	p.problems = before
 	if err := p.noteFinalized(ctx); err != nil {
@@ -97,7 +97,7 @@ func (p *pass) noteFinalized(ctx context.Context) error {
 
 // waits reports what the cleanup waits for, and whether its timeout has passed.
 func (p *pass) waits() []conditions.Problem {
-	f := p.outcome.Finalization
+	f := p.result.Finalization
 	if f.Waits == "" {
 		return nil
 	}

@@ -22,7 +22,7 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 		if done, out := p.finalize(ctx); !done {
 			return out
 		}
-		p.problems, p.pending, p.outcome = nil, nil, program.Outcome{}
+		p.problems, p.pending, p.result = nil, nil, program.Result{}
 	}
 	p.r.Patches.Drop(p.op, p.key)
 	if p.r.Patches.HasPendingRestores(p.key) && len(p.deleter.awaited(p.deleter.tracked())) == 0 {
@@ -45,7 +45,7 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 	if len(p.problems) > 0 {
 		p.add(p.report().ReportDeletion(ctx, p.found()))
 	}
-	return p.result().AtLeast(outcome.Waiting) // the deletion of a child is an event
+	return p.outcome().AtLeast(outcome.Waiting) // the deletion of a child is an event
 }
 
 // endChildren ends the children that the garbage collector does not delete, and reports whether the parent waits for

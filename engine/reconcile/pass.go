@@ -152,7 +152,7 @@ func (p *pass) render(ctx context.Context) (out outcome.Outcome, ok bool) {
 		return outcome.Outcome{Verdict: outcome.Waiting}, false
 	}
 	_, end := span.Start(ctx, "evaluate the status")
-	p.outcome = p.evaluation.Outcome()
+	p.result = p.evaluation.Result()
 	end(nil)
 	if p.isOutOfMemory(ctx) {
 		return outcome.Outcome{Verdict: outcome.Again}, false
@@ -172,7 +172,7 @@ func (p *pass) evaluateNext(ctx context.Context) []program.Rendered {
 // selector. If the API server refuses the write of the status for good, the children do not wait for it.
 func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 	if !p.isSuspended() && !p.deleter.mayPrune(p.deleter.unrendered()) {
-		return p.result() // change nothing until the guard allows the deletions
+		return p.outcome() // change nothing until the guard allows the deletions
 	}
 	refused := p.report().Release(ctx)
 	if len(refused) == 0 || refused[0].Stalled {
@@ -187,17 +187,17 @@ func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
 	p.memory.Release()
 	if p.op.Removal != nil || !p.op.InView(p.parent) { // no event would report the deletion of such a parent, so its memory would stay
 		p.memory = nil
-		return p.result()
+		return p.outcome()
 	}
 	p.report().ReportUnselected(ctx)
-	return p.result()
+	return p.outcome()
 }
 
 // concludeUnrendered is conclude for a parent for which nothing was rendered: what was waiting stays as it was.
 func (p *pass) concludeUnrendered(ctx context.Context, obstacles []conditions.Problem) outcome.Outcome {
 	p.add(obstacles)
-	p.outcome = p.evaluation.Outcome()
-	p.outcome.Nodes, p.outcome.Events, p.outcome.StatusFailed = nil, nil, nil
+	p.result = p.evaluation.Result()
+	p.result.Nodes, p.result.Events, p.result.StatusFailed = nil, nil, nil
 	if p.isOutOfMemory(ctx) {
 		return outcome.Outcome{Verdict: outcome.Again}
 	}
@@ -210,17 +210,17 @@ func (p *pass) conclude(ctx context.Context) outcome.Outcome {
 		return outcome.Outcome{Verdict: outcome.Again, Err: err} // an interrupted evaluation says nothing about the parent
 	}
 	if p.reader.incomplete {
-		return p.result().AtLeast(outcome.Waiting)
+		return p.outcome().AtLeast(outcome.Waiting)
 	}
 	report := p.report()
 	p.add(report.Report(ctx, p.found()))
 	p.finalizer.seen = p.finalizer.seen || report.Written
-	return p.result()
+	return p.outcome()
 }
 
 // found returns what the pass has found so far.
 func (p *pass) found() status.Found {
-	return status.Found{Outcome: p.outcome, Problems: p.problems, Pending: p.pending, Kept: conditions.Kept(p.deleter.kept)}
+	return status.Found{Result: p.result, Problems: p.problems, Pending: p.pending, Kept: conditions.Kept(p.deleter.kept)}
 }
 
 // report returns the report on the parent as it is now.
@@ -234,8 +234,8 @@ func (p *pass) report() *status.Report {
 	}
 }
 
-// result returns the outcome of the reconcile, by what it found so far.
-func (p *pass) result() outcome.Outcome {
+// outcome returns the outcome of the reconcile, by what it found so far.
+func (p *pass) outcome() outcome.Outcome {
 	out := outcomeOf(p.problems)
 	if p.deleter.isBlocked() {
 		out = out.AtLeast(outcome.Waiting)
@@ -277,7 +277,7 @@ func outcomeOf(problems []conditions.Problem) outcome.Outcome {
 // contribute hands the parent's patches to package patching. awaited is true if a patch is about to be applied for the
 // first time: the reconcile after that reports the result.
 func (p *pass) contribute(ctx context.Context) (problems []conditions.Problem, awaited bool) {
-	problems, awaited = p.r.Patches.Contribute(ctx, p.contributor(), p.outcome.Patches)
+	problems, awaited = p.r.Patches.Contribute(ctx, p.contributor(), p.result.Patches)
 	for i, problem := range problems {
 		problems[i] = p.redacted(problem)
 	}

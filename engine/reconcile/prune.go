@@ -70,7 +70,7 @@ func (d *deleter) isBlocked() bool {
 	if d.reader.unseen {
 		return true
 	}
-	for _, node := range d.outcome.Nodes {
+	for _, node := range d.result.Nodes {
 		if node.BlocksPrune || (node.State != program.StateApplied && node.State != program.StateSkipped) {
 			return true
 		}
@@ -85,7 +85,7 @@ func (d *deleter) noteKept(unrendered []ending.Child, problems []conditions.Prob
 		return
 	}
 	unclear := make(map[string]bool)
-	for _, node := range d.outcome.Nodes {
+	for _, node := range d.result.Nodes {
 		unclear[node.ID] = node.State == program.StateWaiting || node.State == program.StateFailed
 	}
 	policies := d.endings()
@@ -130,7 +130,7 @@ func (d *deleter) mayPrune(unrendered []ending.Child) bool {
 		return true
 	}
 	d.asked = true
-	switch d.outcome.Deletion {
+	switch d.result.Deletion {
 	case program.DeletionUnknown:
 		return d.guard.Doubt(d.op, d.key, d.atRisk(unrendered))
 	case program.DeletionOn:

@@ -36,7 +36,7 @@ type subject struct {
 	due           bool
 	evaluation    *program.Evaluation
 	// outcome is the result of the evaluation, once it has ended.
-	outcome program.Outcome
+	result program.Result
 	// finalizing is true while spec.finalize is evaluated for a parent that is being deleted.
 	finalizing bool
 	// rendered is the set of children that the rule has rendered so far.

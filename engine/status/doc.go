@@ -2,7 +2,7 @@
 // conditions; and by Events, those of spec.events and those about problems:
 //
 //	report := &status.Report{Options: options, Parent: parent}
-//	problems := report.Report(ctx, status.Found{Outcome: outcome, Problems: found})
+//	problems := report.Report(ctx, status.Found{Result: result, Problems: found})
 //
 // It writes nothing that the parent has already. What others have in the status stays theirs: another rule (owner.go),
 // or another controller whose conditions are in the same list (merge.go). A status that a rule computes from the status

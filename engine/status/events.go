@@ -23,7 +23,7 @@ import (
 
 // checkEvents checks whether the rule may emit what it renders in spec.events. If not, nothing counts as emitted.
 func (s *Report) checkEvents(ctx context.Context) []conditions.Problem {
-	if len(s.outcome.Events) == 0 {
+	if len(s.result.Events) == 0 {
 		return nil
 	}
 	err := s.Reads.CheckEvents(ctx, s.Op.Identity, cmp.Or(s.Object.GetNamespace(), metav1.NamespaceDefault))
@@ -40,7 +40,7 @@ func (s *Report) emitEvents() {
 	if s.Memory == nil || s.muted {
 		return
 	}
-	rendered := s.outcome.Events
+	rendered := s.result.Events
 	if s.isReported() {
 		rendered = slices.Clone(rendered)
 		for i := range rendered {
@@ -146,5 +146,5 @@ func (s *Report) send(ctx context.Context, message string) {
 // showsConditions reports whether Kanon's conditions for the rule are on the parent.
 func (s *Report) showsConditions(ctx context.Context) bool {
 	shape, err := s.conditionsShape(ctx)
-	return err == nil && (shape.ListMap || s.mergesConditions(shape, s.outcome.Status)) && !s.yields
+	return err == nil && (shape.ListMap || s.mergesConditions(shape, s.result.Status)) && !s.yields
 }

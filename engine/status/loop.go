@@ -12,14 +12,14 @@ import (
 // checkStatusLoop keeps the status as it is if the rule computes it from itself, so that each write causes the next
 // one.
 func (s *Report) checkStatusLoop(ctx context.Context) (problems []conditions.Problem) {
-	if s.Inputs == nil || s.outcome.KeepStatus {
+	if s.Inputs == nil || s.result.KeepStatus {
 		return nil
 	}
 	others, err := s.Statuses.Others(ctx, s.status(nil))
 	if err != nil {
 		return []conditions.Problem{s.problemOf(err)}
 	}
-	if shape, err := s.conditionsShape(ctx); err == nil && s.mergesConditions(shape, s.outcome.Status) {
+	if shape, err := s.conditionsShape(ctx); err == nil && s.mergesConditions(shape, s.result.Status) {
 		others = conditions.Without(others, s.Op.Program.ConditionPrefix, s.Op.Program.ConditionTypes())
 	}
 	digest, err := s.Inputs.Digest(s.Object, others, plan.IsStatusManager)
@@ -34,11 +34,11 @@ func (s *Report) checkStatusLoop(ctx context.Context) (problems []conditions.Pro
 			Err: fmt.Errorf("it changes in every evaluation without another cause (%d in a row): "+
 				"the rule computes it from the status that it writes", feedback.MaxStatusChanges),
 		})
-		s.outcome.KeepStatus = true
+		s.result.KeepStatus = true
 	}
-	if s.outcome.KeepStatus {
-		for i := range s.outcome.Conditions {
-			s.outcome.Conditions[i].Keep = true
+	if s.result.KeepStatus {
+		for i := range s.result.Conditions {
+			s.result.Conditions[i].Keep = true
 		}
 	}
 	return problems
@@ -46,8 +46,8 @@ func (s *Report) checkStatusLoop(ctx context.Context) (problems []conditions.Pro
 
 // changedStatus lists what the rule reports differently from what the parent has.
 func (s *Report) changedStatus() []string {
-	changed := feedback.ChangedLeaves("status", s.outcome.Status, s.Object.Object["status"])
-	for _, c := range s.outcome.Conditions {
+	changed := feedback.ChangedLeaves("status", s.result.Status, s.Object.Object["status"])
+	for _, c := range s.result.Conditions {
 		if c.Keep {
 			continue
 		}

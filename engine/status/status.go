@@ -70,7 +70,7 @@ type Parent struct {
 
 // Found is what a reconcile has found.
 type Found struct {
-	Outcome           program.Outcome
+	Result            program.Result
 	Problems, Pending []conditions.Problem
 	// Kept names the children that the rule no longer renders and that are not deleted for now.
 	Kept string
@@ -84,7 +84,7 @@ type Report struct {
 	// Written is true once the answer to a write has shown that the parent exists.
 	Written bool
 
-	outcome program.Outcome
+	result program.Result
 	// changed are the leaves of the status that the rule renders differently from what the parent has. It is set for a
 	// rule that reads its own status.
 	changed []string
@@ -96,15 +96,15 @@ type Report struct {
 
 // Report reports what a reconcile found. It returns its own problems.
 func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
-	s.outcome = f.Outcome
+	s.result = f.Result
 	before := len(f.Problems)
 	f.Problems = append(slices.Clip(f.Problems), s.yieldStatus(ctx)...)
 	f.Problems = append(f.Problems, s.checkStatusLoop(ctx)...)
 	f.Problems = append(f.Problems, s.checkEvents(ctx)...)
 	summary := s.summarize(f)
-	if s.outcome.KeepStatus {
+	if s.result.KeepStatus {
 		f.Problems = append(f.Problems, s.keepStatus(ctx, summary)...)
-	} else if err := s.writeStatus(ctx, s.outcome.Status, summary); err != nil {
+	} else if err := s.writeStatus(ctx, s.result.Status, summary); err != nil {
 		f.Problems = append(f.Problems, s.problemOf(err))
 		summary = s.summarize(f)
 		if conditions.IsInvalid(err) {
@@ -124,7 +124,7 @@ func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
 
 // ReportDeletion is Report for a parent that is being deleted: what the rule rendered in its status stays.
 func (s *Report) ReportDeletion(ctx context.Context, f Found) []conditions.Problem {
-	s.outcome = f.Outcome
+	s.result = f.Result
 	summary := s.summarize(f)
 	problems := s.keepStatus(ctx, summary)
 	s.emitSummary(ctx, summary)
@@ -140,7 +140,7 @@ func (s *Report) count(ctx context.Context, summary conditions.Summary) {
 }
 
 func (s *Report) summarize(f Found) conditions.Summary {
-	return conditions.Summarize(slices.Concat(f.Problems, f.Pending), s.outcome, f.Kept)
+	return conditions.Summarize(slices.Concat(f.Problems, f.Pending), s.result, f.Kept)
 }
 
 // ReportUnselected answers a request for a reconcile of a parent that the rule does not select.

@@ -21,11 +21,11 @@ import (
 
 // yieldStatus leaves to other running rules what they set in the parent's status to other values.
 func (s *Report) yieldStatus(ctx context.Context) (problems []conditions.Problem) {
-	said, contested, err := s.Statuses.Yield(ctx, s.status(s.outcome.Status), s.isRival)
+	said, contested, err := s.Statuses.Yield(ctx, s.status(s.result.Status), s.isRival)
 	if err != nil {
 		return []conditions.Problem{s.problemOf(err)}
 	}
-	s.outcome.Status = said
+	s.result.Status = said
 	for _, c := range contested {
 		problems = append(problems, conditions.Problem{
 			Subject: strings.TrimPrefix(c.Path, "."), Reason: conditions.ReasonFieldTaken, Stalled: true,
@@ -153,7 +153,7 @@ func (s *Report) conditions(rendered []any, summary conditions.Summary, shape sc
 	isTheirs := func(item any) bool {
 		return statuswriter.HeldByAnother(s.Object, s.Op.StatusManager(), s.isOther, conditions.TypeOf(item))
 	}
-	own := slices.DeleteFunc(conditions.OfRule(s.outcome.Conditions, s.Object, now), isTheirs)
+	own := slices.DeleteFunc(conditions.OfRule(s.result.Conditions, s.Object, now), isTheirs)
 	if s.yields = s.yieldsConditions(shape); !s.yields {
 		own = append(own, summary.Conditions(prefix, s.Object, now)...)
 	}
@@ -167,7 +167,7 @@ func (s *Report) conditions(rendered []any, summary conditions.Summary, shape sc
 	}
 	rendered = slices.DeleteFunc(slices.Clone(rendered), func(item any) bool {
 		return conditions.IsKanons(prefix, conditions.TypeOf(item)) || isTheirs(item) ||
-			slices.ContainsFunc(s.outcome.Conditions, func(c parentstatus.Condition) bool { return c.Type == conditions.TypeOf(item) })
+			slices.ContainsFunc(s.result.Conditions, func(c parentstatus.Condition) bool { return c.Type == conditions.TypeOf(item) })
 	})
 	return append(rendered, own...)
 }
@@ -177,7 +177,7 @@ func (s *Report) conditions(rendered []any, summary conditions.Summary, shape sc
 func (s *Report) explainConditions(shape schemas.ConditionsShape, said map[string]any) {
 	rule := s.rivalWithConditions(shape)
 	written := shape.ListMap || s.mergesConditions(shape, said)
-	if rule == "" && (written || len(s.outcome.Conditions) == 0 && !shape.HasConditions) || s.Op.Explained.Swap(true) {
+	if rule == "" && (written || len(s.result.Conditions) == 0 && !shape.HasConditions) || s.Op.Explained.Swap(true) {
 		return
 	}
 	kind := s.Op.Parent.GVK.Kind

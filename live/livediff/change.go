@@ -75,7 +75,7 @@ func (c Change) Unified() string {
 // patches returns what the parent's patches would change.
 func (d *Differ) patches(ctx context.Context, p *livepreview.Preview) ([]Change, error) {
 	var all []Change
-	for _, patch := range p.Outcome.Patches {
+	for _, patch := range p.Result.Patches {
 		for _, c := range patch.Contributions {
 			if c.Object == nil {
 				continue

@@ -184,7 +184,7 @@ func (d *Differ) parentEnded(p *livepreview.Preview, out *Changes) {
 	if d.options.Program.DeleteWhen == nil || p.Unmatched != "" && !out.unsure || p.Parent.GetDeletionTimestamp() != nil {
 		return
 	}
-	switch p.Outcome.Deletion {
+	switch p.Result.Deletion {
 	case program.DeletionOn:
 		out.All = append(out.All, Change{Action: Deleted, Object: out.Parent, before: out.Parent, Message: "deleteWhen is true"})
 	case program.DeletionUnknown:

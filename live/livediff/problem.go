@@ -36,13 +36,13 @@ func problemsOf(p *preview.Preview) []Problem {
 	for _, node := range p.Nodes {
 		addState(add, "child "+node.ID, node.State, node.Problem)
 	}
-	for _, patch := range p.Outcome.Patches {
+	for _, patch := range p.Result.Patches {
 		addState(add, "patch "+patch.ID, patch.State, patch.Problem)
 	}
-	for _, waiting := range p.Outcome.StatusWaiting {
+	for _, waiting := range p.Result.StatusWaiting {
 		add("", false, waiting)
 	}
-	for _, failed := range p.Outcome.StatusFailed {
+	for _, failed := range p.Result.StatusFailed {
 		add("", true, textOfProblem(failed))
 	}
 	return all

@@ -36,14 +36,14 @@ import (
 
 // contributor is a parent with what its patches set.
 type contributor struct {
-	patches []program.PatchOutcome
+	patches []program.PatchResult
 	// unknown is why it is not known what the parent sets, so that nothing is restored; empty if it is known.
 	unknown string
 }
 
 // note records what a parent sets.
 func (d *Differ) note(ctx context.Context, parent *unstructured.Unstructured, idle Idle, p *preview.Preview) {
-	c := contributor{patches: p.Outcome.Patches}
+	c := contributor{patches: p.Result.Patches}
 	switch {
 	case idle == Terminating:
 		c.patches = nil

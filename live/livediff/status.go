@@ -21,7 +21,7 @@ import (
 // the cluster has the parent.
 func (d *Differ) statusChange(ctx context.Context, p *livepreview.Preview, isLive bool) ([]Change, error) {
 	parent, manager := p.Parent, plan.StatusManagers+d.previewer.RuleID()
-	if p.Outcome.KeepStatus || len(p.Outcome.Status) == 0 && !manages(parent, manager) {
+	if p.Result.KeepStatus || len(p.Result.Status) == 0 && !manages(parent, manager) {
 		return nil, nil
 	}
 	before := map[string]any{}
@@ -29,10 +29,10 @@ func (d *Differ) statusChange(ctx context.Context, p *livepreview.Preview, isLiv
 		before["status"] = status
 	}
 	after := runtime.DeepCopyJSON(before)
-	overlay.Apply(d.options.Kinds.Schema(parent.GroupVersionKind()), after, nil, map[string]any{"status": p.Outcome.Status})
+	overlay.Apply(d.options.Kinds.Schema(parent.GroupVersionKind()), after, nil, map[string]any{"status": p.Result.Status})
 	change := Change{Action: Status, Object: parent}
 	if isLive { // the API server knows which fields the rule no longer sets, and which do not fit
-		answer, err := d.applyStatus(ctx, parent, manager, p.Outcome.Status)
+		answer, err := d.applyStatus(ctx, parent, manager, p.Result.Status)
 		if err != nil {
 			failed, err := d.failed(ctx, p, parent, &change, err)
 			if err != nil {

@@ -169,7 +169,7 @@ func TestPreview(t *testing.T) {
 	if p.MayPrune() {
 		t.Error("something is pruned while a node waits")
 	}
-	targets, err := p.Targets(t.Context(), p.Outcome.Patches[0].Contributions[0])
+	targets, err := p.Targets(t.Context(), p.Result.Patches[0].Contributions[0])
 	if err != nil || len(targets) != 1 || targets[0].GetName() != "shop" {
 		t.Error("targets:", targets, err)
 	}
@@ -291,7 +291,7 @@ func TestMissingKinds(t *testing.T) {
 	if n := p.Nodes[1]; n.State != program.StateSkipped {
 		t.Errorf("the optional child is %s: %s", n.State, n.Message)
 	}
-	if patches := p.Outcome.Patches; patches[0].State != program.StateWaiting || patches[1].State != program.StateSkipped {
+	if patches := p.Result.Patches; patches[0].State != program.StateWaiting || patches[1].State != program.StateSkipped {
 		t.Errorf("the patches are %s and %s", patches[0].State, patches[1].State)
 	}
 	var text strings.Builder

@@ -77,7 +77,7 @@ func branchOf(f facts) *branch {
 			b.child(f, node)
 		}
 		b.obsolete(f)
-		for i, patch := range f.preview.Outcome.Patches {
+		for i, patch := range f.preview.Result.Patches {
 			b.patch(f, patch, f.targets[i])
 		}
 		b.ofParent(f)
@@ -336,7 +336,7 @@ func blockers(p *preview.Preview) string {
 }
 
 // patch adds the targets of a patch.
-func (b *branch) patch(f facts, patch program.PatchOutcome, targets [][]*unstructured.Unstructured) {
+func (b *branch) patch(f facts, patch program.PatchResult, targets [][]*unstructured.Unstructured) {
 	added := false
 	for i, c := range patch.Contributions {
 		if c.Object == nil {
@@ -381,7 +381,7 @@ func (b *branch) patch(f facts, patch program.PatchOutcome, targets [][]*unstruc
 
 // ofParent adds what the rule does with the parent itself.
 func (b *branch) ofParent(f facts) {
-	out := f.preview.Outcome
+	out := f.preview.Result
 	for _, waiting := range out.StatusWaiting {
 		path, text, _ := strings.Cut(waiting, ": ")
 		b.say(path, text)

@@ -189,7 +189,7 @@ func (w *walk) gather(ctx context.Context, rule Rule, parent *unstructured.Unstr
 		return f, nil
 	}
 	f.preview = p
-	for _, patch := range p.Outcome.Patches {
+	for _, patch := range p.Result.Patches {
 		var all [][]*unstructured.Unstructured
 		for _, c := range patch.Contributions {
 			var targets []*unstructured.Unstructured

@@ -76,7 +76,7 @@ func New(o Options) (*Session, error) {
 	s.tracer = provenance.New(o.Rule, beside.Program, s.ev)
 	s.secrets = made.Secrets
 	if o.Child == "" {
-		s.scope = s.ev.StatusScope(made.Outcome.Status)
+		s.scope = s.ev.StatusScope(made.Result.Status)
 		return s, nil
 	}
 	if _, ok := beside.Program.ByID[o.Child]; !ok {

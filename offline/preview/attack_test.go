@@ -25,7 +25,7 @@ func TestParentIsLookedUp(t *testing.T) {
 	for name, with := range map[string][]*unstructured.Unstructured{"alone": nil, "with an older copy": {older}} {
 		out := preview.Evaluate(t.Context(), preview.Input{
 			Program: programOf(t, spec), Parent: object(t, shop), With: with, Now: time.Now(),
-		}).Outcome
+		}).Result
 		if out.Status["url"] != "http://${x}" || out.Status["all"] != int64(1) {
 			t.Errorf("%s: the status is %v, waiting: %q", name, out.Status, out.StatusWaiting)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // patch writes what a patch sets: one document for each target, with the fields only.
-func (w *writer) patch(p program.PatchOutcome) {
+func (w *writer) patch(p program.PatchResult) {
 	where := ""
 	if p.Path != "" {
 		where = p.Path + ": "

@@ -79,9 +79,9 @@ type Preview struct {
 	Outside bool
 	// Nodes are in the order of spec.children.
 	Nodes []Node
-	// Outcome is the engine's.
-	Outcome program.Outcome
-	// Evaluation is the evaluation behind Outcome, for explanations; nil if the rule is not for the parent.
+	// Result is the engine's.
+	Result program.Result
+	// Evaluation is the evaluation behind Result, for explanations; nil if the rule is not for the parent.
 	Evaluation *program.Evaluation
 	// StatusRefused says why the API server would refuse the rendered status; nil if it would not.
 	StatusRefused error
@@ -93,7 +93,7 @@ type Preview struct {
 
 // Node is a child of the rule with the objects that would be applied.
 type Node struct {
-	program.NodeOutcome
+	program.NodeResult
 	// Batch is the number of the node's batch, from 1. The nodes of a batch are written side by side.
 	Batch   int
 	Objects []Object
@@ -202,11 +202,11 @@ func (p *Preview) Failed() bool {
 			return true
 		}
 	}
-	return p.failed || p.patchFailed() || len(p.Outcome.StatusFailed) > 0 || p.StatusRefused != nil
+	return p.failed || p.patchFailed() || len(p.Result.StatusFailed) > 0 || p.StatusRefused != nil
 }
 
 func (p *Preview) patchFailed() bool {
-	return slices.ContainsFunc(p.Outcome.Patches, func(o program.PatchOutcome) bool { return o.State == program.StateFailed })
+	return slices.ContainsFunc(p.Result.Patches, func(o program.PatchResult) bool { return o.State == program.StateFailed })
 }
 
 // Rendered lists the objects that the rule renders, whether they are applied, kept or refused.
@@ -273,10 +273,10 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 			ev.Applied(rendered.Node, live)
 		}
 	}
-	p.Outcome, p.Evaluation = ev.Outcome(), ev
-	for _, outcome := range p.Outcome.Nodes {
+	p.Result, p.Evaluation = ev.Result(), ev
+	for _, outcome := range p.Result.Nodes {
 		node := nodes[outcome.ID]
-		node.NodeOutcome = outcome
+		node.NodeResult = outcome
 		for i := range node.Objects {
 			node.Objects[i].NotReady = ev.WhyNotReady(node.ID, node.Objects[i].Unstructured)
 		}
@@ -285,7 +285,7 @@ func run(ctx context.Context, in Input, w *world) *Preview {
 		}
 		p.Nodes = append(p.Nodes, node)
 	}
-	p.StatusRefused = w.checkStatus(in, p.Outcome)
+	p.StatusRefused = w.checkStatus(in, p.Result)
 	return p
 }
 

@@ -111,7 +111,7 @@ data: {url: old, note: "$${y} ${z}"}`)
 	p := preview.Evaluate(t.Context(), preview.Input{
 		Program: programOf(t, spec), Parent: parent, With: []*unstructured.Unstructured{config}, Now: time.Now(),
 	})
-	if diff := cmp.Diff(map[string]any{"url": "http://${x}", "note": "$${y} ${z}"}, p.Outcome.Status); diff != "" {
+	if diff := cmp.Diff(map[string]any{"url": "http://${x}", "note": "$${y} ${z}"}, p.Result.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	var text strings.Builder
@@ -139,7 +139,7 @@ func TestMetadataOfAWrittenParent(t *testing.T) {
 	now := time.Date(2026, 3, 5, 6, 0, 0, 0, time.UTC)
 	p := preview.Evaluate(t.Context(), preview.Input{Program: programOf(t, spec), Parent: object(t, shop), Now: now})
 	want := map[string]any{"observedGeneration": int64(1), "uid": "00000000-0000-0000-0000-000000000000", "version": "1", "created": "2026-03-05T06:00:00Z"}
-	if diff := cmp.Diff(want, p.Outcome.Status); diff != "" {
+	if diff := cmp.Diff(want, p.Result.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 }
@@ -193,7 +193,7 @@ spec: {replicas: 7, minReadySeconds: 7, template: {spec: {containers: [{name: we
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := preview.Evaluate(t.Context(), preview.Input{Program: programOf(t, spec), Parent: object(t, shop), With: tc.with, Now: time.Now()})
-			if diff := cmp.Diff(tc.want, p.Outcome.Status); diff != "" {
+			if diff := cmp.Diff(tc.want, p.Result.Status); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
 		})

@@ -110,7 +110,7 @@ func TestWhoseChildrenAre(t *testing.T) {
 			if tc.gone != "" {
 				want["gone"] = tc.gone
 			}
-			if diff := cmp.Diff(want, p.Outcome.Status); diff != "" {
+			if diff := cmp.Diff(want, p.Result.Status); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
 		})

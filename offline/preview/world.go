@@ -211,7 +211,7 @@ func (w *world) applied(node string, rendered *unstructured.Unstructured) *unstr
 }
 
 // checkStatus says why the API server would refuse the status that was rendered for the parent.
-func (w *world) checkStatus(in Input, out program.Outcome) error {
+func (w *world) checkStatus(in Input, out program.Result) error {
 	if in.CheckStatus == nil || out.KeepStatus {
 		return nil
 	}

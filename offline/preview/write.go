@@ -30,11 +30,11 @@ func (p *Preview) Write(w io.Writer) error {
 	for _, node := range p.Nodes {
 		out.node(node)
 	}
-	for _, patch := range p.Outcome.Patches {
+	for _, patch := range p.Result.Patches {
 		out.patch(patch)
 	}
 	out.status(p)
-	out.later(p.Outcome)
+	out.later(p.Result)
 	if out.err != nil {
 		return out.err
 	}
@@ -137,7 +137,7 @@ func (w *writer) node(n Node) {
 
 // status writes the parent with its status and conditions, as far as the rule renders them.
 func (w *writer) status(p *Preview) {
-	out := p.Outcome
+	out := p.Result
 	for _, waiting := range out.StatusWaiting {
 		w.comment("waits: %s", waiting)
 	}
@@ -170,7 +170,7 @@ func (w *writer) status(p *Preview) {
 }
 
 // conditionsOf lists the rule's conditions whose values are known.
-func conditionsOf(out program.Outcome) []any {
+func conditionsOf(out program.Result) []any {
 	var list []any
 	for _, c := range out.Conditions {
 		if !c.Keep {
@@ -181,7 +181,7 @@ func conditionsOf(out program.Outcome) []any {
 }
 
 // later writes what happens besides writes: Events, deletion and requeues.
-func (w *writer) later(out program.Outcome) {
+func (w *writer) later(out program.Result) {
 	for _, e := range out.Events {
 		if e.State == parentstatus.EventOn {
 			w.comment("event %s %s: %s", e.Type, e.Reason, e.Message)

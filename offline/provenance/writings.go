@@ -49,8 +49,8 @@ func (r *Rule) Writings(live *unstructured.Unstructured) []Writing {
 	}
 	if identity.Of(live) == identity.Of(p.Parent) && (r.Decoded.Status != nil || len(r.Decoded.Conditions) > 0) {
 		w := r.writing("status", plan.StatusManagers+r.ID)
-		w.Fields = append(tracer.Status(p.Outcome.Status), tracer.Conditions(p.Outcome.Conditions, conditionsOf(live))...)
-		if p.Outcome.KeepStatus {
+		w.Fields = append(tracer.Status(p.Result.Status), tracer.Conditions(p.Result.Conditions, conditionsOf(live))...)
+		if p.Result.KeepStatus {
 			w.Kept = "keeps its status: the status of the rule waits or fails"
 		}
 		all = append(all, w)

@@ -100,7 +100,7 @@ func (c *ruleCoverage) add(state *simulation.State) {
 	for _, node := range state.Preview.Nodes {
 		note(node.ID, node.State, len(node.Objects)+len(node.Kept) > 0)
 	}
-	for _, patch := range state.Preview.Outcome.Patches {
+	for _, patch := range state.Preview.Result.Patches {
 		note("patch "+patch.ID, patch.State, len(patch.Contributions) > 0)
 	}
 }

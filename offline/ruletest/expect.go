@@ -200,12 +200,12 @@ func (r *runner) whyStatus(path string) string {
 	if r.state.Preview == nil {
 		return ""
 	}
-	for _, waits := range r.state.Preview.Outcome.StatusWaiting {
+	for _, waits := range r.state.Preview.Result.StatusWaiting {
 		if strings.HasPrefix(waits, path) {
 			return "; it waits: " + waits
 		}
 	}
-	for _, failed := range r.state.Preview.Outcome.StatusFailed {
+	for _, failed := range r.state.Preview.Result.StatusFailed {
 		if strings.HasPrefix(failed.Path, path) {
 			return "; it fails: " + failed.Text()
 		}
@@ -214,10 +214,10 @@ func (r *runner) whyStatus(path string) string {
 }
 
 func (r *runner) whyFinalizing() string {
-	if r.state.Preview == nil || r.state.Preview.Outcome.Finalization.Waits == "" {
+	if r.state.Preview == nil || r.state.Preview.Result.Finalization.Waits == "" {
 		return ""
 	}
-	return "; finalize waits: " + r.state.Preview.Outcome.Finalization.Waits
+	return "; finalize waits: " + r.state.Preview.Result.Finalization.Waits
 }
 
 func (r *runner) compareConditions(want map[string]expected[any]) {
@@ -283,7 +283,7 @@ func (r *runner) outcomes() map[string]outcome {
 		}
 		all[node.ID] = o
 	}
-	for _, patch := range r.state.Preview.Outcome.Patches {
+	for _, patch := range r.state.Preview.Result.Patches {
 		all[patch.ID] = outcome{"patch " + patch.ID, patch.State, at(patch.Path, patch.Text())}
 	}
 	return all
@@ -328,7 +328,7 @@ func (r *runner) compareNodes(e *Expect) {
 func (r *runner) compareStatusFailures(e *Expect) {
 	var texts []string
 	if r.state.Preview != nil {
-		for _, failed := range r.state.Preview.Outcome.StatusFailed {
+		for _, failed := range r.state.Preview.Result.StatusFailed {
 			texts = append(texts, failed.Path+": "+failed.Text())
 		}
 		if refused := r.state.Preview.StatusRefused; refused != nil {

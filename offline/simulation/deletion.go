@@ -140,11 +140,11 @@ func (s *Simulation) finalize(ctx context.Context) (done, changed bool) {
 	}
 	rendered, changed := s.apply(p.Nodes)
 	changed = s.prune(p, rendered) || changed
-	done = p.Outcome.Finalization.Done
+	done = p.Result.Finalization.Done
 	if !done {
-		changed = s.contribute(p.Outcome.Patches) || changed
+		changed = s.contribute(p.Result.Patches) || changed
 	}
-	s.emit(p.Outcome.Events)
+	s.emit(p.Result.Events)
 	return done, s.writeStatus(p) || changed
 }
 

@@ -22,7 +22,7 @@ type contribution struct {
 
 // contribute records what patches set. While the values of a patch are unknown, its previous contributions stay. The
 // objects themselves keep what others wrote: patched lays the contributions over an object when it is read.
-func (s *Simulation) contribute(patches []program.PatchOutcome) (changed bool) {
+func (s *Simulation) contribute(patches []program.PatchResult) (changed bool) {
 	var next []contribution
 	for _, patch := range patches {
 		if patch.State == program.StateWaiting || patch.State == program.StateFailed || patch.Unknown {

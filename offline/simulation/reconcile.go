@@ -25,7 +25,7 @@ var errNoParent = errors.New("the parent does not exist any more")
 
 // reconcile evaluates the rule once and writes the result. It reports whether anything changed.
 func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
-	s.wakeAt = time.Time{}
+	s.reevaluateAt = time.Time{}
 	switch {
 	case s.parent == nil, request.IsSuspended(s.parent):
 		s.last = nil
@@ -43,10 +43,10 @@ func (s *Simulation) reconcile(ctx context.Context) (changed bool) {
 	rendered, changed := s.apply(p.Nodes)
 	changed = s.prune(p, rendered) || changed
 	changed = s.finalizeIfNeeded() || changed
-	changed = s.contribute(p.Outcome.Patches) || changed
-	s.emit(p.Outcome.Events)
+	changed = s.contribute(p.Result.Patches) || changed
+	s.emit(p.Result.Events)
 	changed = s.writeStatus(p) || changed
-	if p.Outcome.Deletion == program.DeletionOn {
+	if p.Result.Deletion == program.DeletionOn {
 		s.delete(s.parent)
 		return true
 	}
@@ -61,9 +61,9 @@ func (s *Simulation) evaluate(ctx context.Context) *preview.Preview {
 		return p
 	}
 	s.matched = true
-	s.wakeAt = p.Outcome.ReevaluateAt
-	if after := p.Outcome.RequeueAfter; after > 0 && (s.wakeAt.IsZero() || s.now.Add(after).Before(s.wakeAt)) {
-		s.wakeAt = s.now.Add(after)
+	s.reevaluateAt = p.Result.ReevaluateAt
+	if after := p.Result.RequeueAfter; after > 0 && (s.reevaluateAt.IsZero() || s.now.Add(after).Before(s.reevaluateAt)) {
+		s.reevaluateAt = s.now.Add(after)
 	}
 	return p
 }
@@ -153,7 +153,7 @@ func (s *Simulation) emit(rendered []parentstatus.Event) {
 
 // writeStatus writes the status that the rule renders, and Kanon's conditions.
 func (s *Simulation) writeStatus(p *preview.Preview) (changed bool) {
-	out := p.Outcome
+	out := p.Result
 	before, _ := s.parent.Object["status"].(map[string]any)
 	after := map[string]any{}
 	if before != nil {
@@ -204,14 +204,14 @@ func (s *Simulation) summary(p *preview.Preview) conditions.Summary {
 	if p.StatusRefused != nil {
 		problems = append(problems, problemOf("status", p.StatusRefused))
 	}
-	if f := p.Outcome.Finalization; s.parent.GetDeletionTimestamp() != nil && f.Waits != "" {
+	if f := p.Result.Finalization; s.parent.GetDeletionTimestamp() != nil && f.Waits != "" {
 		waits := conditions.Problem{Subject: "spec.finalize", Reason: conditions.ReasonFinalizing, Err: errors.New(f.Waits), Stalled: f.Failed}
 		if f.Timeout > 0 && !s.now.Before(s.parent.GetDeletionTimestamp().Add(f.Timeout)) {
 			waits.Reason, waits.Stalled = conditions.ReasonFinalizeTimeout, true
 		}
 		problems = append(problems, waits)
 	}
-	return conditions.Summarize(problems, p.Outcome, "")
+	return conditions.Summarize(problems, p.Result, "")
 }
 
 // problemOf is the problem that a refused write means for the parent. A refusal that engine/conditions does not know

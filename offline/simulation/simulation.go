@@ -82,8 +82,8 @@ type Simulation struct {
 	emitted conditions.Emitted
 	// created counts objects (for UIDs), versions counts writes, and addresses counts Services with a cluster IP.
 	created, versions, addresses int
-	// wakeAt is when time alone requires another evaluation; zero: never.
-	wakeAt time.Time
+	// reevaluateAt is when time alone requires another evaluation; zero: never.
+	reevaluateAt time.Time
 
 	events                            []parentstatus.Event
 	made, updated, deleted, recreated []identity.ID
@@ -242,11 +242,11 @@ func (s *Simulation) settle(ctx context.Context) error {
 func (s *Simulation) Advance(ctx context.Context, by time.Duration) error {
 	end := s.now.Add(by)
 	for range maxReconciles {
-		if s.wakeAt.IsZero() || s.wakeAt.After(end) {
+		if s.reevaluateAt.IsZero() || s.reevaluateAt.After(end) {
 			s.now = end
 			return nil
 		}
-		s.now = s.wakeAt
+		s.now = s.reevaluateAt
 		if err := s.settle(ctx); err != nil {
 			return err
 		}

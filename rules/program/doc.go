@@ -10,7 +10,7 @@
 //			ev.Applied(node.Node, live)
 //		}
 //	}
-//	out := ev.Outcome() // the state of each child, and the status
+//	out := ev.Result() // the state of each child, and the status
 //
 // The children form a graph by what they read of one another. A child is rendered once all that it reads is settled; of a child that
 // was written, it reads the live object. Everything else that a rule reads of the cluster, its lookups and what is observed of its
@@ -18,7 +18,7 @@
 //
 // What each file does:
 //
-//   - program.go is the compiled rule, input.go what an evaluation reads, and outcome.go its results.
+//   - program.go is the compiled rule, input.go what an evaluation reads, and result.go its results.
 //   - evaluation.go has the order of an evaluation, and scope.go resolves names.
 //   - render.go renders a child, items.go those of a forEach, and generated.go keeps values that are generated once.
 //   - decide.go decides what happens to a rendered object: createWhen, updateWhen, recreateWhen, deletionPolicy.
@@ -27,7 +27,7 @@
 //   - patches.go, status.go and finalize.go come after all children.
 //   - scopes.go is for callers that explain a result afterwards.
 //
-// run.Clock records whatever depends on now, so that [Outcome].ReevaluateAt says when the rule must be evaluated again.
+// run.Clock records whatever depends on now, so that [Result].ReevaluateAt says when the rule must be evaluated again.
 //
 // What needs no evaluation is in rooms of its own:
 //

@@ -20,7 +20,7 @@ import (
 //		… bring all objects of the batch up to date …
 //		ev.Applied(node, live) // for each node of the batch
 //	}
-//	out := ev.Outcome()
+//	out := ev.Result()
 //
 // It does no I/O, holds no lock and is not safe for concurrent use.
 type Evaluation struct {
@@ -313,13 +313,13 @@ func (e *Evaluation) settle(i int) {
 	}
 }
 
-// Outcome returns the state of every child, and what to report on the parent. Call it once, after Next has returned an
+// Result returns the state of every child, and what to report on the parent. Call it once, after Next has returned an
 // empty batch.
-func (e *Evaluation) Outcome() Outcome {
+func (e *Evaluation) Result() Result {
 	e.session.Begin()
-	out := Outcome{Nodes: make([]NodeOutcome, len(e.nodes))}
+	out := Result{Nodes: make([]NodeResult, len(e.nodes))}
 	for i := range e.nodes {
-		out.Nodes[i] = e.nodeOutcome(i)
+		out.Nodes[i] = e.nodeResult(i)
 	}
 	e.renderPatches(&out)
 	e.renderStatus(&out)
@@ -334,16 +334,16 @@ func (e *Evaluation) Outcome() Outcome {
 }
 
 // ReevaluateAt is the first time at which an expression that was evaluated gives another value because of now alone, in whole
-// seconds UTC; zero if none does. It is part of the Outcome; a caller that stops after Matches reads it here.
+// seconds UTC; zero if none does. It is part of the Result; a caller that stops after Matches reads it here.
 func (e *Evaluation) ReevaluateAt() time.Time { return e.clock.NextChange() }
 
 // OutOfTime reports whether an expression was stopped by Limits.Deadline. It may succeed when the machine is less busy,
 // so the evaluation is worth another try without any change.
 func (e *Evaluation) OutOfTime() bool { return e.session.Late }
 
-func (e *Evaluation) nodeOutcome(i int) NodeOutcome {
+func (e *Evaluation) nodeResult(i int) NodeResult {
 	n := &e.nodes[i]
-	o := NodeOutcome{ID: e.prog.Children[i].ID, BlocksPrune: n.partial, Stalled: n.stalled}
+	o := NodeResult{ID: e.prog.Children[i].ID, BlocksPrune: n.partial, Stalled: n.stalled}
 	p := n.problem
 	switch n.state {
 	case nodeApplied:
@@ -399,7 +399,7 @@ func (e *Evaluation) unsettledNeed(i int) int {
 }
 
 // duration evaluates requeueAfter or minInterval; zero for null and optional.none().
-func (e *Evaluation) duration(d *Duration, out *Outcome) time.Duration {
+func (e *Evaluation) duration(d *Duration, out *Result) time.Duration {
 	switch {
 	case d == nil:
 		return 0

@@ -9,7 +9,7 @@ import (
 )
 
 // renderDeletion evaluates deleteWhen.
-func (e *Evaluation) renderDeletion(out *Outcome) {
+func (e *Evaluation) renderDeletion(out *Result) {
 	if e.prog.DeleteWhen == nil {
 		return
 	}
@@ -24,7 +24,7 @@ func (e *Evaluation) renderDeletion(out *Outcome) {
 }
 
 // renderFinalization reports how far the cleanup of a parent that is being deleted has come.
-func (e *Evaluation) renderFinalization(out *Outcome) {
+func (e *Evaluation) renderFinalization(out *Result) {
 	if !e.finalizing || e.prog.Finalize == nil {
 		return
 	}
@@ -64,7 +64,7 @@ func (e *Evaluation) renderFinalization(out *Outcome) {
 }
 
 // untilWaitsFor names what until reads: the first child that is not ready, or else everything.
-func (e *Evaluation) untilWaitsFor(out *Outcome) string {
+func (e *Evaluation) untilWaitsFor(out *Result) string {
 	var names []string
 	for _, r := range e.prog.Finalize.Reads {
 		i, isChild := e.prog.ByID[r.ID]
@@ -83,11 +83,11 @@ func (e *Evaluation) untilWaitsFor(out *Outcome) string {
 
 // waitsForCleanup returns the first required child of spec.finalize that is rendered and does not exist: its kind is
 // missing, or its write failed. Until it can be created, the cleanup is not done, whatever until says.
-func (e *Evaluation) waitsForCleanup(out *Outcome) (NodeOutcome, bool) {
+func (e *Evaluation) waitsForCleanup(out *Result) (NodeResult, bool) {
 	for i, child := range e.prog.Children {
 		if node := out.Nodes[i]; child.Cleanup && (node.KindMissing || node.State == StateNotApplied) {
 			return node, true
 		}
 	}
-	return NodeOutcome{}, false
+	return NodeResult{}, false
 }

@@ -9,18 +9,18 @@ import (
 
 // renderPatches renders the patches. It comes after all children: a patch that reads a child which is not settled
 // waits.
-func (e *Evaluation) renderPatches(out *Outcome) {
+func (e *Evaluation) renderPatches(out *Result) {
 	if len(e.prog.Patches) == 0 {
 		return
 	}
-	out.Patches = make([]PatchOutcome, len(e.prog.Patches))
+	out.Patches = make([]PatchResult, len(e.prog.Patches))
 	for i, patch := range e.prog.Patches {
 		out.Patches[i] = e.renderPatch(patch)
 	}
 }
 
-func (e *Evaluation) renderPatch(patch *Patch) PatchOutcome {
-	out := PatchOutcome{ID: patch.ID, State: StateApplied}
+func (e *Evaluation) renderPatch(patch *Patch) PatchResult {
+	out := PatchResult{ID: patch.ID, State: StateApplied}
 	if e.isLeftOut(patch.GVK, patch.Optional) { // like a child, without its when and its forEach
 		out.State, out.Message = StateSkipped, e.missing[patch.GVK].Message
 		return out
@@ -60,7 +60,7 @@ func (e *Evaluation) renderPatch(patch *Patch) PatchOutcome {
 	return out
 }
 
-func (o *PatchOutcome) stop(p *template.Problem) {
+func (o *PatchResult) stop(p *template.Problem) {
 	o.State = StateFailed
 	if p.Verdict == template.Waits {
 		o.State = StateWaiting
@@ -70,7 +70,7 @@ func (o *PatchOutcome) stop(p *template.Problem) {
 
 // contribute adds what one item sets. set is false if its when is false. known is false if the targets of the item are
 // unknown.
-func (e *Evaluation) contribute(patch *Patch, s *scope, out *PatchOutcome) (set, known bool, p *template.Problem) {
+func (e *Evaluation) contribute(patch *Patch, s *scope, out *PatchResult) (set, known bool, p *template.Problem) {
 	holds, p := patch.When.Holds(s, "when")
 	if p == nil && !holds {
 		return false, true, nil

@@ -48,7 +48,7 @@ func (e *Evaluation) notReady(i int) *template.Problem {
 }
 
 // WhyNotReady says why one object of a node is not ready. The object comes from Next, in Objects or Kept. The result is
-// empty for an object that is ready, and for one that does not exist. Call it after Outcome.
+// empty for an object that is ready, and for one that does not exist. Call it after Result.
 func (e *Evaluation) WhyNotReady(node string, object *unstructured.Unstructured) Problem {
 	i, ok := e.prog.ByID[node]
 	if !ok {

@@ -99,7 +99,7 @@ func (e *Evaluation) PatchedItems(patch *Patch) []PatchedItem {
 	var items []PatchedItem
 	for at, t := range tuples {
 		s := e.scopeOf(&patch.Body, t, at)
-		var out PatchOutcome
+		var out PatchResult
 		if _, _, p := e.contribute(patch, s, &out); p != nil {
 			continue
 		}

@@ -5,14 +5,14 @@ import (
 )
 
 // renderStatus renders spec.status.
-func (e *Evaluation) renderStatus(out *Outcome) {
+func (e *Evaluation) renderStatus(out *Result) {
 	if e.prog.Status != nil {
 		out.Status, out.KeepStatus = parentstatus.Render(e.prog.Status, &e.base, e.parent["status"], out.note)
 	}
 }
 
 // renderConditions renders spec.conditions.
-func (e *Evaluation) renderConditions(out *Outcome) {
+func (e *Evaluation) renderConditions(out *Result) {
 	for i := range e.prog.Conditions {
 		c := &e.prog.Conditions[i]
 		condition, p := c.Render(&e.base)
@@ -26,7 +26,7 @@ func (e *Evaluation) renderConditions(out *Outcome) {
 
 // renderEvents renders spec.events, which can read the status of the same outcome. If the status waits as a whole, so
 // do they.
-func (e *Evaluation) renderEvents(out *Outcome) {
+func (e *Evaluation) renderEvents(out *Result) {
 	if len(e.prog.Events) == 0 {
 		return
 	}

@@ -16,7 +16,7 @@ type Limits struct {
 	// ReconcileCost is the limit for all expressions of one evaluation of a rule together. Default:
 	// DefaultReconcileCost.
 	ReconcileCost uint64
-	// Deadline is the time for the expressions of one call of Matches, Next or Outcome. An expression that exceeds it
+	// Deadline is the time for the expressions of one call of Matches, Next or Result. An expression that exceeds it
 	// is stopped within 100 ms. Default: DefaultDeadline.
 	Deadline time.Duration
 	// Children is the limit for the objects of one parent from all nodes of the rule, and for the items of one forEach.

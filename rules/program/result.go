@@ -91,8 +91,8 @@ const (
 	StateNotApplied State = "NotApplied"
 )
 
-// NodeOutcome is the state of one child.
-type NodeOutcome struct {
+// NodeResult is the state of one child.
+type NodeResult struct {
 	ID    string
 	State State
 	// Ready is true for an Applied node whose objects are all ready, and for a Skipped one.
@@ -128,12 +128,12 @@ func problemOf(p *template.Problem) Problem {
 // Text is the message followed by the advice.
 func (p Problem) Text() string { return template.WithAdvice(p.Message, p.Advice) }
 
-// Outcome is the result of an evaluation, after the caller has written what it could.
-type Outcome struct {
+// Result is the result of an evaluation, after the caller has written what it could.
+type Result struct {
 	// Nodes are in the order of spec.children.
-	Nodes []NodeOutcome
+	Nodes []NodeResult
 	// Patches are in the order of spec.patches.
-	Patches []PatchOutcome
+	Patches []PatchResult
 	// Status is what to write into the parent's status; nil if the rule has no status. A leaf that waits or failed
 	// keeps the parent's last value. It belongs to the caller and shares no memory with the parent.
 	Status map[string]any
@@ -163,8 +163,8 @@ type Outcome struct {
 	ReevaluateAt time.Time
 }
 
-// PatchOutcome is the state of one patch after an evaluation.
-type PatchOutcome struct {
+// PatchResult is the state of one patch after an evaluation.
+type PatchResult struct {
 	ID string
 	// State is StateApplied where all that the patch sets is known, else
 	// StateSkipped, StateWaiting or StateFailed.
@@ -222,7 +222,7 @@ type Finalization struct {
 
 // note records why a part of the rule that is no child has no value. A part that reads a skipped child is silently left
 // out.
-func (o *Outcome) note(p *template.Problem) {
+func (o *Result) note(p *template.Problem) {
 	switch p.Verdict {
 	case template.Waits:
 		o.StatusWaiting = append(o.StatusWaiting, p.Error())
