@@ -29,11 +29,15 @@
 //	workers.go              takes keys from the queue; workers stand in for others whose requests hang
 //	worker.go               a key: as whom it is reconciled, and what follows (done, retry, later)
 //	catalogloop.go          processes changed texts and kinds, and has reports on rules written
-//	startstop.go            starts and stops rules: operators and their informers
+//	publisher.go            makes an operator of each rule that runs, and publishes the set
+//	startstop.go            starts the informers of new operators, and logs why they started
+//	enqueue.go              which parents an operator may have work for when it starts
+//	ruleproblems.go         why a rule does not run as written, for its report
 //	rulework.go             work for a rule rather than a parent, such as whether it may read all parents
 //	removal.go              when a removed rule, or its former kind of parents, is forgotten
 //	removalwaits.go         reports a removal that cannot proceed
 //	records.go              what a rule's record must contain before the rule writes
+//	markkeys.go             what follows when the keys that seal marks were read or rotated
 //	guards.go               the prune guard of each rule, and who confirms a deletion
 //	hiddenparents.go        parents with a finalizer that no informer shows, because the selector no longer matches
 //	forget.go               what is forgotten when a rule stops

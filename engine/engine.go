@@ -92,7 +92,6 @@ func New(options Options) (*Engine, error) {
 		reads:    authorization.New(options.Reviewer, time.Now),
 	}
 	e.unread.Store(int32(len(options.Sources))) //nolint:gosec // a handful
-	e.guards = newGuards(e)
 	e.objectCounts = &objectCounts{count: e.inbox.Notify}
 	var err error
 	e.monitors, err = monitor.New(monitor.Options{
@@ -118,6 +117,10 @@ func New(options Options) (*Engine, error) {
 	e.records = record.New(record.Options{
 		Counter: counter, Client: options.Client, Namespace: options.Namespace, Keys: e.keys, RuleID: mark.RuleID,
 		Changed: e.recordChanged, Annotated: e.inbox.Notify,
+	})
+	e.guards = newGuards(guardsOptions{
+		running: &e.running, records: e.records, monitors: e.monitors,
+		requeue: func(k queue.Key) { e.queue.Add(k) }, report: e.inbox.Notify, evaluated: e.enqueueRemovals,
 	})
 	e.marks = mark.NewMarks(e.keys.Keyring)
 	if err := e.makeWriters(); err != nil {

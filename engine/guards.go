@@ -9,6 +9,7 @@ import (
 
 	"kanon.dev/kanon/engine/guard"
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
@@ -18,13 +19,27 @@ import (
 
 // guards has the guard of each rule that runs. Package guard decides; guards acts on its outcomes.
 type guards struct {
-	engine *Engine
+	guardsOptions
 
 	mu     sync.Mutex
 	byRule map[string]*guard.Guard // guarded by mu
 }
 
-func newGuards(e *Engine) *guards { return &guards{engine: e, byRule: make(map[string]*guard.Guard)} }
+// guardsOptions is what guards needs of an engine.
+type guardsOptions struct {
+	running  *operator.Running
+	records  *record.Store
+	monitors *monitor.Monitors
+	// requeue enqueues a parent that may now be pruned. report is called when the report on a rule has changed, and
+	// evaluated when every parent of an operator has been reconciled.
+	requeue   func(queue.Key)
+	report    func()
+	evaluated func(*operator.Operator)
+}
+
+func newGuards(options guardsOptions) *guards {
+	return &guards{guardsOptions: options, byRule: make(map[string]*guard.Guard)}
+}
 
 // ofLocked returns the guard of a rule. A rule that has stopped gets one for this call only.
 func (s *guards) ofLocked(id string) *guard.Guard {
@@ -55,7 +70,7 @@ func (s *guards) blocked() map[string]*guard.Blocked {
 }
 
 // update calls f with the guard of an operator's rule, and acts on the outcome.
-func (s *guards) update(op *operator.Operator, f func(*guard.Guard, guard.Revision) guard.Outcome) guard.Outcome {
+func (s *guards) update(op *operator.Operator, f func(*guard.Guard, guard.Revision) guard.Decision) guard.Decision {
 	r := op.Revision()
 	s.mu.Lock()
 	g := s.ofLocked(op.ID)
@@ -68,13 +83,13 @@ func (s *guards) update(op *operator.Operator, f func(*guard.Guard, guard.Revisi
 		s.requestPermission(op)
 	}
 	for _, k := range next.Requeue {
-		s.engine.queue.Add(k)
+		s.requeue(k)
 	}
 	if next.Report {
-		s.engine.inbox.Notify()
+		s.report()
 	}
 	if next.Evaluated {
-		s.engine.enqueueRemovals(op)
+		s.evaluated(op)
 	}
 	return next
 }
@@ -92,14 +107,14 @@ func (s *guards) confirm(op *operator.Operator, revisions []string) {
 	s.mu.Lock()
 	s.byRule[op.ID] = s.ofLocked(op.ID)
 	s.mu.Unlock()
-	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Confirm(r, revisions) })
+	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Decision { return g.Confirm(r, revisions) })
 }
 
 // begin makes the guard wait until each of these parents has reported what it would lose to the operator's revision.
 func (s *guards) begin(op *operator.Operator, parents queue.Keys) {
-	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome {
-		if !s.engine.running.IsCurrent(op) {
-			return guard.Outcome{} // another revision has begun meanwhile
+	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Decision {
+		if !s.running.IsCurrent(op) {
+			return guard.Decision{} // another revision has begun meanwhile
 		}
 		return g.Begin(r, parents, s.mayDelete(op))
 	})
@@ -107,17 +122,17 @@ func (s *guards) begin(op *operator.Operator, parents queue.Keys) {
 
 // Decide implements reconcile.Guard.
 func (s *guards) Decide(op *operator.Operator, parent queue.Key, objects []identity.ID) (may bool) {
-	return s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Decide(r, parent, objects) }).May
+	return s.update(op, func(g *guard.Guard, r guard.Revision) guard.Decision { return g.Decide(r, parent, objects) }).May
 }
 
 // Doubt implements reconcile.Guard.
 func (s *guards) Doubt(op *operator.Operator, parent queue.Key, objects []identity.ID) (may bool) {
-	return s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Doubt(r, parent, objects) }).May
+	return s.update(op, func(g *guard.Guard, r guard.Revision) guard.Decision { return g.Doubt(r, parent, objects) }).May
 }
 
 // Excuse implements reconcile.Guard.
 func (s *guards) Excuse(op *operator.Operator, parent queue.Key) {
-	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Outcome { return g.Excuse(r, parent) })
+	s.update(op, func(g *guard.Guard, r guard.Revision) guard.Decision { return g.Excuse(r, parent) })
 }
 
 // reassess lets the guard act on a change of the rule's record.
@@ -143,7 +158,7 @@ func (s *guards) MayRecreate(op *operator.Operator, parent queue.Key) (may, bloc
 
 // mayDelete reports whether the record permits the operator's revision to delete.
 func (s *guards) mayDelete(op *operator.Operator) bool {
-	stored, ok := s.engine.records.Get(op.ID)
+	stored, ok := s.records.Get(op.ID)
 	return ok && stored.Permits(op.Program.Hash, maps.Keys(op.Children), maps.Keys(op.Retired))
 }
 
@@ -151,9 +166,9 @@ func (s *guards) mayDelete(op *operator.Operator) bool {
 func (s *guards) requestPermission(op *operator.Operator) {
 	dropped, absent := make(map[schema.GroupVersionKind]bool), slices.Clone(op.Absent)
 	for gvk, kind := range op.Retired {
-		dropped[gvk] = slices.ContainsFunc(s.engine.monitors.Unread(op.ChildKey(kind.GVR)), func(child *wire.Object) bool { return plan.RuleOfTag(child) == op.ID })
+		dropped[gvk] = slices.ContainsFunc(s.monitors.Unread(op.ChildKey(kind.GVR)), func(child *wire.Object) bool { return plan.RuleOfTag(child) == op.ID })
 	}
-	s.engine.records.UpdateIf(op.ID, func() bool { return s.engine.running.IsCurrentRevision(op) }, func(r *record.Record) {
+	s.records.UpdateIf(op.ID, func() bool { return s.running.IsCurrentRevision(op) }, func(r *record.Record) {
 		r.Permit(op.Program.Hash, dropped, absent)
 	})
 }
@@ -164,7 +179,7 @@ func (s *guards) MayCleanUp(op *operator.Operator) bool {
 	if op.Removal == nil || op.Removal.KeepsChildren() {
 		return true
 	}
-	for _, other := range s.engine.running.Load().ByID {
+	for _, other := range s.running.Load().ByID {
 		if isOfAnotherTenant(op, other) {
 			continue // it sees none of these parents
 		}

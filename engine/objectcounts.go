@@ -69,3 +69,8 @@ func (e *Engine) objectsOf(op *operator.Operator) (parents, children int) {
 	}
 	return parents, seen.Len()
 }
+
+// mayCount reports whether the status of a rule may show how many objects it has.
+func (e *Engine) mayCount(op *operator.Operator) bool {
+	return !asksForAll(op) || op.ReadsParents.Load()
+}

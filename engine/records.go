@@ -3,13 +3,9 @@ package engine
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/guard"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
 )
@@ -111,33 +107,4 @@ func (e *Engine) recordPaused(all []catalog.Rule) {
 			})
 		}
 	}
-}
-
-// previous returns the operator that a new one replaces: the one that this process knows, or else one made of the
-// record.
-func (e *Engine) previous(known *operator.Operator, rule catalog.Rule) *operator.Operator {
-	stored, ok := e.records.Get(rule.ID)
-	if known != nil || !ok {
-		return known
-	}
-	kinds := make([]schema.GroupVersionKind, len(stored.Children))
-	for i, kind := range stored.Children {
-		kinds[i] = kind.GVK() // plan.New finds out which of them the cluster has
-	}
-	return &operator.Operator{Plan: plan.Former(rule.ID, rule.Name, kinds)}
-}
-
-// keysChanged handles that the keys that seal marks were read for the first time, have changed, or cannot be read.
-// Nothing is compared or written before they are known, because a child could not be distinguished from a copy.
-func (e *Engine) keysChanged() {
-	keys := e.keys.Keyring()
-	if before := e.sealing.Swap(keys); before != nil && before != keys {
-		// The old keys decided which objects with the label of children count, and marks with an old seal get a new
-		// one. When these informers have synced again, all parents of their rules are reconciled.
-		e.monitors.Relist(mark.LabelRule)
-	}
-	if e.leads() { // otherwise the records are not followed yet
-		e.records.Sync()
-	}
-	e.inbox.Notify()
 }

@@ -45,13 +45,3 @@ func (e *Engine) isGone(owner mark.Owner) bool {
 	namespace, name, named := strings.Cut(owner.Rule, "/")
 	return !named || mark.RuleID(e.options.Namespace, namespace, name) == owner.RuleID
 }
-
-// enqueueRemovals enqueues the parents of removals that may have waited for a rule until it has reconciled all its
-// parents or has stopped.
-func (e *Engine) enqueueRemovals(op *operator.Operator) {
-	for _, other := range e.running.Load().ByID {
-		if other.Removal != nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() {
-			e.enqueueAll(other)
-		}
-	}
-}

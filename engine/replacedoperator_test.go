@@ -96,9 +96,12 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := &Engine{patches: patching.New(patching.Options{}), inbox: catalog.NewInbox(nil, 0)}
-			e.guards = newGuards(e)
 			var written func(id string) (record.Record, bool)
 			e.records, written = runRecords(t)
+			e.guards = newGuards(guardsOptions{
+				running: &e.running, records: e.records,
+				requeue: func(queue.Key) {}, report: func() {}, evaluated: func(*operator.Operator) {},
+			})
 			start := func(op *operator.Operator) {
 				e.running.Store(operator.NewSet([]*operator.Operator{op}))
 				e.records.Update(op.ID, op.UpdateRecord)

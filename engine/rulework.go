@@ -3,9 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/operator"
@@ -54,19 +51,4 @@ func (e *Engine) askForAll(ctx context.Context, op *operator.Operator) outcome.O
 		e.objectCounts.changed()
 	}
 	return outcome.Outcome{}
-}
-
-// mayCount reports whether the status of a rule may show how many objects it has.
-func (e *Engine) mayCount(op *operator.Operator) bool {
-	return !asksForAll(op) || op.ReadsParents.Load()
-}
-
-// enqueueIdentified enqueues the parents of kinds whose definition was unknown when the kinds were found: a kind
-// without a definition counts as built into Kubernetes, and its parents get no conditions.
-func (e *Engine) enqueueIdentified(kinds []schema.GroupVersionKind) {
-	for _, op := range e.running.Load().ByID {
-		if op.Removal == nil && slices.Contains(kinds, op.Parent.GVK) {
-			e.enqueueAll(op)
-		}
-	}
 }

@@ -92,8 +92,8 @@ func isGrave(object identity.ID) bool {
 	return false
 }
 
-// Outcome is what the caller of a Guard must do next.
-type Outcome struct {
+// Decision is what the caller of a Guard must do next.
+type Decision struct {
 	// May is true if the objects passed to Decide or Doubt may be deleted.
 	May bool
 	// Request is true once: the caller must record that the revision may delete.
@@ -116,7 +116,7 @@ func (g *Guard) covers(r Revision) bool {
 
 // Begin makes the guard wait for the reports of these parents, unless it already does so for the revision. If
 // permitted, the rule's record permits the revision to delete, and the guard releases it at once.
-func (g *Guard) Begin(r Revision, parents queue.Keys, permitted bool) Outcome {
+func (g *Guard) Begin(r Revision, parents queue.Keys, permitted bool) Decision {
 	if !g.covers(r) {
 		*g = Guard{confirmed: g.confirmed, revision: r, phase: collecting}
 		if permitted {
@@ -132,25 +132,25 @@ func (g *Guard) Begin(r Revision, parents queue.Keys, permitted bool) Outcome {
 }
 
 // Decide reports that a parent would lose these objects.
-func (g *Guard) Decide(r Revision, parent queue.Key, objects []identity.ID) Outcome {
+func (g *Guard) Decide(r Revision, parent queue.Key, objects []identity.ID) Decision {
 	return g.report(r, parent, loss{certainty: certain, objects: objects})
 }
 
 // Doubt is Decide for a parent that could not be evaluated, and would lose at most these objects.
-func (g *Guard) Doubt(r Revision, parent queue.Key, objects []identity.ID) Outcome {
+func (g *Guard) Doubt(r Revision, parent queue.Key, objects []identity.ID) Decision {
 	return g.report(r, parent, loss{certainty: possible, objects: objects})
 }
 
 // Excuse is Decide for a parent that no longer exists or is being deleted: what it loses is not due to the revision.
-func (g *Guard) Excuse(r Revision, parent queue.Key) Outcome { return g.report(r, parent, loss{}) }
+func (g *Guard) Excuse(r Revision, parent queue.Key) Decision { return g.report(r, parent, loss{}) }
 
-func (g *Guard) report(r Revision, parent queue.Key, now loss) Outcome {
+func (g *Guard) report(r Revision, parent queue.Key, now loss) Decision {
 	if !g.covers(r) {
-		return Outcome{} // the start of the revision enqueues all parents
+		return Decision{} // the start of the revision enqueues all parents
 	}
 	before, guarded := g.losses[parent]
 	if !guarded {
-		return Outcome{May: true} // it has nothing to lose to the revision
+		return Decision{May: true} // it has nothing to lose to the revision
 	}
 	g.tallies[before.certainty].add(before.objects, -1)
 	delete(g.losses, parent)
@@ -168,7 +168,7 @@ func (g *Guard) set(parent queue.Key, now loss) {
 }
 
 // Confirm replaces the revisions that the author of the rule has confirmed. A confirmed revision may delete everything.
-func (g *Guard) Confirm(r Revision, confirmed []string) Outcome {
+func (g *Guard) Confirm(r Revision, confirmed []string) Decision {
 	changed := !slices.Equal(g.confirmed, confirmed)
 	g.confirmed = confirmed
 	next := g.Assess(r)
@@ -177,9 +177,9 @@ func (g *Guard) Confirm(r Revision, confirmed []string) Outcome {
 }
 
 // Assess returns what to do now, such as after a change of the rule's record.
-func (g *Guard) Assess(r Revision) (next Outcome) {
+func (g *Guard) Assess(r Revision) (next Decision) {
 	if !g.covers(r) || g.phase == released {
-		return Outcome{}
+		return Decision{}
 	}
 	evaluated := g.IsEvaluated(r)
 	if g.phase == collecting && g.isClear() {

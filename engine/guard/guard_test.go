@@ -77,7 +77,7 @@ func (s *story) do(t *testing.T, line string) string {
 	case "assess":
 		return textOf(g.Assess(r))
 	case "permit":
-		return textOf(guard.Outcome{Requeue: g.Permit(r)})
+		return textOf(guard.Decision{Requeue: g.Permit(r)})
 	case "recreate": // PARENT
 		may, blocked := g.MayRecreate(r, keyOf(args[0]))
 		return fmt.Sprintf("may=%t blocked=%t", may, blocked)
@@ -90,7 +90,7 @@ func (s *story) do(t *testing.T, line string) string {
 	return ""
 }
 
-func verdict(next guard.Outcome) string {
+func verdict(next guard.Decision) string {
 	text := "wait"
 	if next.May {
 		text = "may"
@@ -98,7 +98,7 @@ func verdict(next guard.Outcome) string {
 	return strings.TrimSpace(text + " " + textOf(next))
 }
 
-func textOf(o guard.Outcome) string {
+func textOf(o guard.Decision) string {
 	var words []string
 	for _, word := range []struct {
 		isTrue bool

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/queue"
+)
+
+// enqueueAll enqueues every parent that the operator may have work for. It does nothing while an informer is syncing:
+// synced calls it again.
+func (e *Engine) enqueueAll(op *operator.Operator) {
+	if !e.running.IsCurrent(op) || !e.ready(op) {
+		return
+	}
+	op.Begun.Store(true)
+	e.patches.Begin(op, e.remembered(op.ID))
+	keys := e.keysOf(op)
+	if op.Removal == nil {
+		e.guards.begin(op, keys)
+		if e.guards.isEvaluated(op) {
+			e.enqueueRemovals(op) // otherwise the guard's outcome does, once all parents have reported
+		}
+	} else {
+		left := op.Removal.Begin(keys)
+		if len(left) == 0 {
+			e.finishRemoval(op)
+		}
+		maps.Copy(keys, left)
+	}
+	for k := range keys {
+		e.queue.AddPatient(k)
+	}
+	if e.hasRuleWork(op) {
+		e.queue.AddPatient(ruleKey(op))
+	}
+}
+
+// keysOf lists the parents that the operator may have work for: those that it selects; those that have children,
+// because they may have stopped matching the selector while Kanon was not running; and those of which something is
+// remembered, so that it is forgotten.
+func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
+	found := make(queue.Keys)
+	for _, parent := range e.monitors.Names(op.ParentKey) {
+		found[queue.Key{Rule: op.ID, Parent: parent}] = true
+	}
+	for kind := range op.ChildKinds() {
+		for _, value := range e.monitors.IndexValues(op.ChildKey(kind.GVR), plan.IndexParent) {
+			if k, ok := queue.ParseKey(value); ok && k.Rule == op.ID {
+				found[k] = true
+			}
+		}
+	}
+	for k := range e.remembered(op.ID) {
+		if k.Patch == "" {
+			found[k] = true
+		}
+	}
+	return found
+}
+
+// ready reports whether the rule may begin: its record is written, its informers have synced, and a removal need not
+// wait for another rule.
+func (e *Engine) ready(op *operator.Operator) bool {
+	return e.hasRecord(op) && e.guards.MayCleanUp(op) && !slices.ContainsFunc(op.Informers(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
+}
+
+// enqueueRemovals enqueues the parents of removals that may have waited for a rule until it has reconciled all its
+// parents or has stopped.
+func (e *Engine) enqueueRemovals(op *operator.Operator) {
+	for _, other := range e.running.Load().ByID {
+		if other.Removal != nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() {
+			e.enqueueAll(other)
+		}
+	}
+}
+
+// enqueueIdentified enqueues the parents of kinds whose definition was unknown when the kinds were found: a kind
+// without a definition counts as built into Kubernetes, and its parents get no conditions.
+func (e *Engine) enqueueIdentified(kinds []schema.GroupVersionKind) {
+	for _, op := range e.running.Load().ByID {
+		if op.Removal == nil && slices.Contains(kinds, op.Parent.GVK) {
+			e.enqueueAll(op)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/engine/removal"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// publisher turns the rules of the catalog into operators. One goroutine owns it.
+type publisher struct {
+	engine *Engine
+	// known has the last operator of each rule, including rules that stopped.
+	known map[string]*operator.Operator
+	// planner decides which rules run.
+	planner *removal.Planner
+	// awaiting has the rules whose informers sync before the engine leads.
+	awaiting map[string]*operator.Operator
+	// removals are the removals that wait.
+	removals removals
+}
+
+func newPublisher(e *Engine) *publisher {
+	return &publisher{
+		engine: e, known: make(map[string]*operator.Operator),
+		planner:  removal.NewPlanner(catalog.CompilerKinds(e.options.Mapper), e.records, e.covers),
+		removals: removals{since: make(map[string]time.Time), reported: make(map[string]string)},
+	}
+}
+
+// publish replaces the running operators by those of the rules that run now and of the removals. It starts and stops
+// informers accordingly.
+func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
+	e := p.engine
+	if !e.leads() {
+		p.standby(ctx, c)
+		return
+	}
+	if loaded, _ := e.records.IsLoaded(); loaded && e.keys.Keyring() != nil {
+		p.publishRules(ctx, c)
+	} // otherwise the records and the keys notify the inbox once they are read
+	e.recordBlocked()
+}
+
+func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
+	e, log, all := p.engine, logr.FromContextOrDiscard(ctx), c.Rules()
+	e.followRecords(all)
+	e.recordPaused(all)
+	before := e.running.Load()
+	var ops, started []*operator.Operator
+	for _, run := range p.planner.Runs(c, all) {
+		rule := run.Rule
+		if p.lacksReviews(run.Program) {
+			continue // addDenied reports it
+		}
+		op, known := before.ByID[rule.ID], p.known[rule.ID]
+		if op == nil || op.Program != run.Program || op.IsOutdated(e.options.Mapper) {
+			var err error
+			if op, err = operator.New(rule.ID, rule.Name, run.Program, e.options.Mapper, e.previous(known, rule)); err != nil {
+				log.V(1).Info("Cannot start a rule: a kind was removed meanwhile", "rule", rule.Name.String(), "reason", err.Error())
+				continue // the mapper has put the change into the inbox
+			}
+			op.Removal = run.Removal
+			if op.Removal == nil {
+				e.requireRecord(op, record.OriginOf(rule.Origin))
+			} else if known != nil {
+				op.KeepInformers(known.Plan)
+			}
+			e.restartReplaced(known, op)
+			started = append(started, op)
+			p.known[op.ID] = op
+		}
+		ops = append(ops, op)
+		e.guards.confirm(op, rule.Confirmed)
+		op.Verbosity.Store(int32(rule.Verbosity)) //nolint:gosec // 4 at most
+	}
+	plan.ShareInformers(plansOf(ops), plansOf(started))
+	after := operator.NewSet(ops)
+	after.Rules, after.Paused = e.idsOf(c, all), paused(all, e.options.Namespace)
+	e.running.Store(after)
+	for _, op := range started {
+		e.noteUnselected(before.ByID[op.ID], op)
+	}
+
+	for id, op := range before.ByID {
+		if after.ByID[id] == nil {
+			log.Info("rule stopped", "rule", op.Name.String())
+			e.stop(op)
+			p.known[id] = &operator.Operator{Plan: op.Remains()}
+			if op.Removal != nil {
+				delete(p.known, id) // nothing of the rule is left
+			}
+		}
+	}
+	p.dropAwaiting(after)
+	e.begin(log, before, ops, started)
+}
+
+// plansOf returns the plans of operators.
+func plansOf(ops []*operator.Operator) []*plan.Plan {
+	plans := make([]*plan.Plan, len(ops))
+	for i, op := range ops {
+		plans[i] = op.Plan
+	}
+	return plans
+}
+
+// idsOf returns the ids of all rules that exist; nil if there may be others. A rule in a namespace with a text that
+// cannot be read counts as existing as long as it has a record.
+func (e *Engine) idsOf(c *catalog.Catalog, all []catalog.Rule) map[string]bool {
+	if !c.IsCompleteIn(e.options.Namespace) {
+		return nil
+	}
+	ids := make(map[string]bool, len(all))
+	for _, rule := range all {
+		ids[rule.ID] = true
+	}
+	recorded, _ := e.records.Names()
+	for id, name := range recorded {
+		if c.Refused(id) || !c.IsCompleteIn(name.Namespace) {
+			ids[id] = true
+		}
+	}
+	return ids
+}
+
+// paused returns the rules that do not run, by the kind of their parents. It leaves out those of tenants, which have no
+// claim to the children of other rules.
+func paused(all []catalog.Rule, own string) map[schema.GroupKind][]*syntax.Rule {
+	found := make(map[schema.GroupKind][]*syntax.Rule)
+	for _, rule := range all {
+		if rule.Program == nil && rule.Name.Namespace == own {
+			kind := rule.Newest.ParentKind().GroupKind()
+			found[kind] = append(found[kind], rule.Newest)
+		}
+	}
+	return found
+}
+
+// previous returns the operator that a new one replaces: the one that this process knows, or else one made of the
+// record.
+func (e *Engine) previous(known *operator.Operator, rule catalog.Rule) *operator.Operator {
+	stored, ok := e.records.Get(rule.ID)
+	if known != nil || !ok {
+		return known
+	}
+	kinds := make([]schema.GroupVersionKind, len(stored.Children))
+	for i, kind := range stored.Children {
+		kinds[i] = kind.GVK() // plan.New finds out which of them the cluster has
+	}
+	return &operator.Operator{Plan: plan.Former(rule.ID, rule.Name, kinds)}
+}
