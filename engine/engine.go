@@ -191,7 +191,7 @@ func (e *Engine) Run(ctx context.Context) error {
 
 func (e *Engine) newPatches() *patching.Patches {
 	return patching.New(patching.Options{
-		Client: e.options.Client, Mapper: e.options.Mapper, Monitors: e.monitors, Writer: e.patchWriter, Running: &e.running, Queue: e.queue, Reads: e.reads,
+		Client: e.options.Client, Objects: e.options.Client, Mapper: e.options.Mapper, Monitors: e.monitors, Writer: e.patchWriter, Running: &e.running, Queue: e.queue, Reads: e.reads,
 		Parents: e.parents, Readers: e.readers, Feedback: e.feedback, Records: e.records,
 		Restored: e.finishRemoval, Now: e.options.Clock.Now, RetryMax: e.options.RetryMax,
 	})

@@ -111,3 +111,57 @@ func TestFloodAtDeletion(t *testing.T) {
 		t.Errorf("%d later pages were read at the same time", reads.most)
 	}
 }
+
+// targetLists records how an engine lists ConfigMaps.
+type targetLists struct {
+	mu sync.Mutex
+	// whole has the lists that asked for content, and metadata counts the others.
+	whole    []string
+	metadata int
+}
+
+func (l *targetLists) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if query := r.URL.Query(); r.Method == http.MethodGet && path.Base(r.URL.Path) == "configmaps" && !query.Has("watch") && !query.Has("labelSelector") {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if strings.HasPrefix(r.Header.Get("Accept"), "application/json;as=PartialObjectMetadata") {
+				l.metadata++
+			} else {
+				l.whole = append(l.whole, r.URL.String())
+			}
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// Whoever may write objects makes many large ones of a kind that a rule patches. Their content is not read when the patch is
+// removed and its targets are looked for.
+func TestFloodOfObjectsOfAPatchedKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	for _, name := range []string{"shared", "large"} {
+		w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: $HOME}\ndata: {mode: theirs, bulk: "+strings.Repeat("x", 1000)+"}\n"))
+	}
+	lists := &targetLists{}
+	config := rest.CopyConfig(w.config)
+	w.watches.Follow(config)
+	config.Wrap(lists.wrap)
+	client, err := wire.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.rule("r", patchRule("- id: mode\n  target: {apiVersion: v1, kind: ConfigMap, name: shared}\n  template: {data: {mode: ours}}\n"))
+	w.run(func(o *engine.Options) { o.Client = client })
+	w.parent("Note", "one", "{}")
+	w.await(configMaps, w.home, "shared", "is patched", has("ours", "data", "mode"))
+	w.rule("r", patchRule("- id: label\n  target: {apiVersion: v1, kind: ConfigMap, name: shared}\n  template: {metadata: {labels: {x: \"true\"}}}\n"))
+	w.await(configMaps, w.home, "shared", "is as it was", has("theirs", "data", "mode"))
+	w.await(configMaps, w.home, "shared", "is labelled", label("x"))
+	lists.mu.Lock()
+	defer lists.mu.Unlock()
+	if len(lists.whole) > 0 || lists.metadata == 0 {
+		t.Errorf("%d lists without content, and content was asked for by %q", lists.metadata, lists.whole)
+	}
+}

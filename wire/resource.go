@@ -81,6 +81,17 @@ type List struct {
 	Items []*Object
 }
 
+// MetadataOf returns the metadata of the items, without content, as objects of a kind: those of Metadata say that they
+// are of the kind PartialObjectMetadata.
+func (l *List) MetadataOf(kind schema.GroupVersionKind) []*unstructured.Unstructured {
+	objects := make([]*unstructured.Unstructured, len(l.Items))
+	for i, item := range l.Items {
+		objects[i] = &unstructured.Unstructured{Object: map[string]any{"metadata": item.Head().Object["metadata"]}}
+		objects[i].SetGroupVersionKind(kind)
+	}
+	return objects
+}
+
 // DeepCopyObject implements runtime.Object.
 func (l *List) DeepCopyObject() runtime.Object {
 	other := *l

@@ -30,7 +30,9 @@ type Queue interface {
 
 // Options are what Patches needs.
 type Options struct {
+	// Client reads targets, and Objects lists them without their content.
 	Client   dynamic.Interface
+	Objects  monitor.Client
 	Mapper   *restmapping.Mapper
 	Monitors *monitor.Monitors
 	Writer   *patchwriter.Writer

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/patchset"
 	"kanon.dev/kanon/engine/apply/patchwriter"
 	"kanon.dev/kanon/engine/identity"
@@ -25,8 +26,9 @@ import (
 	"kanon.dev/kanon/kinds/restmapping"
 )
 
-// restorePage is the page size for listing the objects that may have fields of a patch.
-const restorePage = 500
+// restorePage is the page size for listing the objects that may have fields of a patch. Anybody may make many objects
+// of which the metadata alone takes a megabyte.
+const restorePage = 100
 
 // retired are the patches that rules no longer have and whose targets are not restored yet.
 type retired struct {
@@ -107,12 +109,22 @@ func (p *Patches) restoreRetired(ctx context.Context, k queue.Key, patch record.
 		op := p.Running.Get(k.Rule)
 		return op == nil || !op.HasPatch(patch)
 	}
-	err := p.eachPatched(ctx, patch.GVK(), k, func(gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
-		if object.GetDeletionTimestamp() != nil || !isRetired() {
+	err := p.eachPatched(ctx, patch.GVK(), k, func(gvr schema.GroupVersionResource, head *unstructured.Unstructured) error {
+		if head.GetDeletionTimestamp() != nil {
+			return nil
+		}
+		object, err := p.Client.Resource(gvr).Namespace(head.GetNamespace()).Get(ctx, head.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", mark.RefOf(head), err)
+		}
+		if !isRetired() {
 			return nil
 		}
 		manager := patchset.Manager(k.Rule, k.Patch)
-		_, _, err := p.Writer.Sync(ctx, patchwriter.Patch{GVR: gvr, Object: object, Manager: manager})
+		_, _, err = p.Writer.Sync(ctx, patchwriter.Patch{GVR: gvr, Object: object, Manager: manager})
 		if err == nil {
 			p.Writer.Forget(object.GetUID(), manager)
 		}
@@ -145,9 +157,9 @@ func (p *Patches) findHiddenTargets(ctx context.Context, planned plan.Patch, k q
 	return err
 }
 
-// eachPatched calls f for every object of a kind that has fields of a patch, or that has previous values recorded for
-// fields that no patch has set. A kind that the cluster lacks has no objects. If it is unknown whether the cluster
-// has the kind, it returns an error.
+// eachPatched calls f with the metadata of every object of a kind that has fields of a patch, or that has previous values
+// recorded for fields that no patch has set. A kind that the cluster lacks has no objects. If it is unknown whether the
+// cluster has the kind, it returns an error.
 func (p *Patches) eachPatched(
 	ctx context.Context, gvk schema.GroupVersionKind, k queue.Key, f func(schema.GroupVersionResource, *unstructured.Unstructured) error,
 ) error {
@@ -159,18 +171,18 @@ func (p *Patches) eachPatched(
 		return err
 	}
 	var errs []error
-	options := metav1.ListOptions{Limit: restorePage}
+	objects, options := p.Objects.Objects(kind.GVR, impersonation.FromContext(ctx).Home()).Metadata(), metav1.ListOptions{Limit: restorePage}
 	for {
-		list, err := p.Client.Resource(kind.GVR).Namespace(impersonation.FromContext(ctx).Home()).List(ctx, options)
+		list, err := objects.List(ctx, options)
 		if err != nil {
 			return fmt.Errorf("list %s: %w", kind.GVR.GroupResource(), err)
 		}
-		for i := range list.Items {
-			if object := &list.Items[i]; slices.Contains(patchset.Patched(object, k.Rule), k.Patch) || patchset.HasUnusedPrevious(object) {
+		for _, object := range list.MetadataOf(kind.GVK) {
+			if slices.Contains(patchset.Patched(object, k.Rule), k.Patch) || patchset.HasUnusedPrevious(object) {
 				errs = append(errs, f(kind.GVR, object))
 			}
 		}
-		if options.Continue = list.GetContinue(); options.Continue == "" {
+		if options.Continue = list.Continue; options.Continue == "" {
 			return errors.Join(errs...)
 		}
 	}

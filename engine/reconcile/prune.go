@@ -274,9 +274,7 @@ func (d *deleter) labelledPage(ctx context.Context, kind restmapping.Kind, limit
 	if err != nil {
 		return "", err //nolint:wrapcheck // collectTracked does.
 	}
-	for _, item := range list.Items {
-		object := &unstructured.Unstructured{Object: map[string]any{"metadata": item.Head().Object["metadata"]}}
-		object.SetGroupVersionKind(kind.GVK) // the answer has that of metadata
+	for _, object := range list.MetadataOf(kind.GVK) {
 		f(object)
 	}
 	return list.Continue, nil
