@@ -132,3 +132,26 @@ func TestOrphaningDeletionThatCrossesAnApply(t *testing.T) {
 		})
 	}
 }
+
+// A parent deleted with orphaning keeps its children: none is taken along
+// because its owner reference was put back.
+func TestOrphaningDeletionIsRespected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("box", boxRule)
+	w.run()
+	w.parent("Box", "red", "{color: red}")
+	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
+	orphan := metav1.DeletePropagationOrphan
+	if err := w.at(w.resource("Box"), w.home).Delete(t.Context(), "red", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitGone(w.resource("Box"), w.home, "red")
+	w.await(services, w.home, "red", "has no owner any more", func(obj *unstructured.Unstructured) bool {
+		return len(obj.GetOwnerReferences()) == 0
+	})
+	w.quiet()
+	w.get(services, w.home, "red")
+	w.get(configMaps, w.home, "red-config")
+}

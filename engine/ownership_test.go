@@ -311,3 +311,35 @@ func TestRemovedRuleLetsItsParentsGo(t *testing.T) {
 	w.awaitGone(teams, w.home, "goes")
 	w.get(configMaps, elsewhere, "stays-far")
 }
+
+func TestStrangersAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("box", boxRule)
+	w.run()
+	stranger := w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: red-config, namespace: $HOME}\ndata: {color: mine}\n"))
+	w.parent("Box", "red", "{color: red}")
+
+	stalled := w.await(w.resource("Box"), w.home, "red", "is stalled", isTrue("Stalled"))
+	if got := conditionField(stalled, "Stalled", "reason"); got != "NameTaken" {
+		t.Errorf("the reason is %q", got)
+	}
+	if message := conditionField(stalled, "Stalled", "message"); !strings.Contains(message, "child config") || !strings.Contains(message, "red-config") {
+		t.Errorf("the message names neither the node nor the object: %q", message)
+	}
+	w.awaitEvent(w.home, "red", "NameTaken")
+	w.await(services, w.home, "red", "is made all the same", exists)
+	live := w.get(configMaps, w.home, "red-config")
+	if field(live, "data", "color") != "mine" || live.GetResourceVersion() != stranger.GetResourceVersion() {
+		t.Errorf("the stranger's object was touched: %v", live.Object)
+	}
+
+	// It heals once the cause is gone, without anybody touching the parent.
+	w.delete(configMaps, w.home, "red-config")
+	w.await(configMaps, w.home, "red-config", "is the rule's", has("red", "data", "color"))
+	healed := w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
+	if conditionStatus(healed, "Stalled") != "" {
+		t.Error("a healed parent still has the condition Stalled")
+	}
+}

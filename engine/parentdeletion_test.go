@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/apply/mark"
 )
 
 // storeRule makes of each Store a claim, which may be kept and so is tracked, and an app, which the garbage collector deletes.
@@ -172,4 +173,24 @@ func TestOrderThatBlocksItself(t *testing.T) {
 	w.awaitGone(configMaps, w.home, "red-app")
 	w.patch(configMaps, w.home, "red-claim", unused)
 	w.awaitGone(stores, w.home, "red")
+}
+
+// A child that was made for an earlier parent of the same name is waited out,
+// and is not taken for the new parent's.
+func TestParentDeletedAndCreatedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("box", boxRule)
+	w.run()
+	w.parent("Box", "red", "{color: red}")
+	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
+	old := w.get(configMaps, w.home, "red-config")
+	w.delete(w.resource("Box"), w.home, "red")
+	again := w.parent("Box", "red", "{color: red}")
+	w.await(configMaps, w.home, "red-config", "is the new parent's", func(obj *unstructured.Unstructured) bool {
+		owner, ok := mark.ReadOwner(obj)
+		return ok && owner.Parent.UID == again.GetUID() && obj.GetUID() != old.GetUID()
+	})
+	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
 }

@@ -400,3 +400,42 @@ func TestRequestOfAParentThatCannotBeLetGo(t *testing.T) {
 		t.Errorf("there were %d reconciles of the parent that cannot be let go, beside 10 with a second between them: its pauses do not grow", more)
 	}
 }
+
+func TestFailedExpressionNamesItsPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("box", boxRule)
+	w.run()
+	w.parent("Box", "red", "{size: 3}")
+	stalled := w.await(w.resource("Box"), w.home, "red", "is stalled", isTrue("Stalled"))
+	message := conditionField(stalled, "Stalled", "message")
+	if want := "spec.color is missing (child config: template.data.color); the rule's author can read it with ?."; !strings.HasPrefix(message, want) {
+		t.Errorf("the message does not begin with %q: %s", want, message)
+	}
+	w.await(services, w.home, "red", "is made all the same", exists)
+	w.patch(w.resource("Box"), w.home, "red", `{"spec":{"color":"red"}}`)
+	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
+}
+
+// What the API server refuses stalls the parent; what was there stays.
+func TestRefusedChild(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("box", strings.ReplaceAll(boxRule, "[{port: 80}]", "[{port: \"${parent.spec.?port.orValue(80)}\"}]"))
+	w.run()
+	w.parent("Box", "red", "{color: red}")
+	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
+	service := w.get(services, w.home, "red")
+	w.patch(w.resource("Box"), w.home, "red", `{"spec":{"port":70000}}`)
+	stalled := w.await(w.resource("Box"), w.home, "red", "is stalled", isTrue("Stalled"))
+	if reason, message := conditionField(stalled, "Stalled", "reason"), conditionField(stalled, "Stalled", "message"); reason != "Invalid" || !strings.Contains(message, "65535") {
+		t.Errorf("the condition says %s: %s", reason, message)
+	}
+	if w.get(services, w.home, "red").GetUID() != service.GetUID() {
+		t.Error("a refused change replaced the Service")
+	}
+	w.patch(w.resource("Box"), w.home, "red", `{"spec":{"port":81}}`)
+	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
+}

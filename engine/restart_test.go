@@ -1,6 +1,9 @@
 package engine_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/enginetest"
 )
 
@@ -155,4 +159,102 @@ func TestRequestsOfADeletion(t *testing.T) {
 	if got := w.requestsAtHome(from); len(got) > 2 || slices.ContainsFunc(got, func(r string) bool { return !strings.HasPrefix(r, "GET ") }) {
 		t.Errorf("%d requests, want one look at the parent for each child at the most: %q", len(got), got)
 	}
+}
+
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Box")
+	w.rule("box", boxRule)
+	stop := w.run()
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	for _, name := range names {
+		w.parent("Box", name, "{color: red}")
+	}
+	// In the middle: some have children, hardly all are ready.
+	w.await(configMaps, w.home, "a-config", "is made", exists)
+	stop()
+	// While it is away: a change, a drift and a deletion.
+	w.patch(w.resource("Box"), w.home, "b", `{"spec":{"color":"blue"}}`)
+	w.patch(configMaps, w.home, "a-config", `{"data":{"color":"grey"}}`)
+	w.delete(w.resource("Box"), w.home, "c")
+	w.run()
+	for _, name := range names {
+		if name != "c" {
+			w.await(w.resource("Box"), w.home, name, "is ready", isTrue("Ready"))
+		}
+	}
+	w.await(configMaps, w.home, "b-config", "is blue", has("blue", "data", "color"))
+	w.await(configMaps, w.home, "a-config", "is red again", has("red", "data", "color"))
+	w.awaitGone(configMaps, w.home, "c-config")
+}
+
+// At rest Kanon sends nothing, and after a restart with everything in place it
+// writes nothing: the API server's own audit log says so.
+func TestRestsAndRestartsInSilence(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "audit.log")
+	plane := controlplanetest.Start(t, controlplanetest.Options{AuditLog: log})
+	plane.Config.UserAgent = "a test"
+	w := newWorldOn(t, plane.Config)
+	w.config.UserAgent = "kanon under test"
+	w.define("Box")
+	w.rule("box", boxRule)
+	stop := w.run()
+	for _, name := range []string{"a", "b", "c"} {
+		w.parent("Box", name, "{color: red}")
+		w.await(w.resource("Box"), w.home, name, "is ready", isTrue("Ready"))
+	}
+	w.quiet()
+	from := time.Now()
+	<-time.After(5 * time.Second)
+	if at := auditedRequests(t, log, "kanon under test", from); len(at) > 0 {
+		t.Errorf("at rest, in 5 s: %q", at)
+	}
+
+	stop()
+	from = time.Now()
+	w.run()
+	w.awaitLook("a")
+	w.quiet()
+	restart := auditedRequests(t, log, "kanon under test", from)
+	for _, resource := range []string{"/boxs?", "/configmaps?", "/services?"} {
+		// The rule was started: it looked at parents and children.
+		if !slices.ContainsFunc(restart, func(request string) bool { return strings.Contains(request, resource) }) {
+			t.Errorf("the audit log has no look at %s after the restart: %q", resource, restart)
+		}
+	}
+	for _, request := range restart {
+		if verb, _, _ := strings.Cut(request, " "); verb != "get" && verb != "list" && verb != "watch" {
+			t.Errorf("after a restart with all in place: %s", request)
+		}
+	}
+}
+
+// auditedRequests lists the requests of a user agent that the API server
+// received after a time, as VERB URI.
+func auditedRequests(t *testing.T, path, userAgent string, from time.Time) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	var requests []string
+	for line := range strings.Lines(string(data)) {
+		var event struct {
+			AuditID                  string
+			Verb, RequestURI         string
+			UserAgent                string
+			RequestReceivedTimestamp time.Time
+		}
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatalf("audit log: %v in %s", err, line)
+		}
+		if event.UserAgent == userAgent && event.RequestReceivedTimestamp.After(from) && !seen[event.AuditID] {
+			seen[event.AuditID] = true
+			requests = append(requests, event.Verb+" "+event.RequestURI)
+		}
+	}
+	return requests
 }

@@ -332,3 +332,25 @@ func TestRuleWithAnotherKindOfParents(t *testing.T) {
 	})
 	w.quiet()
 }
+
+// A rule that moves to another text, as it is, goes on.
+func TestRuleThatMovesToAnotherText(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("a", tagRule)
+	w.run()
+	w.parent("Note", "n", "{text: one}")
+	w.await(namespaces, "", w.home, "is tagged", tag("n", "one"))
+	w.rule("b", tagRule)
+	w.verdict("b", "a rule's name must be unique")
+	w.delete(configMaps, w.kanon, "a")
+	w.verdict("b", `"ready":true`)
+	w.awaitRecord("r", `"configMap":"b"`)
+	w.patch(namespaces, "", w.home, `{"metadata":{"labels":{"note-n":null}}}`)
+	w.await(namespaces, "", w.home, "is put right", tag("n", "one"))
+	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"text":"two"}}`)
+	w.await(namespaces, "", w.home, "follows its parent", tag("n", "two"))
+	w.delete(w.resource("Note"), w.home, "n")
+	w.await(namespaces, "", w.home, "is released", untagged("n"))
+}

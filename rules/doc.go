@@ -78,6 +78,6 @@
 //
 // Their types belong to them: callers import the room that they need. Here, compile.go has the order of compilation, and each
 // compile_*.go compiles one part of a rule. kinds.go looks up kinds, family.go compiles the items that children share, and plaintext.go
-// finds text that is meant as an expression. infer.go compiles the status for package inference, and beside.go expressions that are no
+// finds text that is meant as an expression. infer.go compiles the status for package inference, and adhoc.go expressions that are no
 // part of the rule. testdata has a case for each behaviour; go test -update rewrites the expected results.
 package rules

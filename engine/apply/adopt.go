@@ -54,5 +54,5 @@ func (c *Child) mayAdopt(live *unstructured.Unstructured) bool {
 	_, claimed := c.marks.OwnerOf(live)
 	_, labelled := mark.MetadataString(live, "labels", mark.LabelRule)
 	return !claimed && !labelled && metav1.GetControllerOfNoCopy(live) == nil &&
-		live.GetUID() != c.Owner.Parent.UID && !c.HoldsIgnored(live)
+		live.GetUID() != c.Owner.Parent.UID && !c.OwnsIgnored(live)
 }

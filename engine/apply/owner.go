@@ -83,7 +83,7 @@ func (c *Child) isOursUnproven(live *unstructured.Unstructured) bool {
 
 // wrote reports whether managedFields show that our manager wrote a path, or may have.
 func (c *Child) wrote(live *unstructured.Unstructured, path fieldpath.Path) bool {
-	return fieldset.Owned(live, func(e fieldset.Entry) bool { return e.Ours() || e.Ancient() }).Has(path)
+	return fieldset.Owned(live, func(e fieldset.Entry) bool { return e.Ours() || e.IsAncient() }).Has(path)
 }
 
 // MayMark reports whether an object is a child of the owner's parent by the owner's rule, or may be given such a

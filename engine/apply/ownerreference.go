@@ -20,7 +20,7 @@ func (w *Writer) applyKeepingReference(ctx context.Context, gvr schema.GroupVers
 	if metav1.GetControllerOfNoCopy(child.Object) == nil {
 		return w.apply(ctx, gvr, child, live, child.onlyVersion(live))
 	}
-	if child.ReferenceHeldByUpdate(live) {
+	if child.OwnsReferenceByUpdate(live) {
 		partial := *child
 		partial.omitsReference = true
 		answer, err := w.apply(ctx, gvr, &partial, live, child.onlyVersion(live))

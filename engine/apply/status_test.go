@@ -37,8 +37,8 @@ func TestSyncStatus(t *testing.T) {
 	live = w.patch("other", live, `[{"op": "add", "path": "/status/conditions/-", "value": {"type": "Theirs", "status": "True"}}]`, "status")
 	live = say(live, false, condition("Ready", "False"), condition("Extra", "True")) // theirs is none of ours
 	anybody := func(string) bool { return true }
-	if !statuswriter.HeldByAnother(live, "kanon-status-x", anybody, "Theirs") || statuswriter.HeldByAnother(live, "kanon-status-x", anybody, "Ready") {
-		t.Error("HeldByAnother does not tell theirs from ours")
+	if !statuswriter.IsOwnedByAnother(live, "kanon-status-x", anybody, "Theirs") || statuswriter.IsOwnedByAnother(live, "kanon-status-x", anybody, "Ready") {
+		t.Error("IsOwnedByAnother does not tell theirs from ours")
 	}
 
 	live = say(live, true, condition("Ready", "True")) // Extra goes, Theirs stays

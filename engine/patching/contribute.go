@@ -179,7 +179,7 @@ func targets(from Contributor, planned plan.Patch, target program.Target) ([]typ
 // isInPlace reports whether a target already has what the parent sets there.
 func (p *Patches) isInPlace(planned plan.Patch, target types.NamespacedName, part *patchset.Part) bool {
 	live, ok := p.Monitors.Get(planned.InformerFor(target.Namespace), target.Namespace, target.Name)
-	return ok && patchset.HoldsPatch(live, planned.Manager, part)
+	return ok && patchset.IsPatchInPlace(live, planned.Manager, part)
 }
 
 func shortName(name types.NamespacedName) string {

@@ -33,7 +33,7 @@ func (s *Report) mergeConditions(ctx context.Context, own []any) error {
 	status.Object = parent
 	before, _, _ := unstructured.NestedSlice(parent.Object, "status", "conditions")
 	after, overwritten := s.Memory.List.Merge(before, own, conditions.Owner{
-		Prefix: s.Op.Program.ConditionPrefix, Types: s.Op.Program.ConditionTypes(), Wrote: statuswriter.HoldsConditions(status),
+		Prefix: s.Op.Program.ConditionPrefix, Types: s.Op.Program.ConditionTypes(), Wrote: statuswriter.OwnsConditions(status),
 		Yields: s.rivalWithConditions(schemas.ConditionsShape{HasConditions: true}) != "",
 	})
 	if len(before) == len(after) && reflect.DeepEqual(before, after) {

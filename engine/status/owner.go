@@ -42,7 +42,7 @@ func (s *Report) isOutdone(rival *operator.Operator, shape schemas.ConditionsSha
 	}
 	isIts := func(manager string) bool { return manager == rival.StatusManager() }
 	return s.haveConditions(isIts, conditions.Ready) ||
-		!statuswriter.HoldsCondition(s.Object, s.Op.StatusManager(), s.Op.Program.ConditionPrefix+conditions.Ready) &&
+		!statuswriter.OwnsCondition(s.Object, s.Op.StatusManager(), s.Op.Program.ConditionPrefix+conditions.Ready) &&
 			s.haveConditions(isIts, conditions.Reconciling, conditions.Stalled)
 }
 
@@ -53,7 +53,7 @@ func (s *Report) haveConditions(managers func(string) bool, names ...string) boo
 	for i, name := range names {
 		types[i] = s.Op.Program.ConditionPrefix + name
 	}
-	return statuswriter.HeldByAnother(s.Object, s.Op.StatusManager(), managers, types...)
+	return statuswriter.IsOwnedByAnother(s.Object, s.Op.StatusManager(), managers, types...)
 }
 
 // rivals returns the other running rules for the kind of the parent that have the same conditionPrefix, by name.

@@ -151,7 +151,7 @@ func (s *Report) isBuiltIn() bool {
 func (s *Report) conditions(rendered []any, summary conditions.Summary, shape schemas.ConditionsShape) []any {
 	prefix, now := s.Op.Program.ConditionPrefix, s.Now()
 	isTheirs := func(item any) bool {
-		return statuswriter.HeldByAnother(s.Object, s.Op.StatusManager(), s.isOther, conditions.TypeOf(item))
+		return statuswriter.IsOwnedByAnother(s.Object, s.Op.StatusManager(), s.isOther, conditions.TypeOf(item))
 	}
 	own := slices.DeleteFunc(conditions.OfRule(s.result.Conditions, s.Object, now), isTheirs)
 	if s.yields = s.yieldsConditions(shape); !s.yields {

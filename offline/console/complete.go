@@ -31,7 +31,7 @@ func (s *Session) Complete(line string, offset int) (from int, words []string) {
 	case before == "":
 		words = append(s.Names(), functions(nil)...)
 	case flow.IsGroup(before):
-		words = s.beside.Members(before, s.Child)
+		words = s.compiler.Members(before, s.Child)
 	case len(inNamespace(before)) > 0:
 		words = inNamespace(before)
 	default:
@@ -41,7 +41,7 @@ func (s *Session) Complete(line string, offset int) (from int, words []string) {
 }
 
 // Names are the names that an expression can start with.
-func (s *Session) Names() []string { return s.beside.Names(s.Child) }
+func (s *Session) Names() []string { return s.compiler.Names(s.Child) }
 
 // matching lists the words with a prefix, sorted, each once.
 func matching(words []string, begin string) []string {
@@ -91,7 +91,7 @@ func path(line string) string {
 // only listed if alsoFunctions is true.
 func (s *Session) below(path string, alsoFunctions bool) []string {
 	source, node := yamltree.NewText(name, path)
-	asked, _ := s.beside.Compile(source, node, true, s.Child)
+	asked, _ := s.compiler.Compile(source, node, true, s.Child)
 	if asked == nil || s.NoParent {
 		return nil
 	}

@@ -6,7 +6,7 @@
 //	fmt.Println(result.Value, result.Type, result.Cost)       // 6 int 2
 //	result, findings = session.Eval("http://${parent.metadata.name}:${string(parent.spec.port)}")
 //
-// A [Session] compiles an expression in addition to the rule (rules.CompileBeside), and evaluates it in a scope of a
+// A [Session] compiles an expression in addition to the rule (rules.NewAdHocCompiler), and evaluates it in a scope of a
 // finished evaluation: that of the rule, or of an item of a child (session.go). complete.go completes names by the
 // actual values, help.go shows the documentation of functions, and prompt.go reads lines from a terminal or a file.
 //

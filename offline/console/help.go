@@ -26,7 +26,7 @@ func (s *Session) Help(name string) string {
 	}
 	if about := meaning(name); about != "" {
 		text := name + ": " + about + "\n"
-		if members := s.beside.Members(name, s.Child); len(members) > 0 {
+		if members := s.compiler.Members(name, s.Child); len(members) > 0 {
 			text += "\n    " + strings.Join(members, "\n    ") + "\n"
 		}
 		return text
@@ -62,7 +62,7 @@ func (s *Session) overview() string {
 		if about == "" {
 			about = "an item of forEach"
 		}
-		if members := s.beside.Members(name, s.Child); flow.IsGroup(name) {
+		if members := s.compiler.Members(name, s.Child); flow.IsGroup(name) {
 			about += ": " + strings.Join(members, ", ")
 			if len(members) == 0 {
 				continue

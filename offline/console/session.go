@@ -43,10 +43,10 @@ type Options struct {
 // Session evaluates expressions.
 type Session struct {
 	Options
-	beside *rules.Beside
-	ev     *program.Evaluation
-	scope  template.Scope
-	tracer *provenance.Tracer
+	compiler *rules.AdHocCompiler
+	ev       *program.Evaluation
+	scope    template.Scope
+	tracer   *provenance.Tracer
 	// secrets are the values to hide.
 	secrets redact.Values
 	// about names the parent.
@@ -61,26 +61,26 @@ func (e *FindingsError) Error() string { return e.Findings.Err().Error() }
 // New compiles and evaluates the rule. The error is a *FindingsError, the error of Evaluate, or says why the scope does
 // not exist.
 func New(o Options) (*Session, error) {
-	beside, findings := rules.CompileBeside(o.Rule, o.Compile)
-	if beside == nil {
+	compiler, findings := rules.NewAdHocCompiler(o.Rule, o.Compile)
+	if compiler == nil {
 		return nil, &FindingsError{findings}
 	}
-	made, err := o.Evaluate(beside.Program)
+	made, err := o.Evaluate(compiler.Program)
 	switch {
 	case err != nil:
 		return nil, err
 	case made.Evaluation == nil:
 		return nil, fmt.Errorf("the rule is not for %s %s: %s", made.Parent.GetKind(), made.Parent.GetName(), made.Unmatched)
 	}
-	s := &Session{Options: o, beside: beside, ev: made.Evaluation, about: "The parent is " + made.Parent.GetKind() + " " + made.Parent.GetName()}
-	s.tracer = provenance.New(o.Rule, beside.Program, s.ev)
+	s := &Session{Options: o, compiler: compiler, ev: made.Evaluation, about: "The parent is " + made.Parent.GetKind() + " " + made.Parent.GetName()}
+	s.tracer = provenance.New(o.Rule, compiler.Program, s.ev)
 	s.secrets = made.Secrets
 	if o.Child == "" {
 		s.scope = s.ev.StatusScope(made.Result.Status)
 		return s, nil
 	}
-	if _, ok := beside.Program.ByID[o.Child]; !ok {
-		ids := children(beside.Program)
+	if _, ok := compiler.Program.ByID[o.Child]; !ok {
+		ids := children(compiler.Program)
 		hint := ""
 		if near := diagnostic.DidYouMean(o.Child, ids); near != "" {
 			hint = "; " + near
@@ -137,7 +137,7 @@ func (s *Session) Eval(text string) (*Result, diagnostic.Findings) {
 	if node == nil {
 		return nil, findings
 	}
-	asked, findings := s.beside.Compile(source, node, isExpression, s.Child)
+	asked, findings := s.compiler.Compile(source, node, isExpression, s.Child)
 	if asked == nil {
 		return nil, findings
 	}
@@ -226,7 +226,7 @@ func parse(text string) (source *yamltree.Source, n *yamltree.Node, isExpression
 
 // evaluate renders a compiled input. It does so twice, so that the cost does not include variables, which the first run
 // evaluates.
-func (s *Session) evaluate(asked *rules.Asked) *Result {
+func (s *Session) evaluate(asked *rules.AdHocTemplate) *Result {
 	var val ref.Val
 	var p *template.Problem
 	var cost uint64

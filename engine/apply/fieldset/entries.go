@@ -41,8 +41,8 @@ func (e Entry) Ours() bool {
 		(e.Operation == OperationApply || e.Operation == OperationUpdate)
 }
 
-// Ancient reports whether the entry may have absorbed an Update entry of ours.
-func (e Entry) Ancient() bool {
+// IsAncient reports whether the entry may have absorbed an Update entry of ours.
+func (e Entry) IsAncient() bool {
 	return e.Manager == AncientManager && e.Operation == OperationUpdate && e.Subresource == ""
 }
 

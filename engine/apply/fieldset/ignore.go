@@ -147,9 +147,9 @@ func (d *Desired) withoutIgnored(set *fieldpath.Set) *fieldpath.Set {
 	return set.Difference(ignored)
 }
 
-// HoldsIgnored reports whether our Apply entry in live has a path that the policy ignores. It returns true if the
+// OwnsIgnored reports whether our Apply entry in live has a path that the policy ignores. It returns true if the
 // entry cannot be decoded.
-func (d *Desired) HoldsIgnored(live *unstructured.Unstructured) bool {
+func (d *Desired) OwnsIgnored(live *unstructured.Unstructured) bool {
 	if len(d.Ignore) == 0 {
 		return false
 	}

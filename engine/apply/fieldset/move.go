@@ -21,7 +21,7 @@ func ManagedFieldsPatch(obj *unstructured.Unstructured, entries []any) []Operati
 // EntriesToClaim returns EntriesForApply if an apply needs them: if the rendered paths differ from those of live's
 // last write, or if our Apply entry has ignored paths. Else it returns nil.
 func (d *Desired) EntriesToClaim(live *unstructured.Unstructured, samePaths bool) ([]any, error) {
-	if samePaths && !d.HoldsIgnored(live) {
+	if samePaths && !d.OwnsIgnored(live) {
 		return nil, nil
 	}
 	return d.EntriesForApply(live)
@@ -81,7 +81,7 @@ func (r *entriesRewrite) add(e Entry) error {
 	switch {
 	case e.Ours() && e.Operation == OperationUpdate:
 		return r.addUpdate(e)
-	case e.Ancient() && e.APIVersion == r.version:
+	case e.IsAncient() && e.APIVersion == r.version:
 		item, removed, err := r.removed.removeFrom(e)
 		if err != nil {
 			return err

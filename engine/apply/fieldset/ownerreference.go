@@ -21,9 +21,9 @@ import (
 // referencesPath returns the path of an object's ownerReferences.
 func referencesPath() fieldpath.Path { return fieldpath.MakePathOrDie("metadata", "ownerReferences") }
 
-// ReferenceHeldByUpdate reports whether only an Update entry of ours in live, and no other entry of ours, has the
+// OwnsReferenceByUpdate reports whether only an Update entry of ours in live, and no other entry of ours, has the
 // reference.
-func (d *Desired) ReferenceHeldByUpdate(live *unstructured.Unstructured) bool {
+func (d *Desired) OwnsReferenceByUpdate(live *unstructured.Unstructured) bool {
 	controller, _ := d.onlyController()
 	if controller == "" {
 		return false

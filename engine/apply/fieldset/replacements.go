@@ -26,7 +26,7 @@ func Successor(live *unstructured.Unstructured, patch []Operation) *unstructured
 // apply is needed: if we own anything by another entry than that of a POST, if a path does not exist, or if a path
 // has our value but is not ours.
 func (d *Desired) Replacements(live *unstructured.Unstructured) ([]Operation, bool) {
-	if d.kind.Deduced || d.HoldsIgnored(live) || !d.UpdatedOnly(live) {
+	if d.kind.Deduced || d.OwnsIgnored(live) || !d.UpdatedOnly(live) {
 		return nil, false
 	}
 	r := replacer{

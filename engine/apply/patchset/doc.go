@@ -6,7 +6,7 @@
 //	part, err := patchset.NewPart(kind, object)
 //	merged, err := patchset.Merge(before, parts) // before: the result of an earlier merge, or nil
 //	for _, c := range merged.Contradictions { ... }
-//	if !patchset.HoldsPatch(live, patchset.Manager(ruleID, "limits"), merged.Part) { ... }
+//	if !patchset.IsPatchInPlace(live, patchset.Manager(ruleID, "limits"), merged.Part) { ... }
 //
 // Before a patch takes a field with another value, that value is recorded in the annotation kanon.dev/taken as a
 // Previous. It is restored when the last patch relinquishes the field.

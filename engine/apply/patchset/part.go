@@ -57,9 +57,9 @@ func (p *Part) AsObject() map[string]any {
 // Same reports whether two parts have the same content.
 func (p *Part) Same(other *Part) bool { return p.Digest == other.Digest }
 
-// HoldsPatch reports whether a part is in place in obj: with its values, and in the entry of manager. It sends no
+// IsPatchInPlace reports whether a part is in place in obj: with its values, and in the entry of manager. It sends no
 // request.
-func HoldsPatch(obj *unstructured.Unstructured, manager string, part *Part) bool {
+func IsPatchInPlace(obj *unstructured.Unstructured, manager string, part *Part) bool {
 	if PlanSharedList(obj, manager, part.Shared).Changed {
 		return false
 	}
@@ -84,8 +84,8 @@ func (p *Part) InPlace(obj *unstructured.Unstructured) bool {
 	return err == nil && difference.IsSame()
 }
 
-// IsHeldAs reports whether a manager that owns the paths held, in an apiVersion, owns exactly the part.
-func (p *Part) IsHeldAs(version string, held *fieldpath.Set) bool {
+// IsOwnedAs reports whether a manager that owns the paths held, in an apiVersion, owns exactly the part.
+func (p *Part) IsOwnedAs(version string, held *fieldpath.Set) bool {
 	return version == p.kind.Version && held.Equals(p.Paths)
 }
 

@@ -49,7 +49,7 @@ func (w *Writer) inSync(p Patch, held *fieldpath.Set) bool {
 		return true
 	}
 	_, version := patchset.PatchEntry(p.Object, p.Manager)
-	if !p.Content.IsHeldAs(version, held) || !p.Content.InPlace(p.Object) {
+	if !p.Content.IsOwnedAs(version, held) || !p.Content.InPlace(p.Object) {
 		return false
 	}
 	w.rememberState(p, p.Object, state)

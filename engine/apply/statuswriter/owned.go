@@ -106,21 +106,21 @@ func (s Status) entry() (fieldset.Entry, bool) {
 	return entries[i], true
 }
 
-// HoldsConditions reports whether the manager of s owns the list of conditions as one value.
-func HoldsConditions(s Status) bool {
-	return heldBy(s.Object, s.Manager).Has(fieldpath.MakePathOrDie("status", "conditions"))
+// OwnsConditions reports whether the manager of s owns the list of conditions as one value.
+func OwnsConditions(s Status) bool {
+	return ownedBy(s.Object, s.Manager).Has(fieldpath.MakePathOrDie("status", "conditions"))
 }
 
-// heldBy returns the paths that a manager owns.
-func heldBy(obj *unstructured.Unstructured, manager string) *fieldpath.Set {
+// ownedBy returns the paths that a manager owns.
+func ownedBy(obj *unstructured.Unstructured, manager string) *fieldpath.Set {
 	return fieldset.Owned(obj, func(e fieldset.Entry) bool { return e.Manager == manager })
 }
 
-// HeldByAnother reports whether another manager, for which counts is true, owns a field of a condition of one of
+// IsOwnedByAnother reports whether another manager, for which counts is true, owns a field of a condition of one of
 // these types in the status of obj that manager does not own. Such a condition was taken over, or never belonged to
 // manager. Fields that both own, because both set the same value, do not count.
-func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool, conditionTypes ...string) bool {
-	own := heldBy(obj, manager)
+func IsOwnedByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool, conditionTypes ...string) bool {
+	own := ownedBy(obj, manager)
 	others := fieldset.Owned(obj, func(e fieldset.Entry) bool { return e.Manager != manager && counts(e.Manager) })
 	return slices.ContainsFunc(conditionTypes, func(conditionType string) bool {
 		return slices.ContainsFunc(conditionPaths(conditionType), func(path fieldpath.Path) bool {
@@ -129,9 +129,9 @@ func HeldByAnother(obj *unstructured.Unstructured, manager string, counts func(m
 	})
 }
 
-// HoldsCondition reports whether a manager owns a field of the condition of a type in the status of obj.
-func HoldsCondition(obj *unstructured.Unstructured, manager, conditionType string) bool {
-	return slices.ContainsFunc(conditionPaths(conditionType), heldBy(obj, manager).Has)
+// OwnsCondition reports whether a manager owns a field of the condition of a type in the status of obj.
+func OwnsCondition(obj *unstructured.Unstructured, manager, conditionType string) bool {
+	return slices.ContainsFunc(conditionPaths(conditionType), ownedBy(obj, manager).Has)
 }
 
 // conditionPaths returns the paths of a condition's fields.

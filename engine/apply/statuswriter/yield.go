@@ -37,7 +37,7 @@ func (w *Writer) Yield(ctx context.Context, s Status, counts func(manager string
 		return s.Content, nil, nil
 	}
 	var contested []fieldset.Contested
-	own, lost := heldBy(s.Object, s.Manager), &fieldpath.Set{}
+	own, lost := ownedBy(s.Object, s.Manager), &fieldpath.Set{}
 	for manager, held := range rivals {
 		for path := range differing.Intersection(held).Difference(own).All() {
 			contested = append(contested, fieldset.Contested{Path: path.String(), Manager: manager})

@@ -19,15 +19,15 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// Beside compiles expressions and templates that are no part of a rule, with the names and types of the rule. It is not
+// AdHocCompiler compiles expressions and templates that are no part of a rule, with the names and types of the rule. It is not
 // safe for concurrent use.
-type Beside struct {
+type AdHocCompiler struct {
 	Program *program.Program
 	c       *compiler
 }
 
-// CompileBeside is Compile for a rule beside which more will be compiled. It is nil if the rule has no program.
-func CompileBeside(r *syntax.Rule, o Options) (*Beside, diagnostic.Findings) {
+// NewAdHocCompiler compiles a rule, as Compile does, and returns a compiler for more. It is nil if the rule has no program.
+func NewAdHocCompiler(r *syntax.Rule, o Options) (*AdHocCompiler, diagnostic.Findings) {
 	env, err := celenv.Shared()
 	if err != nil {
 		return nil, diagnostic.List{diagnostic.New(r.Position, diagnostic.CodeEnvironment, "%s", err.Error())}.Findings(r.Source)
@@ -38,11 +38,11 @@ func CompileBeside(r *syntax.Rule, o Options) (*Beside, diagnostic.Findings) {
 	if p == nil {
 		return nil, findings
 	}
-	return &Beside{Program: p, c: c}, findings
+	return &AdHocCompiler{Program: p, c: c}, findings
 }
 
-// Asked is a template that was compiled beside a rule.
-type Asked struct {
+// AdHocTemplate is a template that was compiled beside a rule.
+type AdHocTemplate struct {
 	Template template.Template
 	// Type describes the type of the value, for people.
 	Type string
@@ -50,7 +50,7 @@ type Asked struct {
 
 // Compile compiles a node of a source: a template, or an expression without ${ and } around it. in is the child whose
 // scope applies; empty for the scope of the rule. Values that a rule must not render, such as now, are allowed.
-func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression bool, in string) (*Asked, diagnostic.Findings) {
+func (b *AdHocCompiler) Compile(source *yamltree.Source, n *yamltree.Node, isExpression bool, in string) (*AdHocTemplate, diagnostic.Findings) {
 	c, rule := b.c, b.c.rule
 	beside := *rule
 	beside.Source = source
@@ -73,11 +73,11 @@ func (b *Beside) Compile(source *yamltree.Source, n *yamltree.Node, isExpression
 	if t == nil || findings.HasErrors() {
 		return nil, findings
 	}
-	return &Asked{Template: t, Type: from.typ.String()}, findings
+	return &AdHocTemplate{Template: t, Type: from.typ.String()}, findings
 }
 
 // scope is the scope of a child; for an empty id, that of the rule.
-func (b *Beside) scope(in string) *compileScope {
+func (b *AdHocCompiler) scope(in string) *compileScope {
 	sc := b.c.ruleScope("the expression")
 	if own := b.c.scopes[in]; own != nil {
 		inner := *b.c.selfScope(own, b.Program.Children[b.Program.ByID[in]], sc.Place)
@@ -94,10 +94,10 @@ func (b *Beside) scope(in string) *compileScope {
 }
 
 // Names lists what an expression can start with.
-func (b *Beside) Names(in string) []string { return b.scope(in).roots() }
+func (b *AdHocCompiler) Names(in string) []string { return b.scope(in).roots() }
 
 // Members lists what can follow a root such as variables.
-func (b *Beside) Members(root, in string) []string {
+func (b *AdHocCompiler) Members(root, in string) []string {
 	if !flow.IsGroup(root) {
 		return nil
 	}

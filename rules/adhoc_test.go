@@ -10,7 +10,7 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-const besideRule = `apiVersion: kanon.dev/v1alpha1
+const adHocRule = `apiVersion: kanon.dev/v1alpha1
 kind: Rule
 metadata: {name: r}
 spec:
@@ -23,16 +23,16 @@ spec:
       template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "x-${variables.title}"}}
 `
 
-// What is asked beside a rule knows the names of the place that it is asked in, and its mistakes are its own: those of what was
+// An expression in addition to a rule knows the names of the place that it is asked in, and its mistakes are its own: those of what was
 // asked before are gone, and the positions are those in the text.
-func TestCompileBeside(t *testing.T) {
+func TestAdHocCompiler(t *testing.T) {
 	t.Parallel()
-	docs, findings := syntax.Decode("rule.yaml", []byte(besideRule))
+	docs, findings := syntax.Decode("rule.yaml", []byte(adHocRule))
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	beside, findings := rules.CompileBeside(docs.Rules[0], rules.Options{})
-	if beside == nil {
+	compiler, findings := rules.NewAdHocCompiler(docs.Rules[0], rules.Options{})
+	if compiler == nil {
 		t.Fatal(findings)
 	}
 	for _, test := range []struct{ text, in, want string }{
@@ -48,7 +48,7 @@ func TestCompileBeside(t *testing.T) {
 		{"variables.n + 1", "item", "an int"},
 	} {
 		source, node := yamltree.NewText("asked", test.text)
-		asked, findings := beside.Compile(source, node, true, test.in)
+		asked, findings := compiler.Compile(source, node, true, test.in)
 		got := ""
 		if asked != nil {
 			got = asked.Type
@@ -60,10 +60,10 @@ func TestCompileBeside(t *testing.T) {
 			t.Errorf("%s in %q: %s, want %s", test.text, test.in, got, test.want)
 		}
 	}
-	if diff := cmp.Diff([]string{"n", "title"}, beside.Members("variables", "item")); diff != "" {
+	if diff := cmp.Diff([]string{"n", "title"}, compiler.Members("variables", "item")); diff != "" {
 		t.Errorf("the variables of item (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"children", "finalizing", "lookups", "now", "observed", "parent", "port", "self", "variables"}, beside.Names("item")); diff != "" {
+	if diff := cmp.Diff([]string{"children", "finalizing", "lookups", "now", "observed", "parent", "port", "self", "variables"}, compiler.Names("item")); diff != "" {
 		t.Errorf("the names of item (-want +got):\n%s", diff)
 	}
 }

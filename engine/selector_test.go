@@ -7,6 +7,61 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+func TestParentThatLeavesTheSelector(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, selector: {matchLabels: {on: 'yes'}}}"))
+	stop := w.run()
+	w.verdict("note", `"ready":true`)
+	w.parent("Note", "n", "{}")
+	w.parent("Note", "m", "{}")
+	label := func(name, value string) {
+		w.patch(w.resource("Note"), w.home, name, `{"metadata":{"labels":{"on":`+value+`}}}`)
+	}
+	label("n", `"yes"`)
+	label("m", `"yes"`)
+	w.await(configMaps, w.home, "n", "is made", exists)
+	w.await(configMaps, w.home, "m", "is made", exists)
+	label("n", "null")
+	w.awaitGone(configMaps, w.home, "n")
+
+	// The same while Kanon is away.
+	stop()
+	label("m", "null")
+	w.run()
+	w.awaitGone(configMaps, w.home, "m")
+}
+
+func TestParentsByNamespace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	label := func(value string) {
+		w.patch(namespaces, "", w.home, `{"metadata":{"labels":{"env-`+w.group[:9]+`":`+value+`}}}`)
+	}
+	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, namespaceSelector: {matchLabels: {env-"+w.group[:9]+": prod}}}"))
+	w.run()
+	w.verdict("note", `"ready":true`)
+	w.parent("Note", "n", "{}")
+	label(`"prod"`)
+	w.await(configMaps, w.home, "n", "is made once its Namespace is labelled", exists)
+	label(`"test"`)
+	w.awaitGone(configMaps, w.home, "n")
+}
+
+func TestParentPredicate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, when: \"${parent.spec.active}\"}"))
+	w.run()
+	w.parent("Note", "n", "{active: true}")
+	w.await(configMaps, w.home, "n", "is made", exists)
+	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"active":false}}`)
+	w.awaitGone(configMaps, w.home, "n")
+}
+
 // tagRule is for Notes that are marked: it says in their status what they say, and writes
 // it on their Namespace.
 var tagRule = strings.Replace(patchRule(`
@@ -31,28 +86,6 @@ func untagged(note string) func(*unstructured.Unstructured) bool {
 // silent holds for a parent in which no rule says anything any more.
 func silent(obj *unstructured.Unstructured) bool {
 	return field(obj, "status", "said") == nil && conditionStatus(obj, "Ready") == ""
-}
-
-// A rule that moves to another text, as it is, goes on.
-func TestRuleThatMovesToAnotherText(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
-	w.rule("a", tagRule)
-	w.run()
-	w.parent("Note", "n", "{text: one}")
-	w.await(namespaces, "", w.home, "is tagged", tag("n", "one"))
-	w.rule("b", tagRule)
-	w.verdict("b", "a rule's name must be unique")
-	w.delete(configMaps, w.kanon, "a")
-	w.verdict("b", `"ready":true`)
-	w.awaitRecord("r", `"configMap":"b"`)
-	w.patch(namespaces, "", w.home, `{"metadata":{"labels":{"note-n":null}}}`)
-	w.await(namespaces, "", w.home, "is put right", tag("n", "one"))
-	w.patch(w.resource("Note"), w.home, "n", `{"spec":{"text":"two"}}`)
-	w.await(namespaces, "", w.home, "follows its parent", tag("n", "two"))
-	w.delete(w.resource("Note"), w.home, "n")
-	w.await(namespaces, "", w.home, "is released", untagged("n"))
 }
 
 // A parent that has no children loses what the rule said, and what it patched, when it
