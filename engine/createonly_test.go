@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -105,10 +104,7 @@ func TestCreateOnly(t *testing.T) {
 	same("after its label was taken away")
 
 	// Of an orphaning deletion it is left over, and returns to the parent of that name as it is.
-	orphan := metav1.DeletePropagationOrphan
-	if err := w.at(boxes, w.home).Delete(t.Context(), "b", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
-		t.Fatal(err)
-	}
+	w.deleteOrphaning(boxes, w.home, "b")
 	w.awaitGone(boxes, w.home, "b")
 	parent := w.parent("Box", "b", "{color: green}")
 	w.await(secretObjects, w.home, "b-secret", "is the new parent's", func(obj *unstructured.Unstructured) bool {

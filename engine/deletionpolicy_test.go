@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -108,10 +107,7 @@ func TestOrphans(t *testing.T) {
 		for _, name := range []string{"red", "blue"} {
 			w.delete(vaults, w.home, name)
 		}
-		orphan := metav1.DeletePropagationOrphan
-		if err := w.at(vaults, w.home).Delete(t.Context(), "grey", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
-			t.Fatal(err)
-		}
+		w.deleteOrphaning(vaults, w.home, "grey")
 		stop = outer.run()
 		w.awaitGone(vaults, w.home, "red")
 		w.awaitGone(vaults, w.home, "blue")

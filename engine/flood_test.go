@@ -24,6 +24,8 @@ type childReads struct {
 	// lists counts the requests for the first page of a list. more is how many requests for later pages are open now, and most
 	// is how many there were at the same time. Of these, pages counts all.
 	lists, more, most, pages int
+	// unbounded counts the lists without a deadline.
+	unbounded int
 }
 
 func (c *childReads) wrap(next http.RoundTripper) http.RoundTripper {
@@ -47,6 +49,9 @@ func (c *childReads) begin(r *http.Request, isList, isContinued bool) (end func(
 	defer c.mu.Unlock()
 	if !strings.HasPrefix(r.Header.Get("Accept"), "application/json;as=PartialObjectMetadata") {
 		c.whole = append(c.whole, r.URL.Path+"?"+r.URL.RawQuery)
+	}
+	if _, bounded := r.Context().Deadline(); isList && !bounded {
+		c.unbounded++
 	}
 	if isList && !isContinued {
 		c.lists++
@@ -106,6 +111,9 @@ func TestFloodAtDeletion(t *testing.T) {
 	}
 	if reads.lists < len(names) || reads.pages < len(names) {
 		t.Errorf("there were %d lists with %d later pages", reads.lists, reads.pages)
+	}
+	if reads.unbounded > 0 {
+		t.Errorf("%d lists have no deadline: an API that does not answer holds up other parents", reads.unbounded)
 	}
 	if reads.most > 1 {
 		t.Errorf("%d later pages were read at the same time", reads.most)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/internal/controlplanetest"
@@ -100,10 +99,7 @@ func rememberedWorld(t *testing.T) *world {
 		})
 	}
 	w.wantRemembered("parents", "chains", "conflicts", "readers", "borrowed", "contributions")
-	orphan := metav1.DeletePropagationOrphan
-	if err := w.at(notes, w.home).Delete(t.Context(), "n", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
-		t.Fatal(err)
-	}
+	w.deleteOrphaning(notes, w.home, "n")
 	w.await(notes, w.home, "n", "is let go by Kanon and the garbage collector", func(obj *unstructured.Unstructured) bool {
 		return slices.Equal(obj.GetFinalizers(), []string{"example.com/keep"})
 	})

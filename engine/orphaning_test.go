@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -30,10 +29,7 @@ func TestOrphaningDeletionOfAParentThatIsHeld(t *testing.T) {
 		if away {
 			stop()
 		}
-		orphan := metav1.DeletePropagationOrphan
-		if err := w.at(teams, w.home).Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
-			t.Fatal(err)
-		}
+		w.deleteOrphaning(teams, w.home, name)
 		if away {
 			w.await(teams, w.home, name, "is held by the rule alone", func(obj *unstructured.Unstructured) bool {
 				return w.holds("wide")(obj) && len(obj.GetFinalizers()) == 1
@@ -119,10 +115,7 @@ func TestOrphaningDeletionThatCrossesAnApply(t *testing.T) {
 			applies.shut()
 			w.patch(boxes, w.home, "red", `{"spec":{"data":{"c":"three"}}}`)
 			applies.await()
-			orphan := metav1.DeletePropagationOrphan
-			if err := w.at(boxes, w.home).Delete(t.Context(), "red", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
-				t.Fatal(err)
-			}
+			w.deleteOrphaning(boxes, w.home, "red")
 			w.awaitGone(boxes, w.home, "red")
 			applies.open()
 			w.quiet()
@@ -143,10 +136,7 @@ func TestOrphaningDeletionIsRespected(t *testing.T) {
 	w.run()
 	w.parent("Box", "red", "{color: red}")
 	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
-	orphan := metav1.DeletePropagationOrphan
-	if err := w.at(w.resource("Box"), w.home).Delete(t.Context(), "red", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
-		t.Fatal(err)
-	}
+	w.deleteOrphaning(w.resource("Box"), w.home, "red")
 	w.awaitGone(w.resource("Box"), w.home, "red")
 	w.await(services, w.home, "red", "has no owner any more", func(obj *unstructured.Unstructured) bool {
 		return len(obj.GetOwnerReferences()) == 0

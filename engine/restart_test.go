@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
@@ -84,10 +83,7 @@ func TestParentMadeAgainAfterOrphaning(t *testing.T) {
 	w.run()
 	w.parent("Note", "n", "{}")
 	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))
-	orphan := metav1.DeletePropagationOrphan
-	if err := w.at(w.resource("Note"), w.home).Delete(t.Context(), "n", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
-		t.Fatal(err)
-	}
+	w.deleteOrphaning(w.resource("Note"), w.home, "n")
 	w.awaitGone(w.resource("Note"), w.home, "n")
 	again := w.parent("Note", "n", "{}")
 	w.await(w.resource("Note"), w.home, "n", "is ready", isTrue("Ready"))

@@ -571,6 +571,15 @@ func (w *world) delete(gvr schema.GroupVersionResource, namespace, name string) 
 	}
 }
 
+// deleteOrphaning deletes an object and has the garbage collector keep its dependents.
+func (w *world) deleteOrphaning(gvr schema.GroupVersionResource, namespace, name string) {
+	w.t.Helper()
+	orphan := metav1.DeletePropagationOrphan
+	if err := w.at(gvr, namespace).Delete(w.t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
+		w.t.Fatalf("delete %s %s, orphaning its dependents: %v", gvr.Resource, name, err)
+	}
+}
+
 func (w *world) get(gvr schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
 	w.t.Helper()
 	obj, err := w.at(gvr, namespace).Get(w.t.Context(), name, metav1.GetOptions{})

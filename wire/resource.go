@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -74,22 +75,34 @@ func (r Resource) List(ctx context.Context, options metav1.ListOptions) (*List, 
 	return list, nil
 }
 
+// pageDeadline bounds the wait for one page, so that an API that does not answer holds up nobody for longer. It is the
+// default of the API server's --request-timeout.
+const pageDeadline = time.Minute
+
+// MetadataPage reads a page of a list: the metadata of objects of a kind, without their content. next is the Continue of
+// the page that follows; empty if there is none. It gives up after a minute.
+func (r Resource) MetadataPage(
+	ctx context.Context, kind schema.GroupVersionKind, options metav1.ListOptions,
+) (objects []*unstructured.Unstructured, next string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pageDeadline)
+	defer cancel()
+	list, err := r.Metadata().List(ctx, options)
+	if err != nil {
+		return nil, "", err
+	}
+	objects = make([]*unstructured.Unstructured, len(list.Items))
+	for i, item := range list.Items {
+		objects[i] = &unstructured.Unstructured{Object: map[string]any{"metadata": item.Head().Object["metadata"]}}
+		objects[i].SetGroupVersionKind(kind) // the item says PartialObjectMetadata
+	}
+	return objects, list.Continue, nil
+}
+
 // List is a list of objects as the API server sent it.
 type List struct {
 	metav1.TypeMeta
 	metav1.ListMeta
 	Items []*Object
-}
-
-// MetadataOf returns the metadata of the items, without content, as objects of a kind: those of Metadata say that they
-// are of the kind PartialObjectMetadata.
-func (l *List) MetadataOf(kind schema.GroupVersionKind) []*unstructured.Unstructured {
-	objects := make([]*unstructured.Unstructured, len(l.Items))
-	for i, item := range l.Items {
-		objects[i] = &unstructured.Unstructured{Object: map[string]any{"metadata": item.Head().Object["metadata"]}}
-		objects[i].SetGroupVersionKind(kind)
-	}
-	return objects
 }
 
 // DeepCopyObject implements runtime.Object.

@@ -170,8 +170,8 @@ func (s *Store) SetFinalizer(k queue.Key, has bool) {
 }
 
 // SetUnselected records whether a parent that still has fields of the rule no longer matches the rule's selector.
-func (s *Store) SetUnselected(k queue.Key, left bool) {
-	s.Update(k, func(state *State) { state.Unselected = left })
+func (s *Store) SetUnselected(k queue.Key, unselected bool) {
+	s.Update(k, func(state *State) { state.Unselected = unselected })
 }
 
 // ForgetConflicts drops the conflicts over the target of a patch.

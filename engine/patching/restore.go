@@ -171,18 +171,18 @@ func (p *Patches) eachPatched(
 		return err
 	}
 	var errs []error
-	objects, options := p.Objects.Objects(kind.GVR, impersonation.FromContext(ctx).Home()).Metadata(), metav1.ListOptions{Limit: restorePage}
+	objects, options := p.Objects.Objects(kind.GVR, impersonation.FromContext(ctx).Home()), metav1.ListOptions{Limit: restorePage}
 	for {
-		list, err := objects.List(ctx, options)
+		page, next, err := objects.MetadataPage(ctx, kind.GVK, options)
 		if err != nil {
 			return fmt.Errorf("list %s: %w", kind.GVR.GroupResource(), err)
 		}
-		for _, object := range list.MetadataOf(kind.GVK) {
+		for _, object := range page {
 			if slices.Contains(patchset.Patched(object, k.Rule), k.Patch) || patchset.HasUnusedPrevious(object) {
 				errs = append(errs, f(kind.GVR, object))
 			}
 		}
-		if options.Continue = list.Continue; options.Continue == "" {
+		if options.Continue = next; next == "" {
 			return errors.Join(errs...)
 		}
 	}

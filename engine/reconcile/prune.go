@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -238,46 +237,35 @@ func (d *deleter) collectTracked(each func(restmapping.Kind, func(*unstructured.
 // one reconcile at a time reads further pages.
 const firstPage, nextPage = 4, 20
 
-// pageDeadline bounds the wait for one page, so that an API that does not answer cannot hold up the parents behind it. It
-// is the default of the API server's --request-timeout.
-const pageDeadline = time.Minute
-
 // eachLabelled calls f with the metadata of every object that has the labels of the parent's tracked children, whoever
 // set them. Only the metadata is read.
 func (d *deleter) eachLabelled(ctx context.Context, kind restmapping.Kind, f func(*unstructured.Unstructured)) error {
-	next, err := d.labelledPage(ctx, kind, firstPage, "", f)
-	if err != nil || next == "" {
-		return err
-	}
-	select {
-	case d.longLists <- struct{}{}:
-		defer func() { <-d.longLists }()
-	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // collectTracked does.
-	}
-	for next != "" && err == nil {
-		next, err = d.labelledPage(ctx, kind, nextPage, next, f)
-	}
-	return err
-}
-
-// labelledPage is eachLabelled for at most limit objects of the list, from the place that an earlier page returned, or
-// from the beginning. It returns the place of the next page, or "" after the last one.
-func (d *deleter) labelledPage(ctx context.Context, kind restmapping.Kind, limit int64, from string, f func(*unstructured.Unstructured)) (next string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, pageDeadline)
-	defer cancel()
-	list, err := d.Objects.Objects(kind.GVR, d.op.Identity.Home()).Metadata().List(ctx, metav1.ListOptions{
+	objects := d.Objects.Objects(kind.GVR, d.op.Identity.Home())
+	options := metav1.ListOptions{
 		LabelSelector: mark.LabelRule + "=" + d.op.ID + "," + mark.LabelParentUID + "=" + string(d.parent.GetUID()),
-		Limit:         limit,
-		Continue:      from,
-	})
-	if err != nil {
-		return "", err //nolint:wrapcheck // collectTracked does.
+		Limit:         firstPage,
 	}
-	for _, object := range list.MetadataOf(kind.GVK) {
-		f(object)
+	for {
+		page, next, err := objects.MetadataPage(ctx, kind.GVK, options)
+		if err != nil {
+			return err //nolint:wrapcheck // collectTracked does.
+		}
+		for _, object := range page {
+			f(object)
+		}
+		if next == "" {
+			return nil
+		}
+		if options.Continue == "" {
+			select {
+			case d.longLists <- struct{}{}:
+				defer func() { <-d.longLists }()
+			case <-ctx.Done():
+				return ctx.Err() //nolint:wrapcheck // As above.
+			}
+		}
+		options.Continue, options.Limit = next, nextPage
 	}
-	return list.Continue, nil
 }
 
 // isDeleting reports whether an object that a node created and no longer renders is being deleted.
