@@ -2,16 +2,21 @@ package engine_test
 
 import (
 	"encoding/base64"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/internal/enginetest"
 )
 
 // generatedRule makes a Secret of which one field is generated once, and the others follow the parent.
@@ -288,5 +293,60 @@ func TestGeneratedFieldOfARecreatedObject(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A value that is generated for an object ends with the object. Its replacement does not get the old value, even if the object
+// was still there when the rule was evaluated, and is gone when the replacement is written.
+func TestGeneratedFieldOfAnObjectThatGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := &generated{world: w, secrets: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+	w.define("Box")
+	g.boxes = w.resource("Box")
+	w.rule("token", strings.Replace(computedRule, "  children:\n", `  children:
+  - id: first
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-first"}
+      data: {color: "${parent.spec.color}"}
+`, 1))
+	// The ConfigMap is written first, and its write is held once its color is to change.
+	w.config = rest.CopyConfig(w.config)
+	var armed atomic.Bool
+	hold := enginetest.HoldRequests(w.config, func(r *http.Request) bool {
+		return armed.Load() && r.Method != http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+w.home+"/configmaps/b-first")
+	})
+	t.Cleanup(hold.Open)
+	w.run(func(o *engine.Options) { o.ParallelWrites = 1 })
+	w.parent("Box", "b", "{color: red}")
+	w.await(g.boxes, w.home, "b", "is ready", isTrue("Ready"))
+	old := w.get(g.secrets, w.home, "b-secret")
+	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	w.delete(g.secrets, w.home, "b-secret")
+	w.quiet()
+
+	armed.Store(true)
+	w.patch(g.boxes, w.home, "b", `{"spec":{"color":"blue"}}`)
+	select {
+	case <-hold.Arrived():
+	case <-time.After(patience):
+		t.Fatal("the ConfigMap is not written")
+	}
+	w.patch(g.secrets, w.home, "b-secret", `{"metadata":{"finalizers":null}}`)
+	w.awaitGone(g.secrets, w.home, "b-secret")
+	if err := w.watches.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hold.Open()
+	ready := w.await(g.boxes, w.home, "b", "is ready with its new color", isReadyAt)
+	now := w.get(g.secrets, w.home, "b-secret")
+	password := decoded(t, now, "password")
+	if password == decoded(t, old, "password") || len(password) != 24 {
+		t.Errorf("the password has %d characters, and is the old one: %t", len(password), password == decoded(t, old, "password"))
+	}
+	if order, err := resourceversion.CompareResourceVersion(now.GetResourceVersion(), ready.GetResourceVersion()); order >= 0 || err != nil {
+		t.Errorf("the parent was ready in version %s, before its Secret in version %s (%v)", ready.GetResourceVersion(), now.GetResourceVersion(), err)
 	}
 }

@@ -110,7 +110,8 @@ func (w *world) during(span, pause time.Duration) (sent []string, times int) {
 	return sent, 1 + int(time.Since(begin)/pause)
 }
 
-// A prune sends one request for each child and one for the status.
+// A prune sends one request for each child and one for the status. The event of the status may come before that of the
+// deletion: two watches have no order, and the child's deletion is then asked for once more, of that very object.
 func TestRequestsOfAPrune(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -126,7 +127,8 @@ func TestRequestsOfAPrune(t *testing.T) {
 		return field(obj, "status", "address") == nil
 	})
 	w.quiet()
-	if got := w.requestsAtHome(from); len(got) != 2 {
+	got := w.requestsAtHome(from)
+	if kinds := slices.Compact(slices.Sorted(slices.Values(got))); len(got) > 3 || len(kinds) != 2 || !strings.HasPrefix(kinds[0], "DELETE ") {
 		t.Errorf("%d requests, want a deletion and a status: %q", len(got), got)
 	}
 }

@@ -186,6 +186,9 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	if w.repairs && live == nil {
 		return nil, nil // it was deleted meanwhile, and is created once its dependencies are ready
 	}
+	if err := c.reader.checkSeen(identity.Of(object), live); err != nil {
+		return nil, err
+	}
 	w.before = live
 	c.carryRecreation(object, live)
 	if c.isUnchanged(ctx, w, live) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
@@ -48,6 +49,8 @@ type reader struct {
 	denied []conditions.Problem
 	// revealed has the results of readUnmarked.
 	revealed map[identity.ID]*unstructured.Unstructured
+	// seen has the UIDs of the children that the informers showed, those that are being deleted too.
+	seen map[identity.ID]types.UID
 	// unseen is true if a child exists that the evaluation did not see. Nothing that follows from its absence may be
 	// deleted. Its event enqueues the parent.
 	unseen bool
@@ -185,7 +188,9 @@ func (r *reader) Observed(node string) ([]*unstructured.Unstructured, error) {
 	}
 	slices.SortFunc(children, compareObjects)
 	for _, child := range children {
-		r.inputs.Child(identity.Of(child), child)
+		id := identity.Of(child)
+		r.noteSeen(id, child)
+		r.inputs.Child(id, child)
 	}
 	return children, nil
 }
@@ -204,18 +209,43 @@ func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
+	id := identity.Of(rendered)
 	live := r.childAsRead(kind.GVR, view.Known(rendered.GetNamespace(), rendered.GetName()))
+	r.noteSeen(id, live)
 	if version, hidden := view.Hidden(rendered.GetNamespace(), rendered.GetName()); live == nil && hidden {
 		if live, err = r.unmarkedChild(kind, rendered, version); err != nil {
 			return nil, err
 		}
 		r.unseen = r.unseen || live != nil
 	}
-	r.inputs.Child(identity.Of(rendered), live)
+	r.inputs.Child(id, live)
 	if live == nil || live.GetDeletionTimestamp() != nil || !r.isOurs(live) {
 		return nil, nil
 	}
 	return live, nil
+}
+
+// noteSeen records that an informer showed a child; nil records nothing.
+func (r *reader) noteSeen(id identity.ID, child *unstructured.Unstructured) {
+	if child == nil {
+		return
+	}
+	if r.seen == nil {
+		r.seen = make(map[identity.ID]types.UID)
+	}
+	r.seen[id] = child.GetUID()
+}
+
+// errChildGone reports that a child that the evaluation read is gone since. What was rendered may follow from it, as a value
+// that is generated once does: the replacement is rendered anew.
+var errChildGone = conditions.Transient("the child was deleted since the evaluation read it")
+
+// checkSeen returns errChildGone if the evaluation read another object with the child's name than live.
+func (r *reader) checkSeen(id identity.ID, live *unstructured.Unstructured) error {
+	if uid, ok := r.seen[id]; ok && (live == nil || live.GetUID() != uid) {
+		return errChildGone
+	}
+	return nil
 }
 
 // Replaced implements program.Reader.

@@ -94,9 +94,13 @@ type Report struct {
 	yields bool
 }
 
-// Report reports what a reconcile found. It returns its own problems.
+// Report reports what a reconcile found. It returns its own problems. It reports nothing of a parent that looks ready
+// while a problem is left that the next reconcile resolves: that one, which follows soon, knows whether it is ready.
 func (s *Report) Report(ctx context.Context, f Found) []conditions.Problem {
 	s.result = f.Result
+	if slices.ContainsFunc(f.Problems, conditions.Problem.IsTransient) && s.summarize(f).Type == conditions.Ready {
+		return nil
+	}
 	before := len(f.Problems)
 	f.Problems = append(slices.Clip(f.Problems), s.yieldStatus(ctx)...)
 	f.Problems = append(f.Problems, s.checkStatusLoop(ctx)...)
