@@ -177,16 +177,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	if !whole {
 		live = known.Head()
 	}
-	if live == nil && c.memory.Conflicts.IsRepeated(identity.Of(object)) {
-		// Somebody may keep removing its mark, so that the informer does not show it.
-		if live, err = c.readChild(ctx, kind.GVR, object); err != nil {
-			return nil, err
-		}
-	}
-	if w.repairs && live == nil {
-		return nil, nil // it was deleted meanwhile, and is created once its dependencies are ready
-	}
-	if err := c.reader.checkSeen(identity.Of(object), live); err != nil {
+	if live, err = c.currentChild(ctx, kind, w, live); err != nil || w.repairs && live == nil {
 		return nil, err
 	}
 	w.before = live
@@ -224,6 +215,23 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 		c.Observe(c.op.ChildKey(kind.GVR), result.Live)
 	}
 	return result.Live, c.noteConflict(child, result)
+}
+
+// currentChild returns the child to write, of which an informer shows live. For a child that is repaired and was deleted
+// meanwhile it is nil: that one is created once its dependencies are ready.
+func (c *childWriter) currentChild(ctx context.Context, kind restmapping.Kind, w *write, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	id := identity.Of(w.object)
+	if live == nil && c.memory.Conflicts.IsRepeated(id) {
+		// Somebody may keep removing its mark, so that the informer does not show it.
+		var err error
+		if live, err = c.readChild(ctx, kind.GVR, w.object); err != nil {
+			return nil, err
+		}
+	}
+	if w.repairs && live == nil {
+		return nil, nil
+	}
+	return live, c.reader.checkSeen(id, live)
 }
 
 // needsNoRead reports whether a child is up to date without being read: it is rendered as when it was last in sync, and
