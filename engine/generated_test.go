@@ -297,7 +297,8 @@ func TestGeneratedFieldOfARecreatedObject(t *testing.T) {
 }
 
 // A value that is generated for an object ends with the object. Its replacement does not get the old value, even if the object
-// was still there when the rule was evaluated, and is gone when the replacement is written.
+// was still there when the rule was evaluated, and is gone when the replacement is written. That is tried again at once, whatever
+// minInterval says, and the parent is not ready before.
 func TestGeneratedFieldOfAnObjectThatGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -311,7 +312,7 @@ func TestGeneratedFieldOfAnObjectThatGoes(t *testing.T) {
       kind: ConfigMap
       metadata: {name: "${parent.metadata.name}-first"}
       data: {color: "${parent.spec.color}"}
-`, 1))
+`, 1)+"  minInterval: ${parent.spec.?pace.orValue(null)}\n")
 	// The ConfigMap is written first, and its write is held once its color is to change.
 	w.config = rest.CopyConfig(w.config)
 	var armed atomic.Bool
@@ -328,7 +329,7 @@ func TestGeneratedFieldOfAnObjectThatGoes(t *testing.T) {
 	w.quiet()
 
 	armed.Store(true)
-	w.patch(g.boxes, w.home, "b", `{"spec":{"color":"blue"}}`)
+	w.patch(g.boxes, w.home, "b", `{"spec":{"color":"blue","pace":"1h"}}`)
 	select {
 	case <-hold.Arrived():
 	case <-time.After(patience):

@@ -185,8 +185,18 @@ func refusals(webhook *denier) map[string]refusal {
 		}
 	}
 	return map[string]refusal{
-		"webhook":   denied("webhook", http.StatusForbidden, "Stalled", "Forbidden"),
-		"conflict":  denied("conflict", http.StatusConflict, "Reconciling", "WriteFailed"),
+		"webhook":  denied("webhook", http.StatusForbidden, "Stalled", "Forbidden"),
+		"conflict": denied("conflict", http.StatusConflict, "Reconciling", "WriteFailed"),
+		// A conflict of an update looks like one with another writer, which goes away by itself. This one does not.
+		"repeated": {
+			input: map[string]string{"text": "a"},
+			spoil: func(w *world) {
+				webhook.set("repeated", http.StatusConflict)
+				w.input("repeated", map[string]string{"text": "b"})
+			},
+			mend:      func(*world) { webhook.set("repeated", 0) },
+			condition: "Reconciling", reason: "WriteFailed", messages: []string{"child config: ", "no repeated today"},
+		},
 		"malformed": denied("malformed", http.StatusUnprocessableEntity, "Stalled", "Invalid"),
 		"broken":    denied("broken", http.StatusInternalServerError, "Reconciling", "WriteFailed"),
 		"policy": {

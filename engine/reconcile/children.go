@@ -147,8 +147,8 @@ func (c *childWriter) noteTimes(writes []*write) {
 			if _, denied := errors.AsType[*authorization.DeniedError](err); denied {
 				c.RequeueAfter(authorization.Lifetime)
 			}
-			if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
-				c.RequeueAfter(early.after)
+			if early, ok := errors.AsType[*conditions.RecreatedRecentlyError](err); ok {
+				c.RequeueAfter(early.After)
 			}
 		}
 	}
@@ -177,10 +177,10 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	if !whole {
 		live = known.Head()
 	}
-	if live, err = c.currentChild(ctx, kind, w, live); err != nil || w.repairs && live == nil {
+	if err := c.chooseBefore(ctx, kind, w, live); err != nil || w.repairs && w.before == nil {
 		return nil, err
 	}
-	w.before = live
+	live = w.before
 	c.carryRecreation(object, live)
 	if c.isUnchanged(ctx, w, live) {
 		return live, nil
@@ -217,21 +217,21 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	return result.Live, c.noteConflict(child, result)
 }
 
-// currentChild returns the child to write, of which an informer shows live. For a child that is repaired and was deleted
-// meanwhile it is nil: that one is created once its dependencies are ready.
-func (c *childWriter) currentChild(ctx context.Context, kind restmapping.Kind, w *write, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// chooseBefore sets the object that is to be updated, of which an informer shows live; nil to create one. A child that is
+// repaired and was deleted meanwhile is created only once its dependencies are ready.
+func (c *childWriter) chooseBefore(ctx context.Context, kind restmapping.Kind, w *write, live *unstructured.Unstructured) (err error) {
 	id := identity.Of(w.object)
 	if live == nil && c.memory.Conflicts.IsRepeated(id) {
 		// Somebody may keep removing its mark, so that the informer does not show it.
-		var err error
 		if live, err = c.readChild(ctx, kind.GVR, w.object); err != nil {
-			return nil, err
+			return err
 		}
 	}
+	w.before = live
 	if w.repairs && live == nil {
-		return nil, nil
+		return nil
 	}
-	return live, c.reader.checkSeen(id, live)
+	return c.reader.checkSeen(kind.GVR, id, live)
 }
 
 // needsNoRead reports whether a child is up to date without being read: it is rendered as when it was last in sync, and

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/meter"
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/request"
@@ -92,8 +94,8 @@ func (p *pass) planNext() {
 	}
 	// The text outlives this version of the parent.
 	next := pacing.Schedule{Requested: strings.Clone(request.ReconcileAt(p.parent))}
-	if next.Interval = p.result.MinInterval; next.Interval > 0 {
-		next.Started = p.started
+	if every := p.result.MinInterval; every > 0 && !slices.ContainsFunc(p.problems, conditions.Problem.IsTransient) {
+		next.Started, next.Interval = p.started, every // what the next reconcile resolves does not wait for so long
 	}
 	if program := p.op.Program; program.Drifts {
 		next.Seen, next.Due = p.seen, due

@@ -49,14 +49,20 @@ type reader struct {
 	denied []conditions.Problem
 	// revealed has the results of readUnmarked.
 	revealed map[identity.ID]*unstructured.Unstructured
-	// seen has the UIDs of the children that the informers showed, those that are being deleted too.
-	seen map[identity.ID]types.UID
+	// seen has the UIDs of the children that the informers showed. Those of two versions of a kind do not agree at any time.
+	seen map[shownChild]types.UID
 	// unseen is true if a child exists that the evaluation did not see. Nothing that follows from its absence may be
 	// deleted. Its event enqueues the parent.
 	unseen bool
 	// incomplete is true if something could not be read yet, so that the evaluation says nothing about the parent: an
 	// informer is still syncing, or memory was short.
 	incomplete bool
+}
+
+// shownChild is a child as the informer of one resource shows it.
+type shownChild struct {
+	gvr schema.GroupVersionResource
+	id  identity.ID
 }
 
 // Lookup implements program.Reader.
@@ -188,9 +194,8 @@ func (r *reader) Observed(node string) ([]*unstructured.Unstructured, error) {
 	}
 	slices.SortFunc(children, compareObjects)
 	for _, child := range children {
-		id := identity.Of(child)
-		r.noteSeen(id, child)
-		r.inputs.Child(id, child)
+		r.noteSeen(kind.GVR, child)
+		r.inputs.Child(identity.Of(child), child)
 	}
 	return children, nil
 }
@@ -209,16 +214,15 @@ func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	id := identity.Of(rendered)
 	live := r.childAsRead(kind.GVR, view.Known(rendered.GetNamespace(), rendered.GetName()))
-	r.noteSeen(id, live)
+	r.noteSeen(kind.GVR, live)
 	if version, hidden := view.Hidden(rendered.GetNamespace(), rendered.GetName()); live == nil && hidden {
 		if live, err = r.unmarkedChild(kind, rendered, version); err != nil {
 			return nil, err
 		}
 		r.unseen = r.unseen || live != nil
 	}
-	r.inputs.Child(id, live)
+	r.inputs.Child(identity.Of(rendered), live)
 	if live == nil || live.GetDeletionTimestamp() != nil || !r.isOurs(live) {
 		return nil, nil
 	}
@@ -226,23 +230,23 @@ func (r *reader) Live(rendered *unstructured.Unstructured) (*unstructured.Unstru
 }
 
 // noteSeen records that an informer showed a child; nil records nothing.
-func (r *reader) noteSeen(id identity.ID, child *unstructured.Unstructured) {
+func (r *reader) noteSeen(gvr schema.GroupVersionResource, child *unstructured.Unstructured) {
 	if child == nil {
 		return
 	}
 	if r.seen == nil {
-		r.seen = make(map[identity.ID]types.UID)
+		r.seen = make(map[shownChild]types.UID)
 	}
-	r.seen[id] = child.GetUID()
+	r.seen[shownChild{gvr, identity.Of(child)}] = child.GetUID()
 }
 
-// errChildGone reports that a child that the evaluation read is gone since. What was rendered may follow from it, as a value
-// that is generated once does: the replacement is rendered anew.
+// errChildGone reports that a child that the evaluation read is gone since. What was rendered may follow from it, as a
+// value that is generated once does, so the replacement has to be rendered anew.
 var errChildGone = conditions.Transient("the child was deleted since the evaluation read it")
 
-// checkSeen returns errChildGone if the evaluation read another object with the child's name than live.
-func (r *reader) checkSeen(id identity.ID, live *unstructured.Unstructured) error {
-	if uid, ok := r.seen[id]; ok && (live == nil || live.GetUID() != uid) {
+// checkSeen returns errChildGone if live is not the object that the evaluation read under the child's name.
+func (r *reader) checkSeen(gvr schema.GroupVersionResource, id identity.ID, live *unstructured.Unstructured) error {
+	if uid, ok := r.seen[shownChild{gvr, id}]; ok && (live == nil || live.GetUID() != uid) {
 		return errChildGone
 	}
 	return nil

@@ -91,8 +91,8 @@ func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Pro
 		c.noteBlockedRecreation(w)
 		if w.pending != nil {
 			of := conditions.Problem{Subject: "child " + w.node, Reason: conditions.ReasonRecreating, Err: w.pending}
-			if blocked, ok := errors.AsType[*blockedRecreationError](w.pending); ok {
-				of.Reason, of.Stalled = conditions.ReasonPruneHeld, blocked.reported
+			if blocked, ok := errors.AsType[*conditions.BlockedRecreationError](w.pending); ok {
+				of.Reason, of.Stalled = conditions.ReasonPruneHeld, blocked.Reported
 			}
 			pending = append(pending, of)
 		}
@@ -108,7 +108,7 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 	switch {
 	case owned && w.recreation.IsDue():
 		err := c.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
-		if !errors.As(err, new(*recreatedRecentlyError)) && !errors.As(err, new(*blockedRecreationError)) {
+		if !errors.As(err, new(*conditions.RecreatedRecentlyError)) && !errors.As(err, new(*conditions.BlockedRecreationError)) {
 			return apply.Result{}, err
 		}
 		// A change in place could make recreateWhen false, and the object would not be recreated.
@@ -140,7 +140,7 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 // recreateOrKeep is recreate, except that it leaves an object as it is while the guard blocks its deletion.
 func (c *childWriter) recreateOrKeep(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) (apply.Result, error) {
 	err := c.recreate(ctx, kind, child, w, live, why)
-	if w.before == nil || !errors.As(err, new(*blockedRecreationError)) {
+	if w.before == nil || !errors.As(err, new(*conditions.BlockedRecreationError)) {
 		return apply.Result{}, err
 	}
 	w.pending = err
@@ -157,12 +157,12 @@ func (c *childWriter) leaveAsIs(ctx context.Context, w *write) (apply.Result, er
 // one. It never returns nil.
 func (c *childWriter) recreate(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write, live *unstructured.Unstructured, why string) error {
 	if may, blocked := c.guard.MayRecreate(c.op, c.key); !may {
-		return &blockedRecreationError{ref: mark.RefOf(live), why: why, reported: blocked}
+		return &conditions.BlockedRecreationError{Object: mark.RefOf(live), Why: why, Reported: blocked}
 	}
 	limits, now := c.recreateLimits, c.started
 	recreations := recreationsOf(live, now, limits)
 	if wait := recreations.Remaining(now); wait > 0 {
-		return &recreatedRecentlyError{ref: mark.RefOf(live), why: why, count: recreations.Attempts, at: now.Add(wait), after: wait}
+		return &conditions.RecreatedRecentlyError{Object: mark.RefOf(live), Why: why, Count: recreations.Attempts, At: now.Add(wait), After: wait}
 	}
 	if err := c.Writer.WouldCreate(ctx, kind.GVR, child, live); err != nil {
 		return fmt.Errorf("it is not recreated (%s), because a new one would be refused: %w", why, err)
@@ -195,7 +195,7 @@ func (c *childWriter) noteBlockedRecreation(w *write) {
 	if c.op.Recreators[w.node] == "" && !w.recreation.IsDue() || w.before == nil || w.recreated != nil {
 		return
 	}
-	if isBlocked := errors.As(w.pending, new(*blockedRecreationError)); isBlocked || w.err != nil {
+	if isBlocked := errors.As(w.pending, new(*conditions.BlockedRecreationError)); isBlocked || w.err != nil {
 		c.block(w.before)
 	}
 }
@@ -228,58 +228,15 @@ func (c *childWriter) block(object *unstructured.Unstructured) {
 	}
 }
 
-// blockedRecreationError reports that an object has to be recreated, and that the guard does not let the rule's
-// revision delete it yet.
-type blockedRecreationError struct {
-	ref mark.Ref
-	why string
-	// reported is true if that lasts until somebody acts.
-	reported bool
-}
-
-// Unwrap makes the error transient: the next reconcile settles it.
-func (e *blockedRecreationError) Unwrap() error { return errGuardBlocks }
-
-// errGuardBlocks reports that it is not known yet what a new revision of the rule would delete.
-var errGuardBlocks = conditions.Transient("it is not known yet what the new revision of the rule would delete")
-
-func (e *blockedRecreationError) Error() string {
-	return fmt.Sprintf("%s has to be deleted and recreated: %s; it stays as it is, because the rule's new revision would delete more than it may, "+
-		"as the rule says", e.ref, e.why)
-}
-
-// recreatedRecentlyError reports that an object has to be recreated, but was recreated recently.
-type recreatedRecentlyError struct {
-	ref   mark.Ref
-	why   string
-	count int
-	at    time.Time
-	after time.Duration
-}
-
-// Reason implements conditions.Reasoned.
-func (e *recreatedRecentlyError) Reason() (reason string, stalled bool) {
-	return conditions.ReasonRecreating, false
-}
-
 // delayOf is the message for nodes that wait for an object to be recreated; empty for any other error.
 func delayOf(err error) string {
-	if early, ok := errors.AsType[*recreatedRecentlyError](err); ok {
-		return fmt.Sprintf("%s is recreated at %s", early.ref, early.at.UTC().Format(time.RFC3339))
+	if early, ok := errors.AsType[*conditions.RecreatedRecentlyError](err); ok {
+		return fmt.Sprintf("%s is recreated at %s", early.Object, early.At.UTC().Format(time.RFC3339))
 	}
 	if terminating, ok := errors.AsType[*refusal.TerminatingError](err); ok {
 		return terminating.Error()
 	}
 	return ""
-}
-
-func (e *recreatedRecentlyError) Error() string {
-	times := "once"
-	if e.count > 1 {
-		times = strconv.Itoa(e.count) + " times in a row"
-	}
-	return fmt.Sprintf("%s has to be recreated: %s; it was recreated %s already, and is recreated again at %s",
-		e.ref, e.why, times, e.at.UTC().Format(time.RFC3339))
 }
 
 // outdatedIn answers Outdated for an object that does not record with which content it was applied. An object that
