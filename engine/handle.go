@@ -59,7 +59,7 @@ func (e *Engine) handleLookup(running *operator.Set, event monitor.Event) {
 		if itself && e.isStatusWriteDuringBackoff(k, event) {
 			continue
 		}
-		e.enqueue(k, event)
+		e.enqueue(op, k, event)
 	}
 }
 
@@ -79,27 +79,21 @@ func (e *Engine) handleParent(op *operator.Operator, event monitor.Event) {
 	if e.isStatusWriteDuringBackoff(k, event) {
 		return
 	}
-	e.noteChange(k, event)
-	if event.Answered { // parents that were just reconciled do not go ahead of those still waiting
-		e.queue.AddPatient(k)
-		return
-	}
-	e.queue.Add(k)
+	e.enqueue(op, k, event)
 }
 
 // handleNamespace enqueues the parents in a Namespace that is new or whose labels changed. If the Namespace was
-// deleted, its parents are being deleted too. It enqueues nothing before the operator has begun, because the start
-// enqueues all parents.
+// deleted, its parents are being deleted too.
 func (e *Engine) handleNamespace(op *operator.Operator, event monitor.Event) {
 	namespace := event.Newest()
-	if namespace == nil || !op.Begun.Load() {
+	if namespace == nil || !op.Begun.Load() { // as in enqueue
 		return
 	}
 	if event.Old != nil && event.New != nil && maps.Equal(event.Old.Head().GetLabels(), event.New.Head().GetLabels()) {
 		return
 	}
 	for _, parent := range e.monitors.UnreadByIndex(op.ParentKey, cache.NamespaceIndex, namespace.Name()) {
-		e.enqueue(keyAt(op.ID, parent), event)
+		e.enqueue(op, keyAt(op.ID, parent), event)
 	}
 }
 
@@ -111,9 +105,11 @@ func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 	}
 	for _, obj := range []*wire.Object{event.Old, event.New} {
 		k, ok := plan.KeyOfTag(obj)
-		if op := running.ByID[k.Rule]; !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key {
+		op := running.ByID[k.Rule]
+		if !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key || !op.Begun.Load() { // as in enqueue
 			continue
-		} else if op.ReadsObserved.Load() || event.New == nil {
+		}
+		if op.ReadsObserved.Load() || event.New == nil {
 			e.noteChange(k, event) // not needed for other rules: isKnownChange drops the events of their own writes
 		}
 		e.queue.Add(k)
@@ -142,9 +138,17 @@ func (e *Engine) isKnownChange(running *operator.Set, event monitor.Event) bool 
 	return ok && op.Unread[owner.Node] && apply.SameButContent(event.Old.Head(), event.New.Head())
 }
 
-// enqueue enqueues a key because of an event.
-func (e *Engine) enqueue(k queue.Key, event monitor.Event) {
+// enqueue enqueues a key because of an event. It enqueues nothing before the operator has begun: an informer has an
+// object before it calls handle, so the start finds it and enqueues the key.
+func (e *Engine) enqueue(op *operator.Operator, k queue.Key, event monitor.Event) {
+	if !op.Begun.Load() {
+		return
+	}
 	e.noteChange(k, event)
+	if event.Answered && event.Key == op.ParentKey { // parents that were just reconciled do not go ahead of those still waiting
+		e.queue.AddPatient(k)
+		return
+	}
 	e.queue.Add(k)
 }
 

@@ -215,6 +215,11 @@ func TestRestsAndRestartsInSilence(t *testing.T) {
 	w.run()
 	w.awaitLook("a")
 	w.quiet()
+	for _, name := range []string{"a", "b", "c"} { // what the informers list does not enqueue parents before the rule is ready
+		if looks := w.looksOfTheNewest(name); looks != 1 {
+			t.Errorf("after a restart, %s was reconciled %d times", name, looks)
+		}
+	}
 	restart := auditedRequests(t, log, "kanon under test", from)
 	for _, resource := range []string{"/boxs?", "/configmaps?", "/services?"} {
 		// The rule was started: it looked at parents and children.

@@ -405,14 +405,18 @@ func (w *world) looks(parent string) int {
 	return w.reconciled.of[w.home+"/"+parent]
 }
 
+// looksOfTheNewest is how often the newest engine reconciled a parent.
+func (w *world) looksOfTheNewest(parent string) int {
+	w.reconciled.mu.Lock()
+	defer w.reconciled.mu.Unlock()
+	return w.reconciled.of[w.home+"/"+parent] - w.reconciled.before[w.home+"/"+parent]
+}
+
 // awaitLook waits until the newest engine has looked at a parent: before that its
 // silence says nothing, as it may be starting still.
 func (w *world) awaitLook(parent string) {
 	w.t.Helper()
-	w.reconciled.mu.Lock()
-	before := w.reconciled.before[w.home+"/"+parent]
-	w.reconciled.mu.Unlock()
-	for deadline := time.Now().Add(patience); w.looks(parent) == before; {
+	for deadline := time.Now().Add(patience); w.looksOfTheNewest(parent) == 0; {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("the engine never looks at %s", parent)
 		}

@@ -156,6 +156,9 @@ func (m *monitor) transform(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
+	if o.Tag() != "" { // client-go calls this twice for each object of a list
+		return m.packer.Pack(o), nil
+	}
 	if tag, known := m.overlay.tagOf(o); known { // computed when the write was observed
 		return m.packer.Pack(tagged(m.key.kept(o), tag)), nil
 	}

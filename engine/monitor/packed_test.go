@@ -42,6 +42,28 @@ func TestKeepsPacked(t *testing.T) {
 	}
 }
 
+// TestTagOfAListedObject holds that Options.Tag is asked once for each object of a list, which client-go passes to
+// transform twice.
+func TestTagOfAListedObject(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	m := &monitor{overlay: testOverlay(nil), options: Options{Tag: func(Key, *wire.Object) (string, bool) {
+		asked++
+		return "tag", true
+	}}}
+	h := history{{}, {uid: "a", matches: true}}
+	var kept any = h.object(2)
+	for range 2 {
+		var err error
+		if kept, err = m.transform(kept); err != nil {
+			t.Fatal(err)
+		}
+		if object, ok := kept.(*wire.Object); !ok || object.Tag() != "tag" || asked != 1 {
+			t.Errorf("it is kept as %v, and Tag was asked %d times", kept, asked)
+		}
+	}
+}
+
 // TestTagOfAnAnswer holds that Options.Tag is not asked again of a state that a write was answered with, and of every other state is.
 func TestTagOfAnAnswer(t *testing.T) {
 	t.Parallel()

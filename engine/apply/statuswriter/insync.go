@@ -3,6 +3,7 @@ package statuswriter
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
@@ -48,22 +49,31 @@ func (s Status) isInPlace(k fieldset.Kind) bool {
 	if err != nil || !s.holds(paths.Difference(fieldset.IdentityPaths())) {
 		return false
 	}
-	live, err := s.typedStatus(k)
+	live := s.live()
+	if _, err := k.Converter.ObjectToTyped(live); err == nil { // without duplicates, a path leads to one value
+		return fieldset.SameValues(paths.Leaves(), s.desired().Object, live.Object)
+	}
+	typedLive, err := s.typedStatus(k)
 	if err != nil {
 		return false
 	}
-	difference, err := wanted.Compare(live.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()))
+	difference, err := wanted.Compare(typedLive.ExtractItems(paths.Leaves(), typed.WithAppendKeyFields()))
 	return err == nil && difference.IsSame()
 }
 
-// typedStatus returns the object with only its name and status, as a typed value.
-func (s Status) typedStatus(k fieldset.Kind) (*typed.TypedValue, error) {
+// live returns the object with only its name and status.
+func (s Status) live() *unstructured.Unstructured {
 	s.Content = nil
 	live := s.desired()
 	if status, ok := s.Object.Object["status"]; ok {
 		live.Object["status"] = status
 	}
-	return k.Converter.ObjectToTyped(live, typed.AllowDuplicates)
+	return live
+}
+
+// typedStatus returns live as a typed value.
+func (s Status) typedStatus(k fieldset.Kind) (*typed.TypedValue, error) {
+	return k.Converter.ObjectToTyped(s.live(), typed.AllowDuplicates)
 }
 
 // holds reports whether the manager's entry has exactly these paths.
