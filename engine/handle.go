@@ -100,7 +100,7 @@ func (e *Engine) handleNamespace(op *operator.Operator, event monitor.Event) {
 // handleChild enqueues the parent of a child, by the mark before the change and by the mark after it: whoever changes a
 // child can change its mark too.
 func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
-	if event.New != nil && e.isKnownChange(running, event) {
+	if event.New != nil && (e.awaitsWrite(running, event) || e.isKnownChange(running, event)) {
 		return
 	}
 	for _, obj := range []*wire.Object{event.Old, event.New} {
@@ -117,6 +117,15 @@ func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 	if event.New == nil && event.Old != nil {
 		e.writer.Forget(event.Old.UID())
 	}
+}
+
+// awaitsWrite reports whether a reconcile of the child's parent is writing the child. The event is then handled after the
+// write: it often comes before the API server's answer, which tells whether the write made this state.
+func (e *Engine) awaitsWrite(running *operator.Set, event monitor.Event) bool {
+	k, ok := plan.KeyOfTag(event.New)
+	op := running.ByID[k.Rule]
+	return ok && op != nil && !op.ReadsObserved.Load() &&
+		e.feedback.AwaitWrite(k, identity.At(event.New), func() { e.handleChild(e.running.Load(), event) })
 }
 
 // isKnownChange reports whether a child's new state needs no reconcile. Either a reconcile has made exactly this state,

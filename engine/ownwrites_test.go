@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -71,6 +72,41 @@ func TestOnlyWhatWasDeletedCountsAsDeleted(t *testing.T) {
 				t.Errorf("it counts as deleted: %t, want %t", got, test.want)
 			}
 		})
+	}
+}
+
+// TestEventBeforeTheAnswer holds that a child's event that comes before the answer of the write that made it enqueues
+// nothing.
+func TestEventBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", note(`"${parent.spec.text}"`))
+	config := w.clientConfig()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			answer, err := next.RoundTrip(r)
+			if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/configmaps/x") {
+				<-time.After(time.Second) // time for the event; if it comes later, this tests nothing
+			}
+			return answer, err
+		})
+	})
+	client, err := wire.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(func(o *engine.Options) { o.Client = client })
+	w.parent("Note", "x", "{text: right}")
+	w.await(w.resource("Note"), w.home, "x", "is ready", isTrue("Ready"))
+	w.quiet()
+	before := w.looks("x")
+	w.patch(configMaps, w.home, "x", `{"data":{"text":"wrong"}}`)
+	w.awaitLooks("x", 1)
+	w.quiet()
+	w.await(configMaps, w.home, "x", "is right again", has("right", "data", "text"))
+	if looks := w.looks("x") - before; looks != 1 {
+		t.Errorf("it was reconciled %d times, want once", looks)
 	}
 }
 

@@ -77,6 +77,12 @@ func (t *Tracker) BeginWrite(k queue.Key, object identity.ID, wrote string, caus
 	return t.writes.begin(newOwnWrite(k, object, wrote, cause, children))
 }
 
+// AwaitWrite has then called once the write of an object by a reconcile of a key has ended. It returns false, and does
+// not call then, if no such write is under way.
+func (t *Tracker) AwaitWrite(k queue.Key, object identity.ID, then func()) bool {
+	return t.writes.await(k, object, then)
+}
+
 // Wrote records that a write of an object, which has begun and was made by a reconcile of a key, made that version of
 // the object. It returns the provenance of what follows.
 func (t *Tracker) Wrote(k queue.Key, cause *Provenance, obj *unstructured.Unstructured, v Version) (effect *Provenance) {

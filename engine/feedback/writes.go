@@ -37,6 +37,8 @@ type ownWrite struct {
 	object        identity.ID
 	children      int
 	cause, effect *Provenance
+	// then is called once the write has ended.
+	then []func()
 }
 
 // newOwnWrite returns a write of an object by a reconcile of a key with that provenance. wrote names the object in
@@ -74,13 +76,34 @@ func (w *writes) begin(write *ownWrite) (end func()) {
 	defer w.mu.Unlock()
 	w.underway[write.object] = append(w.underway[write.object], write)
 	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		left := slices.DeleteFunc(w.underway[write.object], func(other *ownWrite) bool { return other == write })
-		if w.underway[write.object] = left; len(left) == 0 {
-			delete(w.underway, write.object)
+		for _, then := range w.end(write) {
+			then()
 		}
 	}
+}
+
+// end records that a write has ended, and returns what waited for that.
+func (w *writes) end(write *ownWrite) (then []func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := slices.DeleteFunc(w.underway[write.object], func(other *ownWrite) bool { return other == write })
+	if w.underway[write.object] = left; len(left) == 0 {
+		delete(w.underway, write.object)
+	}
+	return write.then
+}
+
+// await has then called once the newest write of an object by a key has ended; false if none is under way.
+func (w *writes) await(k queue.Key, object identity.ID, then func()) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, write := range slices.Backward(w.underway[object]) {
+		if write.key == k {
+			write.then = append(write.then, then)
+			return true
+		}
+	}
+	return false
 }
 
 // done records the answer of a key's write of an object, which has begun and not ended. The write made that version,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/queue"
 )
 
 // An event is Kanon's own where it shows a version that Kanon wrote lately, or an object that Kanon is writing.
@@ -177,5 +178,34 @@ func TestDigest(t *testing.T) {
 	}
 	if with["metadata"].(map[string]any)["uid"] != "7" || with["status"].(map[string]any)["observedGeneration"] != int64(1) {
 		t.Error("the object was changed")
+	}
+}
+
+// TestAwaitWrite holds that what awaits a write of an object is called when the write has ended, once.
+func TestAwaitWrite(t *testing.T) {
+	t.Parallel()
+	id, other := identity.Of(configMap("a", "")), identity.Of(configMap("b", ""))
+	key := chainKey("a")
+	w := newWrites()
+	var called []string
+	await := func(k queue.Key, object identity.ID, name string) bool {
+		return w.await(k, object, func() { called = append(called, name) })
+	}
+	end := w.begin(newOwnWrite(key, id, "a", &Provenance{}, 0))
+	if !await(key, id, "first") || !await(key, id, "second") {
+		t.Error("a write that is under way is not awaited")
+	}
+	if await(key, other, "of another object") || await(chainKey("b"), id, "of another key") {
+		t.Error("another write is awaited")
+	}
+	if len(called) > 0 {
+		t.Errorf("during the write, called: %q", called)
+	}
+	end()
+	if want := []string{"first", "second"}; !slices.Equal(called, want) {
+		t.Errorf("after the write, called: %q, want %q", called, want)
+	}
+	if await(key, id, "too late") {
+		t.Error("a write that has ended is awaited")
 	}
 }
