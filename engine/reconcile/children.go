@@ -36,6 +36,7 @@ var errParentDeleted = conditions.Transient("the parent is being deleted")
 type write struct {
 	node   string
 	object *unstructured.Unstructured
+	id     identity.ID                // of object
 	before *unstructured.Unstructured // as the informer showed it; nil if it did not
 	// owner is the owner that its mark names, and policy how it is written.
 	owner  mark.Owner
@@ -84,8 +85,8 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 	var writes []*write
 	for _, node := range batch {
 		for i, object := range node.Objects {
-			c.rendered[identity.Of(object)] = true
-			writes = append(writes, &write{node: node.Node, object: object, guarded: node.Guarded, repairs: node.Repairs(i), recreation: node.Recreation(i), keepsGenerated: node.KeepsGenerated(i), fresh: node.Fresh(i)})
+			w := &write{node: node.Node, object: object, id: identity.Of(object), guarded: node.Guarded, repairs: node.Repairs(i), recreation: node.Recreation(i), keepsGenerated: node.KeepsGenerated(i), fresh: node.Fresh(i)}
+			c.rendered[w.id], writes = true, append(writes, w)
 		}
 	}
 	written := len(writes)
@@ -94,7 +95,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 		for _, object := range node.Kept {
 			c.rendered[identity.Of(object)] = true
 			if live, err := c.reader.Live(object); err == nil && live != nil {
-				writes = append(writes, &write{node: node.Node, object: object, before: live})
+				writes = append(writes, &write{node: node.Node, object: object, id: identity.Of(object), before: live})
 			}
 		}
 	}
@@ -102,7 +103,6 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 	sideBySide(len(writes), c.parallel(), func(i int) {
 		w := writes[i]
 		defer outcome.ContainPanic(&w.err)
-		defer c.Begin(w.object)()
 		switch {
 		case w.err != nil:
 		case i < written:
@@ -125,7 +125,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 			w := writes[0]
 			writes = writes[1:]
 			live[i] = w.live
-			c.reader.inputs.Child(identity.Of(w.object), w.before)
+			c.reader.inputs.Child(w.id, w.before)
 			c.reader.unseen = c.reader.unseen || w.unseen
 			if w.err != nil {
 				c.evaluation.Delay(node.Node, delayOf(w.err))
@@ -185,14 +185,15 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	if c.isUnchanged(ctx, w, live) {
 		return live, nil
 	}
+	defer c.Begin(w.object)()
 	child, err := c.prepareChild(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	if !whole && !w.recreation.IsDue() && c.Writer.Needless(ctx, child, live) {
-		return live, c.noteConflict(child, apply.Result{Live: live})
+		return live, c.noteConflict(w, child, apply.Result{Live: live})
 	}
-	if err := c.checkConflict(child, live); err != nil {
+	if err := c.checkConflict(w, child, live); err != nil {
 		return live, err
 	}
 	if !whole {
@@ -214,14 +215,13 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	if result.Action != apply.ActionNone {
 		c.Observe(c.op.ChildKey(kind.GVR), result.Live)
 	}
-	return result.Live, c.noteConflict(child, result)
+	return result.Live, c.noteConflict(w, child, result)
 }
 
 // chooseBefore sets the object that is to be updated, of which an informer shows live; nil to create one. A child that is
 // repaired and was deleted meanwhile is created only once its dependencies are ready.
 func (c *childWriter) chooseBefore(ctx context.Context, kind restmapping.Kind, w *write, live *unstructured.Unstructured) (err error) {
-	id := identity.Of(w.object)
-	if live == nil && c.memory.Conflicts.IsRepeated(id) {
+	if live == nil && c.memory.Conflicts.IsRepeated(w.id) {
 		// Somebody may keep removing its mark, so that the informer does not show it.
 		if live, err = c.readChild(ctx, kind.GVR, w.object); err != nil {
 			return err
@@ -231,7 +231,7 @@ func (c *childWriter) chooseBefore(ctx context.Context, kind restmapping.Kind, w
 	if w.repairs && live == nil {
 		return nil
 	}
-	return c.reader.checkSeen(kind.GVR, id, live)
+	return c.reader.checkSeen(kind.GVR, w.id, live)
 }
 
 // needsNoRead reports whether a child is up to date without being read: it is rendered as when it was last in sync, and
@@ -247,7 +247,7 @@ func (c *childWriter) isUnchanged(ctx context.Context, w *write, live *unstructu
 
 // mayChange reports whether a child that is rendered as before may have to be written nevertheless.
 func (c *childWriter) mayChange(w *write) bool {
-	return w.recreation.IsDue() || c.memory.Conflicts.IsKnown(identity.Of(w.object))
+	return w.recreation.IsDue() || c.memory.Conflicts.IsKnown(w.id)
 }
 
 // writeInPlace creates a child, or updates the existing one.
@@ -281,6 +281,7 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 // keepChild leaves the content of a child as it is, but restores what marks it as the parent's. Without that, it would
 // neither be found again nor be deleted with the parent.
 func (c *childWriter) keepChild(ctx context.Context, w *write) (*unstructured.Unstructured, error) {
+	defer c.Begin(w.object)()
 	kind := c.op.Children[w.object.GroupVersionKind()]
 	if w.controller != nil && !mark.RefersTo(w.before, w.controller.UID) {
 		if err := c.checkParent(ctx); err != nil {
@@ -312,25 +313,25 @@ func (c *childWriter) checkParent(ctx context.Context) error {
 }
 
 // checkConflict returns an error if a child must not be written now, because others keep changing its fields back.
-func (c *childWriter) checkConflict(child *apply.Child, live *unstructured.Unstructured) error {
-	id, conflicts := identity.Of(child.Object), &c.memory.Conflicts
-	if live == nil || !conflicts.IsKnown(id) ||
-		!conflicts.Suppress(id, child.Content(), feedback.FieldsOf(child.Lost(live)), c.started, c.RetryMax) {
+func (c *childWriter) checkConflict(w *write, child *apply.Child, live *unstructured.Unstructured) error {
+	conflicts := &c.memory.Conflicts
+	if live == nil || !conflicts.IsKnown(w.id) ||
+		!conflicts.Suppress(w.id, child.Content(), feedback.FieldsOf(child.Lost(live)), c.started, c.RetryMax) {
 		return nil
 	}
-	return c.conflict(child)
+	return c.conflict(w, child)
 }
 
 // noteConflict counts the fields that a write took back from others. It returns an error if a child is up to date but
 // some of its fields are still in conflict.
-func (c *childWriter) noteConflict(child *apply.Child, result apply.Result) error {
-	c.memory.Conflicts.Wrote(identity.Of(child.Object), child.Content(), feedback.FieldsOf(result.Lost), c.started)
-	return c.conflict(child)
+func (c *childWriter) noteConflict(w *write, child *apply.Child, result apply.Result) error {
+	c.memory.Conflicts.Wrote(w.id, child.Content(), feedback.FieldsOf(result.Lost), c.started)
+	return c.conflict(w, child)
 }
 
 // conflict returns the error of a child with fields in conflict; nil for any other child.
-func (c *childWriter) conflict(child *apply.Child) error {
-	conflict := c.memory.Conflicts.Of(identity.Of(child.Object), child.Content(), c.started)
+func (c *childWriter) conflict(w *write, child *apply.Child) error {
+	conflict := c.memory.Conflicts.Of(w.id, child.Content(), c.started)
 	if len(conflict.Fields) == 0 {
 		return nil
 	}

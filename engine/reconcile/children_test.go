@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/kinds/restmapping"
 )
@@ -39,7 +40,7 @@ func TestChildOfAnotherUIDIsNotWritten(t *testing.T) {
 		r := &reader{subject: of}
 		r.noteSeen(tc.shownBy, tc.shown)
 		c := &childWriter{changes: &changes{subject: of}, reader: r}
-		w := &write{object: secret(""), repairs: tc.repairs}
+		w := &write{object: secret(""), id: identity.Of(secret("")), repairs: tc.repairs}
 		if err := c.chooseBefore(t.Context(), kind, w, tc.live); errors.Is(err, errChildGone) != tc.refused {
 			t.Errorf("%s: the error is %v, want a refusal: %t", name, err, tc.refused)
 		}

@@ -78,15 +78,14 @@ func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Pro
 		return hasLasted(r.Last, c.started, c.recreateLimits)
 	})
 	for _, w := range writes {
-		id := identity.Of(w.object)
 		switch {
 		case w.recreated != nil:
 			if c.memory.Recreations == nil {
 				c.memory.Recreations = make(map[identity.ID]parents.Recreation)
 			}
-			c.memory.Recreations[id] = *w.recreated
+			c.memory.Recreations[w.id] = *w.recreated
 		case w.live != nil:
-			delete(c.memory.Recreations, id)
+			delete(c.memory.Recreations, w.id)
 		}
 		c.noteBlockedRecreation(w)
 		if w.pending != nil {
