@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -104,6 +105,37 @@ func rememberedWorld(t *testing.T) *world {
 		return slices.Equal(obj.GetFinalizers(), []string{"example.com/keep"})
 	})
 	return w
+}
+
+// A parent that is deleted before a new revision of its rule has begun is not counted any more.
+func TestParentDeletedBeforeItsRuleBegins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	held := w.hold(http.MethodGet, "/api/v1/secrets")
+	w.rule("note", note("x"))
+	w.run()
+	notes := w.resource("Note")
+	w.parent("Note", "n", "{}")
+	w.await(notes, w.home, "n", "is ready", isTrue("Ready"))
+	w.rule("note", note("x")+"  - id: secret\n    template: {apiVersion: v1, kind: Secret, metadata: {name: \"${parent.metadata.name}\"}}\n")
+	w.arrived(held)
+	w.delete(notes, w.home, "n")
+	w.awaitGone(notes, w.home, "n")
+	held.Open()
+	w.parent("Note", "m", "{}")
+	w.await(secrets, w.home, "m", "is made", exists)
+	w.await(notes, w.home, "m", "is ready", isTrue("Ready"))
+	w.quiet()
+	counted := 0
+	for _, rule := range w.engine.Stats().Rules {
+		for _, n := range rule.Parents {
+			counted += n
+		}
+	}
+	if counted != 1 {
+		t.Errorf("%d parents are counted, want 1", counted)
+	}
 }
 
 // What is remembered of parents and of the targets of patches goes with them.

@@ -76,17 +76,21 @@ func (e *Engine) handleParent(op *operator.Operator, event monitor.Event) {
 	case fieldset.IsManaged(event.Old.Head(), op.ID):
 		e.parents.SetUnselected(k, true)
 	}
-	if e.isStatusWriteDuringBackoff(k, event) {
+	if e.isStatusWriteDuringBackoff(k, event) || !e.begun(op, k, event) {
 		return
 	}
-	e.enqueue(op, k, event)
+	if event.Answered { // parents that were just reconciled do not go ahead of those still waiting
+		e.queue.AddPatient(k)
+		return
+	}
+	e.queue.Add(k)
 }
 
 // handleNamespace enqueues the parents in a Namespace that is new or whose labels changed. If the Namespace was
 // deleted, its parents are being deleted too.
 func (e *Engine) handleNamespace(op *operator.Operator, event monitor.Event) {
 	namespace := event.Newest()
-	if namespace == nil || !op.Begun.Load() { // as in enqueue
+	if namespace == nil || !op.Begun.Load() { // as in begun
 		return
 	}
 	if event.Old != nil && event.New != nil && maps.Equal(event.Old.Head().GetLabels(), event.New.Head().GetLabels()) {
@@ -106,7 +110,7 @@ func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 	for _, obj := range []*wire.Object{event.Old, event.New} {
 		k, ok := plan.KeyOfTag(obj)
 		op := running.ByID[k.Rule]
-		if !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key || !op.Begun.Load() { // as in enqueue
+		if !ok || op == nil || op.ChildKey(event.Key.GVR) != event.Key || !op.Begun.Load() { // as in begun
 			continue
 		}
 		if op.ReadsObserved.Load() || event.New == nil {
@@ -124,8 +128,14 @@ func (e *Engine) handleChild(running *operator.Set, event monitor.Event) {
 func (e *Engine) awaitsWrite(running *operator.Set, event monitor.Event) bool {
 	k, ok := plan.KeyOfTag(event.New)
 	op := running.ByID[k.Rule]
-	return ok && op != nil && !op.ReadsObserved.Load() &&
-		e.feedback.AwaitWrite(k, identity.At(event.New), func() { e.handleChild(e.running.Load(), event) })
+	if !ok || op == nil || op.ReadsObserved.Load() || event.Old != nil && event.Old.Tag() != event.New.Tag() {
+		return false
+	}
+	return e.feedback.AwaitWrite(k, identity.At(event.New), func() {
+		running := e.running.Load()
+		e.handleChild(running, event)
+		e.forgetStopped(running)
+	})
 }
 
 // isKnownChange reports whether a child's new state needs no reconcile. Either a reconcile has made exactly this state,
@@ -147,18 +157,22 @@ func (e *Engine) isKnownChange(running *operator.Set, event monitor.Event) bool 
 	return ok && op.Unread[owner.Node] && apply.SameButContent(event.Old.Head(), event.New.Head())
 }
 
-// enqueue enqueues a key because of an event. It enqueues nothing before the operator has begun: an informer has an
-// object before it calls handle, so the start finds it and enqueues the key.
+// enqueue enqueues a key because of an event.
 func (e *Engine) enqueue(op *operator.Operator, k queue.Key, event monitor.Event) {
-	if !op.Begun.Load() {
-		return
+	if e.begun(op, k, event) {
+		e.queue.Add(k)
 	}
-	e.noteChange(k, event)
-	if event.Answered && event.Key == op.ParentKey { // parents that were just reconciled do not go ahead of those still waiting
-		e.queue.AddPatient(k)
-		return
+}
+
+// begun records the cause of the change that enqueues a key, and reports whether the operator has begun. Before that,
+// nothing is enqueued: an informer has an object before it calls handle, so the start finds the object and enqueues the
+// key. That of a deleted object it finds by what was recorded.
+func (e *Engine) begun(op *operator.Operator, k queue.Key, event monitor.Event) bool {
+	has := op.Begun.Load()
+	if has || event.New == nil {
+		e.noteChange(k, event)
 	}
-	e.queue.Add(k)
+	return has
 }
 
 // noteChange records the cause of the change that enqueues a key.
