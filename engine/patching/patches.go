@@ -95,17 +95,17 @@ func (p *Patches) Begin(op *operator.Operator, remembered queue.Keys) {
 			}
 		}
 	}
-	for k := range remembered {
-		if k.Patch != "" {
-			p.Queue.AddPatient(k) // its target may no longer exist
-		}
-	}
 	contributors := make(map[types.NamespacedName]contributions.Parent)
 	for _, parent := range p.Monitors.Heads(op.ParentKey) {
 		contributors[identity.Of(parent).NamespacedName] = contributorOf(parent)
 	}
 	for _, k := range p.book.Begin(op.Plan, contributors, found) {
 		p.Queue.AddPatient(k)
+	}
+	for k := range remembered { // after Begin: before it, their reconcile would do nothing
+		if k.Patch != "" {
+			p.Queue.AddPatient(k) // its target may no longer exist
+		}
 	}
 }
 
