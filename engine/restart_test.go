@@ -215,9 +215,10 @@ func TestRestsAndRestartsInSilence(t *testing.T) {
 	w.run()
 	w.awaitLook("a")
 	w.quiet()
-	for _, name := range []string{"a", "b", "c"} { // what the informers list does not enqueue parents before the rule is ready
-		if looks := w.looksOfTheNewest(name); looks != 1 {
-			t.Errorf("after a restart, %s was reconciled %d times", name, looks)
+	for _, name := range []string{"a", "b", "c"} {
+		// How often the start enqueues it depends on how many informers sync at the same moment.
+		if waits := w.waits(name); waits > 0 {
+			t.Errorf("after a restart, %s was reconciled %d times before its rule had begun", name, waits)
 		}
 	}
 	restart := auditedRequests(t, log, "kanon under test", from)

@@ -117,7 +117,7 @@ func newWorldOn(t *testing.T, config *rest.Config) *world {
 		group:    "t" + rand.String(8) + ".example.com",
 		requests: &requestLog{},
 
-		reconciled: &tally{of: make(map[string]int), retries: make(map[string]time.Time)},
+		reconciled: &tally{of: make(map[string]int), waited: make(map[string]int), retries: make(map[string]time.Time)},
 	}
 	t.Cleanup(w.removeDefinitions)
 	return w
@@ -346,8 +346,10 @@ func (w *world) logging(ctx context.Context) context.Context {
 type tally struct {
 	mu         sync.Mutex
 	of, before map[string]int
-	steps      int
-	retries    map[string]time.Time
+	// waited has, of the newest engine, those that found nothing to do yet.
+	waited  map[string]int
+	steps   int
+	retries map[string]time.Time
 }
 
 // engineStarts has what comes now count as the newest engine's.
@@ -355,6 +357,7 @@ func (t *tally) engineStarts() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.before = maps.Clone(t.of)
+	clear(t.waited)
 	clear(t.retries)
 }
 
@@ -367,6 +370,13 @@ func (t *tally) add(message, parent string) {
 	case "rule started", "rule changed", "rule started again, because kinds changed", "cleaning up after a rule", "rule stopped", "rules accepted", "Informer has synced":
 		t.steps++
 	}
+}
+
+// addWaiting notes that a reconcile of a parent found nothing to do yet.
+func (t *tally) addWaiting(parent string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waited[parent]++
 }
 
 // addOutcome notes when a key is reconciled again. Of one that failed it is not known, but soon.
@@ -412,6 +422,13 @@ func (w *world) looksOfTheNewest(parent string) int {
 	return w.reconciled.of[w.home+"/"+parent] - w.reconciled.before[w.home+"/"+parent]
 }
 
+// waits is how often the newest engine reconciled a parent and found nothing to do yet.
+func (w *world) waits(parent string) int {
+	w.reconciled.mu.Lock()
+	defer w.reconciled.mu.Unlock()
+	return w.reconciled.waited[w.home+"/"+parent]
+}
+
 // awaitLook waits until the newest engine has looked at a parent: before that its
 // silence says nothing, as it may be starting still.
 func (w *world) awaitLook(parent string) {
@@ -453,6 +470,9 @@ func (s *tallySink) Info(level int, message string, values ...any) {
 	if message == "Reconciled" {
 		after, _ := values[3].(time.Duration)
 		s.tally.addOutcome(s.key, fmt.Sprint(values[1]) == "again", after)
+		if fmt.Sprint(values[1]) == "waiting" {
+			s.tally.addWaiting(s.parent)
+		}
 	}
 	if s.LogSink != nil && s.LogSink.Enabled(level) {
 		s.LogSink.Info(level, message, values...)

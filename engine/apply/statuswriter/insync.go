@@ -53,7 +53,7 @@ func (s Status) isInPlace(k fieldset.Kind) bool {
 	if _, err := k.Converter.ObjectToTyped(live); err == nil { // without duplicates, a path leads to one value
 		return fieldset.SameValues(paths.Leaves(), s.desired().Object, live.Object)
 	}
-	typedLive, err := s.typedStatus(k)
+	typedLive, err := k.Converter.ObjectToTyped(live, typed.AllowDuplicates)
 	if err != nil {
 		return false
 	}
