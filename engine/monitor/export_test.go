@@ -1,6 +1,8 @@
 package monitor
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/wire"
@@ -28,4 +30,9 @@ func (m *Monitors) ByIndex(key Key, index, value string) []*unstructured.Unstruc
 // HeadsByIndex is to ByIndex what Heads is to List.
 func (m *Monitors) HeadsByIndex(key Key, index, value string) []*unstructured.Unstructured {
 	return readBy((*wire.Object).Head, m.UnreadByIndex(key, index, value))
+}
+
+// Fail has the key's informer report an error. ctx is the context that the informer runs in.
+func (m *Monitors) Fail(ctx context.Context, key Key, err error) {
+	m.monitor(key).watchFailed(ctx, err)
 }

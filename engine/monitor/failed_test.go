@@ -1,6 +1,7 @@
 package monitor_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -32,5 +33,18 @@ func TestFailedIsTold(t *testing.T) {
 	}
 	if len(failed) > 0 {
 		t.Errorf("the same failure is told %d times more", len(failed))
+	}
+}
+
+// client-go may report what a stopped informer could not read: that is no failure.
+func TestStoppedInformerHasNotFailed(t *testing.T) {
+	f := newFixture(t)
+	f.monitors.Watch("owner", f.key(""))
+	f.events.synced(t)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	f.monitors.Fail(ctx, f.key(""), context.Canceled)
+	if err := f.monitors.Failure(f.key("")); err != nil {
+		t.Errorf("it failed because of %v", err)
 	}
 }

@@ -130,13 +130,8 @@ func (m *monitor) start(ctx context.Context, group *sync.WaitGroup) error {
 
 // configure adds the handlers to the informer. It fails only if the informer already runs.
 func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistration, error) {
-	if err := m.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		if m.health.failed(err, time.Now()) {
-			log.Error(err, "Cannot watch; retrying until it works or the watch is released")
-			if m.options.Failed != nil && m.state.Load() == running {
-				m.options.Failed(m.key)
-			}
-		}
+	if err := m.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		m.watchFailed(ctx, err)
 	}); err != nil {
 		return nil, err
 	}
@@ -148,6 +143,18 @@ func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistra
 		UpdateFunc: func(before, after any) { m.deliver(log, asObject(before), asObject(after)) },
 		DeleteFunc: func(obj any) { m.deliver(log, asObject(obj), nil) },
 	}, cache.HandlerOptions{Logger: &log})
+}
+
+// watchFailed records an error that client-go reports, and logs it with the logger of ctx, in which the informer runs.
+// Once ctx has ended it does nothing: the requests of an informer that is stopped end with an error, too.
+func (m *monitor) watchFailed(ctx context.Context, err error) {
+	if ctx.Err() != nil || !m.health.failed(err, time.Now()) {
+		return
+	}
+	logr.FromContextOrDiscard(ctx).Error(err, "Cannot watch; retrying until it works or the watch is released")
+	if m.options.Failed != nil && m.state.Load() == running {
+		m.options.Failed(m.key)
+	}
 }
 
 // transform returns what the informer keeps of an object.

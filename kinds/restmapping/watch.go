@@ -43,7 +43,10 @@ func (w *definitionWatch) start(
 	if err := w.informer.SetTransform(keep); err != nil {
 		return err
 	}
-	if err := w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+	if err := w.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		if ctx.Err() != nil { // the requests of an informer that is stopped end with an error, too
+			return
+		}
 		if !w.failing.Swap(true) {
 			log.Error(err, "Cannot watch definitions of kinds; retrying")
 		}
