@@ -100,14 +100,15 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 		}
 	}
 	c.prepare(ctx, writes)
-	sideBySide(len(writes), c.parallel(), func(i int) {
+	sideBySide(len(writes), c.parallel(), func(i int, waits func()) {
 		w := writes[i]
 		defer outcome.ContainPanic(&w.err)
 		switch {
 		case w.err != nil:
 		case i < written:
-			w.live, w.err = c.writeChild(ctx, w)
+			w.live, w.err = c.writeChild(ctx, w, waits)
 		default:
+			waits()
 			w.live, w.err = c.keepChild(ctx, w)
 		}
 	})
@@ -154,12 +155,15 @@ func (c *childWriter) noteTimes(writes []*write) {
 	}
 }
 
-// writeChild brings one child up to date and returns it as it is now.
-func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructured.Unstructured, err error) {
+// writeChild brings one child up to date and returns it as it is now. It calls waits before it may wait for an answer.
+func (c *childWriter) writeChild(ctx context.Context, w *write, waits func()) (live *unstructured.Unstructured, err error) {
 	object := w.object
 	kind, ok := c.op.Children[object.GroupVersionKind()]
 	if !ok {
 		return nil, &plan.MissingKindError{GVK: object.GroupVersionKind()}
+	}
+	if !c.op.Identity.IsZero() {
+		waits()
 	}
 	// A rule that may not read the child must not learn how it differs. Whether the rule may write it, the API server
 	// decides.
@@ -185,6 +189,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write) (live *unstructu
 	if c.isUnchanged(ctx, w, live) {
 		return live, nil
 	}
+	waits()
 	defer c.Begin(w.object)()
 	child, err := c.prepareChild(ctx, w)
 	if err != nil {
@@ -346,7 +351,9 @@ func (c *childWriter) prepare(ctx context.Context, writes []*write) {
 		w.owner = c.op.Owner(c.parent, w.node)
 		w.owner.Retain = ending.RetainOf(c.evaluation.Ending(w.object))
 		w.policy = c.policyOf(w.node, w.object)
-		w.policy.New = generatedPaths(w.fresh)
+		for _, names := range w.fresh {
+			w.policy.New = append(w.policy.New, fieldset.PathOf(names))
+		}
 		if c.op.CanOwn(c.parent, w.object) && !c.endings.MayKeep(w.node) {
 			w.controller = c.op.ControllerRef(c.parent)
 		} else {
@@ -380,32 +387,24 @@ func (c *childWriter) awaitNamespace(w *write, of conditions.Problem) conditions
 	return of
 }
 
-// generatedPaths converts the paths of generated fields for the writer.
-func generatedPaths(generated [][]string) []fieldset.Path {
-	var out []fieldset.Path
-	for _, fields := range generated {
-		path := make(fieldset.Path, len(fields))
-		for i, name := range fields {
-			path[i] = fieldset.Step{Field: name}
-		}
-		out = append(out, path)
-	}
-	return out
-}
-
-// sideBySide calls do for 0 to n-1, at most limit calls at a time, and returns when all have returned. The caller's
-// goroutine takes part: a new goroutine starts with a small stack, and growing that costs more than many a call.
-func sideBySide(n, limit int, do func(i int)) {
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-			do(i)
-		}
-	}
+// sideBySide calls do for 0 to n-1 and returns when all calls have returned. It makes them one after the other. A call
+// that is about to wait for the API server calls waits first: then the next call begins in another goroutine, as long
+// as no more than limit run. So calls that have nothing to write do not cost a goroutine each.
+func sideBySide(n, limit int, do func(i int, waits func())) {
+	var next, running atomic.Int64
 	var others sync.WaitGroup
-	for range min(n, limit) - 1 {
-		others.Go(work)
+	var work func()
+	waits := func() {
+		if int(next.Load()) < n && int(running.Add(1)) <= limit {
+			others.Go(work)
+		}
 	}
+	work = func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(i, waits)
+		}
+	}
+	running.Store(1)
 	work()
 	others.Wait()
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,7 +17,8 @@ func TestSideBySide(t *testing.T) {
 				var mu sync.Mutex
 				var busy, most, done int
 				begin := time.Now()
-				sideBySide(n, limit, func(i int) {
+				sideBySide(n, limit, func(i int, waits func()) {
+					waits()
 					mu.Lock()
 					busy++
 					most, done = max(most, busy), done+1<<i
@@ -34,5 +36,31 @@ func TestSideBySide(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The calls that do not wait are made one after the other, also while others wait.
+func TestSideBySideOfFewThatWait(t *testing.T) {
+	t.Parallel()
+	for _, waiting := range []int{-1, 0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			var fast, want []int // by one goroutine after the other
+			sideBySide(6, 5, func(i int, waits func()) {
+				if i == waiting {
+					waits()
+					<-time.After(time.Second)
+					return
+				}
+				fast = append(fast, i)
+			})
+			for i := range 6 {
+				if i != waiting {
+					want = append(want, i)
+				}
+			}
+			if !slices.Equal(fast, want) {
+				t.Errorf("while %d waits, the calls were made in the order %v, want %v", waiting, fast, want)
+			}
+		})
 	}
 }

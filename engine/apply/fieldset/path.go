@@ -30,6 +30,15 @@ type Step struct {
 	Keys map[string]string
 }
 
+// PathOf returns the path that leads through the fields of these names.
+func PathOf(names []string) Path {
+	path := make(Path, len(names))
+	for i, name := range names {
+		path[i] = Step{Field: name}
+	}
+	return path
+}
+
 // String returns the path for messages.
 func (p Path) String() string {
 	var b strings.Builder
