@@ -212,6 +212,7 @@ func (p *pass) conclude(ctx context.Context) outcome.Outcome {
 	if p.reader.incomplete {
 		return p.outcome().AtLeast(outcome.Waiting)
 	}
+	p.memory.Unresolved.Count(p.problems)
 	report := p.report()
 	p.add(report.Report(ctx, p.found()))
 	p.finalizer.seen = p.finalizer.seen || report.Written
