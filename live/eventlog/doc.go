@@ -2,8 +2,11 @@
 //
 //	log := eventlog.Log{Client: client, Namespace: "shop"}
 //	events, version, err := log.List(ctx)
-//	for _, event := range eventlog.Matching(events, eventlog.Filter{Types: []string{"Warning"}}) {
-//		fmt.Println(event.Last, event.Object, event.Message)
+//	warnings := eventlog.Filter{Types: []string{"Warning"}}
+//	for _, event := range events {
+//		if warnings.Matches(event) {
+//			fmt.Println(event.Last, event.Object, event.Message)
+//		}
 //	}
 //
 // An Event about a parent names its rule. [About] selects the Events of one rule: these, and those about the rule's

@@ -106,8 +106,3 @@ func (f Filter) Matches(e Event) bool {
 	isType := len(f.Types) == 0 || slices.ContainsFunc(f.Types, func(t string) bool { return strings.EqualFold(t, e.Type) })
 	return isType && (f.Object == nil || *f.Object == e.Object)
 }
-
-// Matching returns the Events that a filter selects.
-func Matching(events []Event, f Filter) []Event {
-	return slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return !f.Matches(e) })
-}

@@ -61,18 +61,18 @@ func TestFilter(t *testing.T) {
 	ofCore.Kind = "WebApp"
 	for name, tt := range map[string]struct {
 		filter eventlog.Filter
-		want   int
+		want   bool
 	}{
-		"all":           {eventlog.Filter{}, 1},
-		"by type":       {eventlog.Filter{Types: []string{"normal", "warning"}}, 1},
-		"another type":  {eventlog.Filter{Types: []string{"Normal"}}, 0},
-		"by object":     {eventlog.Filter{Object: &web}, 1},
-		"another name":  {eventlog.Filter{Object: &other}, 0},
-		"another group": {eventlog.Filter{Object: &ofCore}, 0},
-		"both":          {eventlog.Filter{Types: []string{"Normal"}, Object: &web}, 0},
+		"all":           {eventlog.Filter{}, true},
+		"by type":       {eventlog.Filter{Types: []string{"normal", "warning"}}, true},
+		"another type":  {eventlog.Filter{Types: []string{"Normal"}}, false},
+		"by object":     {eventlog.Filter{Object: &web}, true},
+		"another name":  {eventlog.Filter{Object: &other}, false},
+		"another group": {eventlog.Filter{Object: &ofCore}, false},
+		"both":          {eventlog.Filter{Types: []string{"Normal"}, Object: &web}, false},
 	} {
-		if got := eventlog.Matching([]eventlog.Event{event}, tt.filter); len(got) != tt.want {
-			t.Errorf("%s: %d Events, want %d", name, len(got), tt.want)
+		if got := tt.filter.Matches(event); got != tt.want {
+			t.Errorf("%s: selected %t, want %t", name, got, tt.want)
 		}
 	}
 }
