@@ -157,20 +157,19 @@ func (c *childWriter) noteTimes(writes []*write) {
 
 // writeChild brings one child up to date and returns it as it is now. It calls waits before it may wait for an answer.
 func (c *childWriter) writeChild(ctx context.Context, w *write, waits func()) (live *unstructured.Unstructured, err error) {
-	object := w.object
-	kind, ok := c.op.Children[object.GroupVersionKind()]
+	kind, ok := c.op.Children[w.object.GroupVersionKind()]
 	if !ok {
-		return nil, &plan.MissingKindError{GVK: object.GroupVersionKind()}
+		return nil, &plan.MissingKindError{GVK: w.object.GroupVersionKind()}
 	}
 	if !c.op.Identity.IsZero() {
 		waits()
 	}
 	// A rule that may not read the child must not learn how it differs. Whether the rule may write it, the API server
 	// decides.
-	if err := c.readGate(ctx, c.op)(kind.GVR, object.GetNamespace(), object.GetName()); err != nil {
+	if err := c.readGate(ctx, c.op)(kind.GVR, w.object.GetNamespace(), w.object.GetName()); err != nil {
 		return nil, err
 	}
-	known := c.Monitors.Known(c.op.ChildKey(kind.GVR), object.GetNamespace(), object.GetName())
+	known := c.Monitors.Known(c.op.ChildKey(kind.GVR), w.object.GetNamespace(), w.object.GetName())
 	if c.needsNoRead(ctx, w, known) {
 		w.before = c.childAsRead(kind.GVR, known)
 		return w.before, nil
@@ -185,7 +184,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write, waits func()) (l
 		return nil, err
 	}
 	live = w.before
-	c.carryRecreation(object, live)
+	c.carryRecreation(w.object, live)
 	if c.isUnchanged(ctx, w, live) {
 		return live, nil
 	}
