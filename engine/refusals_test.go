@@ -358,8 +358,8 @@ func TestConflictThatLasts(t *testing.T) {
 	w.parent("Note", "n", "{}")
 	w.create(w.resource("Page"), w.object("apiVersion: $GROUP/v1\nkind: Page\nmetadata: {name: \"n\", namespace: $HOME, labels: {case: page}}\n"))
 	for kind, want := range map[string][]string{
-		"Note": {"patch target: ", "no target today", "times in a row"},
-		"Page": {"finalizer: ", "no page today", "times in a row"},
+		"Note": {"patch target: ", "no target today", "reconciles in a row"},
+		"Page": {"finalizer: ", "no page today", "reconciles in a row"},
 	} {
 		obj := w.await(w.resource(kind), w.home, "n", "is in trouble", func(obj *unstructured.Unstructured) bool {
 			return isTrue("Reconciling")(obj) && conditionField(obj, "Reconciling", "reason") == "WriteFailed"
@@ -375,6 +375,14 @@ func TestConflictThatLasts(t *testing.T) {
 	for _, kind := range []string{"Note", "Page"} {
 		w.await(w.resource(kind), w.home, "n", "is ready", isTrue("Ready"))
 	}
+	webhook.set("page", http.StatusConflict)
+	w.delete(w.resource("Page"), w.home, "n")
+	w.await(w.resource("Page"), w.home, "n", "says why it stays", func(obj *unstructured.Unstructured) bool {
+		message := conditionField(obj, "Reconciling", "message")
+		return strings.Contains(message, "finalizer: ") && strings.Contains(message, "no page today")
+	})
+	webhook.set("page", 0)
+	w.awaitGone(w.resource("Page"), w.home, "n")
 }
 
 // A right to write that is missing is told by the parent, and all heals when it is

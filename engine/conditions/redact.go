@@ -67,7 +67,7 @@ func Redact(err error) error {
 			return &redactedError{err: err, text: subject + "the API server refuses it; " + why}
 		}
 		return &redactedError{err: err, text: subject + strings.Join(fields, ", ") + "; " + why}
-	case isStatus && apierrors.IsForbidden(err):
+	case isStatus:
 		for _, denial := range []string{" denied request", " denied the request"} {
 			if before, _, found := strings.Cut(err.Error(), denial); found {
 				return &redactedError{err: err, text: before + denial + "; " + why}

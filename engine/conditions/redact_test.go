@@ -33,8 +33,12 @@ func TestWithoutValues(t *testing.T) {
 		"a type that does not fit":  {&refusal.InvalidError{Err: errors.New(".data.a: expected string, got Hunter2")}, ".data.a: expected string"},
 		"a policy":                  {policy("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: Hunter2"), "ValidatingAdmissionPolicy 'p' with binding 'b' denied request"},
 		"a webhook":                 {policy(`admission webhook "w" denied the request: Hunter2`), `admission webhook "w" denied the request`},
-		"a right that is missing":   {policy(`User "u" cannot create resource`), `User "u" cannot create resource`},
-		"the network":               {errors.New("connection refused"), "connection refused"},
+		"a webhook's conflict": {
+			&refusal.ReplacedError{Err: apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "n", errors.New(`admission webhook "w" denied the request: Hunter2`))},
+			`admission webhook "w" denied the request`,
+		},
+		"a right that is missing": {policy(`User "u" cannot create resource`), `User "u" cannot create resource`},
+		"the network":             {errors.New("connection refused"), "connection refused"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

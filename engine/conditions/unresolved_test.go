@@ -3,50 +3,58 @@ package conditions_test
 import (
 	"errors"
 	"testing"
+	"time"
 
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/rules/program"
 )
 
-// A transient problem is reported once it has lasted, with what the API server said, and no longer once it is resolved.
+// A conflict is reported once it has lasted, and no longer once it is resolved.
 func TestUnresolved(t *testing.T) {
 	t.Parallel()
-	var count conditions.Unresolved
-	reconcile := func(errs ...error) conditions.Summary {
-		var problems []conditions.Problem
-		for _, err := range errs {
-			problems = append(problems, conditions.OfWrite("child a", err))
+	conflict := &refusal.ReplacedError{Ref: mark.Ref{Kind: "ConfigMap", Name: "a", UID: "1"}, Err: errors.New("no such write today")}
+	const reported = "child a: ConfigMap a with UID 1 has changed or is gone: no such write today (in more than 6 reconciles in a row)"
+	transient, other := conditions.Transient("it is in the way"), errors.New("out of reach")
+	for name, tt := range map[string]struct {
+		reconciles int
+		pause      time.Duration
+		err        error
+		want       string
+	}{
+		"the first":              {1, time.Second, conflict, ""},
+		"the sixth":              {6, time.Second, conflict, ""},
+		"the seventh":            {7, time.Second, conflict, reported},
+		"the hundredth":          {100, time.Second, conflict, reported},
+		"many at once":           {100, time.Millisecond, conflict, ""},
+		"few in a long time":     {3, time.Hour, conflict, ""},
+		"hidden":                 {7, time.Second, conditions.Redact(conflict), reported},
+		"what nobody else wrote": {100, time.Second, transient, ""},
+		"an ordinary problem":    {100, time.Second, other, "child a: out of reach"},
+	} {
+		var count conditions.Unresolved
+		now := time.Unix(0, 0)
+		reconcile := func(err error) conditions.Summary {
+			problems := count.Reported([]conditions.Problem{conditions.OfWrite("child a", err)}, now)
+			count.Count(problems, now)
+			now = now.Add(tt.pause)
+			return conditions.Summarize(problems, program.Result{}, "")
 		}
-		count.Count(problems)
-		return conditions.Summarize(problems, program.Result{}, "")
-	}
-	transient := &refusal.ReplacedError{Err: errors.New("no such write today")}
-	for round := range 2 {
-		for n := range 6 {
-			if got := reconcile(transient); got.Type != conditions.Ready {
-				t.Errorf("round %d: after %d reconciles the parent is %+v", round, n+1, got)
-			}
+		var got conditions.Summary
+		for range tt.reconciles {
+			got = reconcile(tt.err)
 		}
-		for range 2 {
-			want := conditions.Summary{Type: conditions.Reconciling, Reason: "WriteFailed", Message: "child a: no such write today (more than 6 times in a row)"}
-			if got := reconcile(transient); got != want {
-				t.Errorf("round %d: the parent is %+v, want %+v", round, got, want)
-			}
+		want := conditions.Summary{Type: conditions.Reconciling, Reason: "WriteFailed", Message: tt.want}
+		if tt.want == "" {
+			want = conditions.Summarize(nil, program.Result{}, "")
 		}
-		if got := reconcile(); got.Type != conditions.Ready {
-			t.Errorf("round %d: once it is resolved, the parent is %+v", round, got)
+		if got != want {
+			t.Errorf("%s: the parent is %+v, want %+v", name, got, want)
 		}
-	}
-	other := errors.New("out of reach")
-	if got := reconcile(other); got.Message != "child a: out of reach" {
-		t.Errorf("another problem is reported as %+v", got)
-	}
-	for range 7 {
-		reconcile(conditions.Transient("it is in the way"), other)
-	}
-	if got, want := reconcile(conditions.Transient("it is in the way"), other).Message,
-		"child a: it is in the way (more than 6 times in a row); child a: out of reach"; got != want {
-		t.Errorf("the message is %q, want %q", got, want)
+		count.Count(nil, now)
+		if count != (conditions.Unresolved{}) {
+			t.Errorf("%s: after a reconcile without problems, it remembers %+v", name, count)
+		}
 	}
 }

@@ -32,8 +32,6 @@ type Memory struct {
 	Foreign map[identity.ID]string
 	// OutOfMemory is true if the last evaluation ended because all evaluations together needed too much memory.
 	OutOfMemory bool
-	// Unresolved counts the reconciles in a row with a problem that the next one should have resolved.
-	Unresolved conditions.Unresolved
 }
 
 // Request processes the annotation that requests a reconcile. A new value ends all pauses: that of minInterval, and
@@ -61,7 +59,7 @@ func (m *Memory) Release() {
 
 func (m *Memory) isEmpty() bool {
 	return m.Schedule == pacing.Schedule{} && m.StatusLoop.IsEmpty() && len(m.Events) == 0 && m.Conflicts.IsEmpty() &&
-		m.List.IsEmpty() && len(m.Recreations) == 0 && !m.OutOfMemory && len(m.Foreign) == 0 && m.Unresolved == 0
+		m.List.IsEmpty() && len(m.Recreations) == 0 && !m.OutOfMemory && len(m.Foreign) == 0
 }
 
 // Memory returns what is remembered of a parent for a revision of a rule; empty if that was for another parent or

@@ -162,7 +162,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write, waits func()) (l
 		return nil, &plan.MissingKindError{GVK: w.object.GroupVersionKind()}
 	}
 	if !c.op.Identity.IsZero() {
-		waits()
+		waits() // the check may ask the API server
 	}
 	// A rule that may not read the child must not learn how it differs. Whether the rule may write it, the API server
 	// decides.
@@ -180,7 +180,7 @@ func (c *childWriter) writeChild(ctx context.Context, w *write, waits func()) (l
 	if !whole {
 		live = known.Head()
 	}
-	if err := c.chooseBefore(ctx, kind, w, live); err != nil || w.repairs && w.before == nil {
+	if err := c.chooseBefore(ctx, kind, w, live, waits); err != nil || w.repairs && w.before == nil {
 		return nil, err
 	}
 	live = w.before
@@ -224,9 +224,9 @@ func (c *childWriter) writeChild(ctx context.Context, w *write, waits func()) (l
 
 // chooseBefore sets the object that is to be updated, of which an informer shows live; nil to create one. A child that is
 // repaired and was deleted meanwhile is created only once its dependencies are ready.
-func (c *childWriter) chooseBefore(ctx context.Context, kind restmapping.Kind, w *write, live *unstructured.Unstructured) (err error) {
+func (c *childWriter) chooseBefore(ctx context.Context, kind restmapping.Kind, w *write, live *unstructured.Unstructured, waits func()) (err error) {
 	if live == nil && c.memory.Conflicts.IsRepeated(w.id) {
-		// Somebody may keep removing its mark, so that the informer does not show it.
+		waits() // somebody may keep removing its mark, so that the informer does not show it
 		if live, err = c.readChild(ctx, kind.GVR, w.object); err != nil {
 			return err
 		}
@@ -388,7 +388,7 @@ func (c *childWriter) awaitNamespace(w *write, of conditions.Problem) conditions
 
 // sideBySide calls do for 0 to n-1 and returns when all calls have returned. It makes them one after the other. A call
 // that is about to wait for the API server calls waits first: then the next call begins in another goroutine, as long
-// as no more than limit run. So calls that have nothing to write do not cost a goroutine each.
+// as no more than limit run. So children that need no write do not cost a goroutine each.
 func sideBySide(n, limit int, do func(i int, waits func())) {
 	var next, running atomic.Int64
 	var others sync.WaitGroup

@@ -41,7 +41,7 @@ func TestChildOfAnotherUIDIsNotWritten(t *testing.T) {
 		r.noteSeen(tc.shownBy, tc.shown)
 		c := &childWriter{changes: &changes{subject: of}, reader: r}
 		w := &write{object: secret(""), id: identity.Of(secret("")), repairs: tc.repairs}
-		if err := c.chooseBefore(t.Context(), kind, w, tc.live); errors.Is(err, errChildGone) != tc.refused {
+		if err := c.chooseBefore(t.Context(), kind, w, tc.live, func() {}); errors.Is(err, errChildGone) != tc.refused {
 			t.Errorf("%s: the error is %v, want a refusal: %t", name, err, tc.refused)
 		}
 		if w.before != tc.live {

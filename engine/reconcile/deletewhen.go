@@ -32,7 +32,7 @@ func (d *deleter) deleteParent(ctx context.Context) (done bool, problems []condi
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case apierrors.IsConflict(err):
-		return false, []conditions.Problem{conditions.OfWrite("", &refusal.ReplacedError{Ref: ref, Err: err})}
+		return false, []conditions.Problem{conditions.OfWrite("deleteWhen", &refusal.ReplacedError{Ref: ref, Err: err})}
 	case err != nil:
 		return false, []conditions.Problem{conditions.OfWrite("deleteWhen", fmt.Errorf("delete %s: %w", ref, err))}
 	}

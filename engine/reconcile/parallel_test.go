@@ -1,8 +1,8 @@
 package reconcile
 
 import (
-	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,24 +42,29 @@ func TestSideBySide(t *testing.T) {
 // The calls that do not wait are made one after the other, also while others wait.
 func TestSideBySideOfFewThatWait(t *testing.T) {
 	t.Parallel()
-	for _, waiting := range []int{-1, 0, 1} {
+	const each = time.Millisecond
+	for waiting, want := range map[int]time.Duration{-1: 6 * each, 0: time.Second, 1: each + time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			var fast, want []int // by one goroutine after the other
+			var busy, done atomic.Int32
+			begin := time.Now()
 			sideBySide(6, 5, func(i int, waits func()) {
 				if i == waiting {
 					waits()
-					<-time.After(time.Second)
+					time.Sleep(time.Second)
 					return
 				}
-				fast = append(fast, i)
-			})
-			for i := range 6 {
-				if i != waiting {
-					want = append(want, i)
+				if n := busy.Add(1); n > 1 {
+					t.Errorf("while %d waits, %d calls are made at a time", waiting, n)
 				}
+				time.Sleep(each)
+				busy.Add(-1)
+				done.Add(1)
+			})
+			if took := time.Since(begin); took != want {
+				t.Errorf("while %d waits: took %s, want %s", waiting, took, want)
 			}
-			if !slices.Equal(fast, want) {
-				t.Errorf("while %d waits, the calls were made in the order %v, want %v", waiting, fast, want)
+			if got := done.Load(); waiting < 0 && got != 6 || waiting >= 0 && got != 5 {
+				t.Errorf("while %d waits, %d other calls are made", waiting, got)
 			}
 		})
 	}

@@ -74,7 +74,7 @@ type ReplacedError struct {
 }
 
 func (e *ReplacedError) Error() string {
-	return fmt.Sprintf("%s with UID %s is gone or was replaced: %v", e.Ref, e.Ref.UID, e.Err)
+	return fmt.Sprintf("%s with UID %s has changed or is gone: %v", e.Ref, e.Ref.UID, e.Err)
 }
 
 func (e *ReplacedError) Unwrap() error { return e.Err }

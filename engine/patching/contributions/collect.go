@@ -97,19 +97,14 @@ func (b *Book) Finish(target queue.Key, saw Collected, came conditions.Problem, 
 		delete(b.busy, name)
 	}
 	l := b.ofLocked(saw.revision)
-	if l == nil {
-		return nil
+	if l == nil || came.IsTransient() {
+		return nil // a retry follows
 	}
 	p := l.patches[target.Patch]
 	if p == nil || p.targets[target.Parent] == nil {
 		return nil
 	}
 	t := p.targets[target.Parent]
-	problems := []conditions.Problem{came}
-	t.unresolved.Count(problems)
-	if came = problems[0]; came.IsTransient() {
-		return nil // a retry follows
-	}
 	l.note(t, came, left)
 	t.seen, t.merged = saw.change, saw.Merged
 	if t.isCurrent() {

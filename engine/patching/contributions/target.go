@@ -40,8 +40,6 @@ type target struct {
 	// problem is the result of the last reconcile, and left has the problems of single parents.
 	problem conditions.Problem
 	left    map[types.NamespacedName]conditions.Problem
-	// unresolved counts the reconciles in a row with a transient problem.
-	unresolved conditions.Unresolved
 	// merged is the result of merging the shares; nil if there are fewer than two.
 	merged *patchset.Merged
 	// awaited are the shares whose parents wait for the result; leaving are the parents that were dropped since the
