@@ -50,13 +50,13 @@ func TestSideBySideOfFewThatWait(t *testing.T) {
 			sideBySide(6, 5, func(i int, waits func()) {
 				if i == waiting {
 					waits()
-					time.Sleep(time.Second)
+					<-time.After(time.Second)
 					return
 				}
 				if n := busy.Add(1); n > 1 {
 					t.Errorf("while %d waits, %d calls are made at a time", waiting, n)
 				}
-				time.Sleep(each)
+				<-time.After(each)
 				busy.Add(-1)
 				done.Add(1)
 			})
