@@ -113,8 +113,8 @@ func (d *denier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// deny runs a webhook for the ConfigMaps of the world's home, and for updates of parents
-// there, and waits until it is asked.
+// deny runs a webhook for the ConfigMaps of the world's home, and waits until it is
+// asked.
 func (w *world) deny(d *denier) {
 	w.t.Helper()
 	server := httptest.NewTLSServer(d)
@@ -129,9 +129,7 @@ webhooks:
   clientConfig: {url: %[2]q, caBundle: %[3]s}
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: $HOME}}
   objectSelector: {matchExpressions: [{key: case, operator: Exists}]}
-  rules:
-  - {apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE, UPDATE]}
-  - {apiGroups: [%[1]s], apiVersions: [v1], resources: ["*"], operations: [UPDATE]}
+  rules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE, UPDATE]}]
   admissionReviewVersions: [v1]
   sideEffects: None
 `, w.group, server.URL, base64.StdEncoding.EncodeToString(authority)))
@@ -334,55 +332,6 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	w.quiet()
-}
-
-// A conflict that comes back again and again is told, also where one usually means no more
-// than that somebody was faster: for the finalizer of a parent, and the target of a patch.
-func TestConflictThatLasts(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
-	w.define("Page")
-	webhook := &denier{codes: make(map[string]int)}
-	w.deny(webhook)
-	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: target, namespace: $HOME, labels: {case: target}}\n"))
-	w.rule("r", patchRule(`
-- id: target
-  target: {apiVersion: v1, kind: ConfigMap, name: target}
-  template: {data: {text: x}}
-`))
-	w.rule("page", strings.NewReplacer("kind: Note", "kind: Page", "name: note", "name: page").Replace(note("x"))+"  finalize: {}\n")
-	webhook.set("target", http.StatusConflict)
-	webhook.set("page", http.StatusConflict)
-	w.run()
-	w.parent("Note", "n", "{}")
-	w.create(w.resource("Page"), w.object("apiVersion: $GROUP/v1\nkind: Page\nmetadata: {name: \"n\", namespace: $HOME, labels: {case: page}}\n"))
-	for kind, want := range map[string][]string{
-		"Note": {"patch target: ", "no target today", "reconciles in a row"},
-		"Page": {"finalizer: ", "no page today", "reconciles in a row"},
-	} {
-		obj := w.await(w.resource(kind), w.home, "n", "is in trouble", func(obj *unstructured.Unstructured) bool {
-			return isTrue("Reconciling")(obj) && conditionField(obj, "Reconciling", "reason") == "WriteFailed"
-		})
-		for _, want := range want {
-			if message := conditionField(obj, "Reconciling", "message"); !strings.Contains(message, want) {
-				t.Errorf("%s: the message lacks %q: %s", kind, want, message)
-			}
-		}
-	}
-	webhook.set("target", 0)
-	webhook.set("page", 0)
-	for _, kind := range []string{"Note", "Page"} {
-		w.await(w.resource(kind), w.home, "n", "is ready", isTrue("Ready"))
-	}
-	webhook.set("page", http.StatusConflict)
-	w.delete(w.resource("Page"), w.home, "n")
-	w.await(w.resource("Page"), w.home, "n", "says why it stays", func(obj *unstructured.Unstructured) bool {
-		message := conditionField(obj, "Reconciling", "message")
-		return strings.Contains(message, "finalizer: ") && strings.Contains(message, "no page today")
-	})
-	webhook.set("page", 0)
-	w.awaitGone(w.resource("Page"), w.home, "n")
 }
 
 // A right to write that is missing is told by the parent, and all heals when it is

@@ -127,8 +127,7 @@ func (p Problem) IsEventful() bool {
 	}
 }
 
-// IsTransient reports whether the next reconcile resolves the problem, so that nobody needs to read about it. A
-// conflict is transient until it has lasted; see Unresolved.
+// IsTransient reports whether the next reconcile resolves the problem, so that nobody needs to read about it.
 func (p Problem) IsTransient() bool {
 	return errors.As(p.Err, new(*TransientError)) || errors.As(p.Err, new(*refusal.ReplacedError)) ||
 		errors.As(p.Err, new(*refusal.OwnerReferenceLostError)) || errors.Is(p.Err, context.Canceled)

@@ -68,10 +68,9 @@ func Redact(err error) error {
 		}
 		return &redactedError{err: err, text: subject + strings.Join(fields, ", ") + "; " + why}
 	case isStatus:
-		for _, denial := range []string{" denied request", " denied the request"} {
-			if before, _, found := strings.Cut(err.Error(), denial); found {
-				return &redactedError{err: err, text: before + denial + "; " + why}
-			}
+		// Those who deny add a text of their own: an admission webhook and a ValidatingAdmissionPolicy.
+		if until := regexp.MustCompile(` denied (the )?request`).FindStringIndex(err.Error()); until != nil {
+			return &redactedError{err: err, text: err.Error()[:until[1]] + "; " + why}
 		}
 	case subject != "":
 		before, _, found := strings.Cut(err.Error(), ", got ")

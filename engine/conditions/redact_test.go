@@ -33,6 +33,7 @@ func TestWithoutValues(t *testing.T) {
 		"a type that does not fit":  {&refusal.InvalidError{Err: errors.New(".data.a: expected string, got Hunter2")}, ".data.a: expected string"},
 		"a policy":                  {policy("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: Hunter2"), "ValidatingAdmissionPolicy 'p' with binding 'b' denied request"},
 		"a webhook":                 {policy(`admission webhook "w" denied the request: Hunter2`), `admission webhook "w" denied the request`},
+		"a webhook that quotes":     {policy(`admission webhook "w" denied the request: Hunter2, so w denied request`), `admission webhook "w" denied the request`},
 		"a webhook's conflict": {
 			&refusal.ReplacedError{Err: apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "n", errors.New(`admission webhook "w" denied the request: Hunter2`))},
 			`admission webhook "w" denied the request`,

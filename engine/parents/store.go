@@ -3,7 +3,6 @@ package parents
 import (
 	"maps"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,8 +32,6 @@ type State struct {
 	Wait   conditions.Wait
 	// Answered is the last request for a reconcile that was answered; see package request.
 	Answered string
-	// Unresolved counts the reconciles in a row that had a conflict.
-	Unresolved conditions.Unresolved
 	// memory is what is remembered for the running revision of the rule; nil if nothing is.
 	memory *Memory
 }
@@ -111,11 +108,6 @@ func (s *Store) UpdateChains(change func(queue.Key, *feedback.Chain)) {
 // UpdateConflicts changes the Conflicts of the target of a patch.
 func (s *Store) UpdateConflicts(k queue.Key, change func(*feedback.Conflicts)) {
 	s.Update(k, func(state *State) { state.Conflicts = updated(state.Conflicts, change) })
-}
-
-// CountConflicts counts a reconcile of a key that had these problems and began at now.
-func (s *Store) CountConflicts(k queue.Key, problems []conditions.Problem, now time.Time) {
-	s.Update(k, func(state *State) { state.Unresolved.Count(problems, now) })
 }
 
 // UpdateAll changes the State of each parent that has one. change must not call the Store.

@@ -70,8 +70,7 @@ func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.
 	if loop := provenance.Loop(); loop != nil {
 		t.out.RequeueAfter(loop.Wait(now) + time.Millisecond) // the parents in the loop report it
 	}
-	came := p.Parents.Get(k).Unresolved.Reported([]conditions.Problem{t.runSafely(ctx)}, now)[0]
-	p.Parents.CountConflicts(k, []conditions.Problem{came}, now)
+	came := t.runSafely(ctx)
 	waited := p.book.Finish(k, t.saw, came, t.left)
 	for _, parent := range waited {
 		if t.effect != nil { // the parent may read the target before its event arrives

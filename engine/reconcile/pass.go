@@ -33,8 +33,6 @@ type pass struct {
 	deleter   *deleter
 	// problems are the failures so far, in the order of the nodes.
 	problems []conditions.Problem
-	// unresolved are the conflicts of the reconciles before.
-	unresolved conditions.Unresolved
 	// pending is work that follows later and blocks nothing.
 	pending []conditions.Problem
 }
@@ -46,7 +44,6 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 	defer func() {
 		p.closeEvaluation(ctx)
 		r.Readers.Keep(p.key, p.reader.reads)
-		p.Parents.CountConflicts(p.key, p.problems, p.started)
 		if p.memory != nil {
 			p.memory.Conflicts.Expire(p.started)
 			p.Parents.Keep(p.key, p.memory)
@@ -63,7 +60,7 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 
 func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
 	changes := &changes{subject: of, Cluster: &r.Cluster, feedback: r.Feedback}
-	p := &pass{r: r, changes: changes, finalizer: &parentFinalizer{changes: changes}, unresolved: r.Parents.Get(of.key).Unresolved}
+	p := &pass{r: r, changes: changes, finalizer: &parentFinalizer{changes: changes}}
 	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, marks: r.Marks, mayRead: r.readGate(ctx, of.op)}
 	if of.op.Program.ReadsStatus {
 		p.reader.inputs = feedback.NewInputs()
@@ -253,9 +250,7 @@ func (p *pass) outcome() outcome.Outcome {
 }
 
 // add appends the problems that a phase returned.
-func (p *pass) add(problems []conditions.Problem) {
-	p.problems = append(p.problems, p.unresolved.Reported(problems, p.started)...)
-}
+func (p *pass) add(problems []conditions.Problem) { p.problems = append(p.problems, problems...) }
 
 // outcomeOf returns the outcome of a reconcile that had these problems. A problem that goes away without an event is
 // retried; one that no condition reports is logged.
