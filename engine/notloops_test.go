@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -197,6 +198,25 @@ spec:
   - id: answer
     template: {spec: {answer: "${parent.spec.ask}"}}
 `
+
+// A state machine takes all of its steps, however many there are: after the first 300, it goes
+// on with pauses, and ends.
+func TestLongStateMachineIsNoLoop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("counting", counting(325))
+	w.run(patientRetries)
+	w.parent("Note", "n", "{text: a}")
+	for _, steps := range []int{100, 200, 300, 325} {
+		w.await(configMaps, w.home, "n", fmt.Sprintf("has taken %d steps", steps), func(obj *unstructured.Unstructured) bool {
+			n, err := strconv.Atoi(fmt.Sprint(field(obj, "data", "n")))
+			return err == nil && n >= steps
+		})
+	}
+	w.awaitProgress("Note", "n", "is ready", isTrue("Ready"))
+	w.quiet()
+}
 
 // Two rules that take fifty steps together are in no loop.
 func TestStepsOfTwoRulesAreNoLoop(t *testing.T) {

@@ -18,33 +18,43 @@ import (
 // OfLoop returns the problem of a loop that a reconcile is part of. titleOf returns how the message names a rule, by
 // its id; known is false if the message must not reveal more of the rule.
 func OfLoop(loop *feedback.Loop, titleOf func(rule string) (title string, known bool)) Problem {
-	text := make([]string, 0, len(loop.Steps)+1)
-	for _, step := range loop.Steps {
+	chain := chainOf(loop.Steps, titleOf)
+	if loop.Kind == feedback.Long {
+		return Problem{
+			Subject: "loop", Reason: ReasonSelfTriggering,
+			Err: fmt.Errorf("it is not stable yet: each of more than %d changes was caused by the one before, and by nothing else (%s); "+
+				"Kanon continues with pauses that grow slowly; if this should have ended, one of these rules must not depend on what it writes",
+				loop.Rounds, chain),
+		}
+	}
+	return Problem{
+		Subject: "loop", Reason: ReasonLoop, Stalled: true,
+		Err: fmt.Errorf("it never becomes stable: each change is caused by the one before, and by nothing else, and restores an earlier state (%s); "+
+			"Kanon reconciles it with growing pauses, until one of these rules does not depend on what it writes", chain),
+	}
+}
+
+// chainOf lists the steps that lead from a key back to itself.
+func chainOf(steps []feedback.Step, titleOf func(rule string) (title string, known bool)) string {
+	text := make([]string, 0, len(steps)+1)
+	for _, step := range steps {
 		name, known := subjectOf(step.Key, titleOf)
 		if known {
 			name += " writes " + step.Wrote
 		}
 		text = append(text, name)
 	}
-	if len(loop.Steps) > 0 {
-		name, _ := subjectOf(loop.Steps[0].Key, titleOf)
+	if len(steps) > 0 {
+		name, _ := subjectOf(steps[0].Key, titleOf)
 		text = append(text, name)
 	}
-	why := fmt.Sprintf("each of the last %d changes was caused by the one before, and by nothing else", loop.Rounds)
-	if loop.Kind == feedback.Repeating {
-		why = "each change is caused by the one before, and by nothing else, and restores an earlier state"
-	}
-	return Problem{
-		Subject: "loop", Reason: ReasonLoop, Stalled: true,
-		Err: fmt.Errorf("it never becomes stable: %s (%s); "+
-			"Kanon reconciles it with growing pauses, until one of these rules does not depend on what it writes", why, strings.Join(text, " → ")),
-	}
+	return strings.Join(text, " → ")
 }
 
 // subjectOf names a key in a message.
 func subjectOf(k queue.Key, titleOf func(rule string) (title string, known bool)) (text string, known bool) {
 	if text, known = titleOf(k.Rule); known {
-		text += fmt.Sprintf(" for %s", k.Parent)
+		text += " for " + strings.TrimPrefix(k.Parent.String(), "/") // a cluster-scoped parent has no namespace
 	}
 	return text, known
 }

@@ -120,7 +120,7 @@ const SubjectFinalize = "spec.finalize"
 func (p Problem) IsEventful() bool {
 	switch p.Reason {
 	case ReasonWaiting, ReasonEvaluation, ReasonRestless, ReasonContested, ReasonDeleting, ReasonFinalizing,
-		ReasonFinalizeTimeout, ReasonLoop, ReasonRecreating:
+		ReasonFinalizeTimeout, ReasonLoop, ReasonSelfTriggering, ReasonRecreating:
 		return true
 	default:
 		return p.Elsewhere

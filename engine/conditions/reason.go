@@ -38,6 +38,8 @@ const (
 	ReasonContested = "Contested"
 	// ReasonLoop: rules cause one another, or themselves, to write without end.
 	ReasonLoop = "Loop"
+	// ReasonSelfTriggering: what rules write has made them write again for long, with a new state each time.
+	ReasonSelfTriggering = "SelfTriggering"
 	// ReasonNoConditions: the parent's kind cannot take conditions.
 	ReasonNoConditions = "NoConditions"
 	// ReasonAdopted: an object that existed already has become a child.
@@ -86,6 +88,7 @@ func reasons() []string {
 		ReasonWrite,
 		ReasonContested,
 		ReasonLoop,
+		ReasonSelfTriggering,
 		ReasonNoConditions,
 		ReasonAdopted,
 		ReasonDeleting,

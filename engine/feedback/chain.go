@@ -11,8 +11,10 @@ import (
 const (
 	// maxCauses bounds the known writes that caused one reconcile. Further ones are left out.
 	maxCauses = 64
-	// firstPause is the first pause of a loop or a conflict.
+	// firstPause is the first pause of a loop that repeats, or of a conflict.
 	firstPause = 10 * time.Second
+	// longPause is the first pause of a long chain. When the chain is twice as long as then, so is the pause.
+	longPause = time.Second
 )
 
 // Chain is what is known of one key, a parent or the target of a patch: what enqueued it since its last reconcile
@@ -54,11 +56,9 @@ func (c *Chain) begin(k queue.Key, now time.Time, longest time.Duration) (p *Pro
 	case c.loop != nil && p.rounds.of(k) == 0:
 		c.loop = nil
 	default:
-		if c.loop == nil {
-			c.loop = c.findLoop(k, p, now)
-		}
+		c.loop = c.findLoop(k, p, now)
 		if c.loop != nil {
-			c.loop.pause(now, longest)
+			c.loop.pause(now, p.rounds.of(k), longest)
 		}
 	}
 	if p.rounds.of(k) == 0 {
@@ -68,16 +68,29 @@ func (c *Chain) begin(k queue.Key, now time.Time, longest time.Duration) (p *Pro
 	return p, 0
 }
 
-// findLoop returns the loop that a reconcile of the key is part of; nil if there is none.
+// findLoop returns the loop that a reconcile of the key is part of; nil if there is none. A loop that repeats lasts until
+// another chain begins. A long chain may turn out to repeat, or to have more work than was known.
 func (c *Chain) findLoop(k queue.Key, p *Provenance, now time.Time) *Loop {
+	if c.loop.kind() == Repeating {
+		return c.loop
+	}
 	if c.progress == nil || p.rounds.of(k) == 0 {
 		return nil
 	}
-	kind := c.progress.begin(k, p, now)
-	if kind == noLoop {
-		return nil
+	kind, found := c.progress.begin(k, p, now), k
+	if p.joins.kind() > kind {
+		kind, found = p.joins.Kind, p.joins.found
 	}
-	return newLoop(k, p, kind)
+	switch {
+	case kind == noLoop:
+		return nil
+	case c.loop.kind() != kind:
+		return newLoop(k, p, kind, found)
+	default:
+		same := *c.loop
+		same.found = found
+		return &same
+	}
 }
 
 // carryOn records that other keys will write what a reconcile of the key, with that provenance, asks for.

@@ -117,7 +117,7 @@ func TestChains(t *testing.T) {
 		},
 		"more parents in a ring than a provenance has": {
 			round: func(c *chainOf, i int) *Loop { return c.round(fmt.Sprint(i%40), fmt.Sprint(i%40), "same") },
-			most:  20_000, want: Endless, by: 40*maxRounds + 40,
+			most:  20_000, want: Long, by: 40*maxRounds + 40,
 		},
 		"a round of forty states": {
 			round: func(c *chainOf, i int) *Loop { return c.round("a", "x", fmt.Sprint(i%40)) },
@@ -135,7 +135,7 @@ func TestChains(t *testing.T) {
 		},
 		"an endless counter": {
 			round: func(c *chainOf, i int) *Loop { return c.round("a", "x", fmt.Sprint(i)) },
-			most:  10_000, want: Endless, by: maxRounds,
+			most:  10_000, want: Long, by: maxRounds,
 		},
 		"a state machine of a hundred states": {
 			round: func(c *chainOf, i int) *Loop { return c.round("a", "x", fmt.Sprint(i)) },
@@ -181,23 +181,101 @@ func TestChains(t *testing.T) {
 	}
 }
 
+// A chain that only makes progress goes on, however long it is: it waits for a second at first,
+// and twice as long when it has become twice as long. Once states come back, it repeats.
+func TestLongChain(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	const turn = 4 * maxRounds // where the states begin to come back
+	var loop *Loop
+	at := make(map[int]time.Time)
+	for i := range turn + 2*maxIdleRounds {
+		at[i] = c.now
+		loop = c.round("a", "x", fmt.Sprint(i%turn))
+		switch {
+		case i < maxRounds-1 && loop != nil, i > maxRounds && i < turn && (loop == nil || loop.Kind != Long):
+			t.Fatalf("round %d is in the loop %+v", i, loop)
+		}
+	}
+	pauses := func(from, to int) time.Duration { return at[to].Sub(at[from]) / time.Duration(to-from) }
+	for from, want := range map[int]time.Duration{maxRounds + 2: longPause, 2 * maxRounds: 2 * longPause, 3 * maxRounds: 3 * longPause} {
+		if got := pauses(from, from+20); got < want || got > want*11/10 {
+			t.Errorf("from round %d on, it waits %s; want %s", from, got, want)
+		}
+	}
+	if loop == nil || loop.Kind != Repeating {
+		t.Errorf("when states come back, the loop is %+v", loop)
+	}
+	if got := pauses(turn+maxIdleRounds+5, turn+maxIdleRounds+6); got < firstPause {
+		t.Errorf("when states come back, it waits %s", got)
+	}
+}
+
+// When a long chain turns out to have more work, it does not wait any more.
+func TestLongChainWithMoreWork(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	rounds, loop := c.until(2*maxRounds, func(i int) *Loop { return c.round("a", "x", fmt.Sprint(i)) })
+	if loop == nil {
+		t.Fatal("it never waited")
+	}
+	c.children = maxRounds
+	c.round("a", "x", "first of many")
+	if loop = c.round("a", "x", "second of many"); loop != nil {
+		t.Errorf("after %d rounds and more work it is in the loop %+v", rounds, loop)
+	}
+}
+
 // Who takes part in a loop that was found with another key is in it, too, and does not
 // have to come to it by itself.
 func TestLoopIsFoundWithAllItsKeys(t *testing.T) {
 	t.Parallel()
-	c := newChain(t)
-	c.children = 0
-	// b has work for thousands of objects, so a's rounds alone are too many.
-	in := make(map[string]bool)
-	for i := range 2*maxRounds + 10 {
-		name := []string{"a", "b"}[i%2]
-		c.children = i % 2 * 1_000
-		if c.round(name, name, fmt.Sprint(i)) != nil {
-			in[name] = true
-		}
+	for name, content := range map[string]func(i int) string{
+		"long": func(i int) string { return fmt.Sprint(i) }, "repeating": func(int) string { return "same" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newChain(t)
+			// a comes back twice as often as b, which has work for thousands of objects.
+			round := func(i int) *Loop {
+				key := []string{"a", "a", "b"}[i%3]
+				c.children = i % 3 / 2 * 1_000
+				return c.round(key, key, content(i))
+			}
+			rounds, loop := c.until(3*maxRounds, round)
+			if loop == nil || loop.found != chainKey("a") {
+				t.Fatalf("after %d rounds, the loop is %+v", rounds, loop)
+			}
+			for i := range 6 {
+				if joined := round(rounds + 1 + i); joined != nil && joined.Steps[0].Key == chainKey("b") {
+					return
+				}
+			}
+			t.Error("six rounds after a, b is in no loop")
+		})
 	}
-	if !in["a"] || !in["b"] {
-		t.Errorf("in the loop are %v", in)
+}
+
+// Keys that joined a long chain leave it together with the key with which it was found.
+func TestLongChainIsLeftTogether(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	round := func(i int) *Loop { return c.round([]string{"a", "a", "b"}[i%3], "x", fmt.Sprint(i)) }
+	rounds, loop := c.until(3*maxRounds, round)
+	if loop == nil {
+		t.Fatal("it never waited")
+	}
+	var in []*Loop
+	for i := range 18 {
+		if i == 9 {
+			c.children = maxRounds
+		}
+		in = append(in, round(rounds+1+i))
+	}
+	for i, loop := range in {
+		if joined, left := i >= 3 && i < 9, i >= 15; joined && loop == nil || left && loop != nil {
+			t.Errorf("round %d after the first pause is in the loop %+v", i, loop)
+		}
 	}
 }
 

@@ -24,8 +24,8 @@
 //		report(loop.Steps)
 //	}
 //
-// A rollout and a state machine are chains of own writes too, but they end. progress.go says what distinguishes them
-// from a loop.
+// A rollout and a state machine are chains of own writes too, but they make progress. progress.go says what distinguishes
+// them from a loop, and what happens if they go on for long.
 //
 // Chain, Conflicts and StatusLoop are what is remembered of one key between two reconciles. Their zero values are
 // ready. Findings are values, of which the engine makes conditions. The package sends nothing and reads no clock.

@@ -13,13 +13,14 @@ type Kind int
 
 const (
 	noLoop Kind = iota
-	// Repeating is a chain in which states come back.
+	// Long is a chain in which no state comes back, and which has become much longer than the rule's work requires.
+	// It may still end.
+	Long
+	// Repeating is a chain in which states come back. It does not end.
 	Repeating
-	// Endless is a chain that goes on for too long, although no state comes back.
-	Endless
 )
 
-// Loop is a chain that does not end: what the rules write enqueues the key again and again.
+// Loop is a chain that does not end, or has not ended for long: what the rules write enqueues the key again and again.
 type Loop struct {
 	Kind Kind
 	// Rounds is how many reconciles of the key the chain had when the loop was detected.
@@ -30,6 +31,16 @@ type Loop struct {
 	// afterwards is in the loop, too.
 	members rounds
 	backoff pacing.Backoff
+	// found is the key with which the loop was found. Other keys join it.
+	found queue.Key
+}
+
+// kind returns the Kind of a loop, or of none.
+func (l *Loop) kind() Kind {
+	if l == nil {
+		return noLoop
+	}
+	return l.Kind
 }
 
 // hasRule reports whether one of the rules takes part in the loop.
@@ -37,8 +48,8 @@ func (l *Loop) hasRule(rules map[string]bool) bool {
 	return slices.ContainsFunc(l.members, func(of keyRounds) bool { return rules[of.key.Rule] })
 }
 
-// newLoop collects the steps that lead from a key back to itself.
-func newLoop(k queue.Key, p *Provenance, kind Kind) *Loop {
+// newLoop collects the steps that lead from a key back to itself. found is the key with which the loop was found.
+func newLoop(k queue.Key, p *Provenance, kind Kind, found queue.Key) *Loop {
 	steps := p.steps
 	if last := len(steps) - 1; last > 0 && steps[last].Key == k {
 		steps = steps[:last] // what enqueued the key is its own write, which may follow from the writes of others
@@ -49,11 +60,17 @@ func newLoop(k queue.Key, p *Provenance, kind Kind) *Loop {
 			break
 		}
 	}
-	return &Loop{Kind: kind, Rounds: p.rounds.of(k), Steps: slices.Clone(steps), members: p.rounds}
+	return &Loop{Kind: kind, Rounds: p.rounds.of(k), Steps: slices.Clone(steps), members: p.rounds, found: found}
 }
 
-// pause begins the next pause between two reconciles.
-func (l *Loop) pause(now time.Time, longest time.Duration) {
+// pause begins the next pause between two reconciles, of which the chain had so many so far. It is never longer than
+// longest. In a loop that repeats, the pause doubles each time. A long chain still makes progress, so its pause only
+// grows with its length.
+func (l *Loop) pause(now time.Time, rounds int, longest time.Duration) {
+	if l.Kind == Long {
+		l.backoff = pacing.Backoff{Last: now, Pause: min(max(longPause, longPause*time.Duration(rounds)/time.Duration(l.Rounds)), longest)}
+		return
+	}
 	l.backoff.Next(now, pacing.Limits{First: firstPause, Max: longest})
 }
 

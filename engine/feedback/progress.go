@@ -12,15 +12,15 @@ import (
 // distinguishes them is the state of the written objects: in a chain that makes progress, each reconcile brings the
 // objects into a new state.
 //
-// A counter brings a new state with every reconcile and never ends. So a chain that is much longer than the rule's work
-// requires counts as a loop, too.
+// A counter brings a new state with every reconcile and never ends. While it counts, nothing distinguishes it from a
+// state machine with many states. So a chain that is much longer than the rule's work requires goes on, but with pauses.
 
 const (
 	// maxIdleRounds is how many reconciles of a key in a chain may write only earlier states. Reconciles that write
 	// nothing do not count.
 	maxIdleRounds = 20
-	// maxRounds is how many reconciles of a key a chain may have in all, plus roundsPerChild for each object that the
-	// rule has for the parent. A rollout takes two or three for an object: to delete it, to create it, and to report
+	// maxRounds is how many reconciles of a key a chain may have without pauses, plus roundsPerChild for each object that
+	// the rule has for the parent. A rollout takes two or three for an object: to delete it, to create it, and to report
 	// that.
 	maxRounds      = 300
 	roundsPerChild = 10
@@ -64,7 +64,7 @@ func (p *progress) put(seed maphash.Seed, object, digest uint64) (isNew bool) {
 	return true
 }
 
-// begin records the start of a reconcile of the key, and returns the kind of loop that led to it.
+// begin records the start of a reconcile of the key, and returns the kind of loop that its rounds show.
 func (p *progress) begin(k queue.Key, how *Provenance, now time.Time) Kind {
 	round, known := how.rounds.of(k), how.newStates.Load()
 	if p.advanced || known > p.known {
@@ -75,8 +75,8 @@ func (p *progress) begin(k queue.Key, how *Provenance, now time.Time) Kind {
 	case round-p.since >= maxIdleRounds:
 		return Repeating
 	case round >= maxRounds+roundsPerChild*p.children:
-		return Endless
+		return Long
 	default:
-		return how.joins // a loop that was detected with another key
+		return noLoop
 	}
 }

@@ -21,10 +21,9 @@ type Provenance struct {
 	// newStates counts the writes that brought an object into a new state. It may still grow by the write whose effect
 	// this is.
 	newStates atomic.Int32
-	// loop is set if the writing reconcile is part of a loop. joins is the kind of a loop that the key whose reconcile
-	// follows from the write is in, too.
-	loop  *Loop
-	joins Kind
+	// loop is set if the writing reconcile is part of a loop. joins is that loop if it was found with another key, and
+	// the key whose reconcile follows from the write is in it, too.
+	loop, joins *Loop
 }
 
 // Step is one reconcile and what it wrote.
@@ -99,8 +98,8 @@ func merge(k queue.Key, causes []*Provenance) *Provenance {
 			p.steps = cause.steps // steps through other keys say more
 		}
 		p.newStates.Store(max(p.newStates.Load(), cause.newStates.Load()))
-		if cause.loop != nil && cause.rounds.of(k) > cause.loop.members.of(k) {
-			p.joins = max(p.joins, cause.loop.Kind)
+		if l := cause.loop; l.kind() > p.joins.kind() && l.found != k && cause.rounds.of(k) > l.members.of(k) {
+			p.joins = l
 		}
 	}
 	p.trim(k)
