@@ -31,6 +31,20 @@ func TestMain(m *testing.M) {
 	testscript.Main(sharing{m}, map[string]func(){"kanon": main, "kubectl-kanon": main})
 }
 
+// linkKanon returns the path of the program kanon, which is this test binary.
+func linkKanon(tb testing.TB) string {
+	tb.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	link := filepath.Join(tb.TempDir(), "kanon")
+	if err := os.Symlink(program, link); err != nil {
+		tb.Fatal(err)
+	}
+	return link
+}
+
 // sharing runs tests that share a control plane.
 type sharing struct{ m *testing.M }
 

@@ -133,19 +133,11 @@ func TestStandby(t *testing.T) {
 // one that is late for want of a processor would end the Kanon that the test is about.
 func startStandby(tb testing.TB, args ...string) *kanontest.Process {
 	tb.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	link := filepath.Join(tb.TempDir(), "kanon")
-	if err := os.Symlink(program, link); err != nil {
-		tb.Fatal(err)
-	}
 	run := append([]string{
 		"run", "--health-probe-bind-address=127.0.0.1:0", "--leader-elect", "--leader-elect-lease-duration=12s",
 		"--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=500ms",
 	}, args...)
-	process, err := kanontest.Launch(exec.Command(link, kanontest.WithoutPorts(run)...)) //nolint:noctx // ended below
+	process, err := kanontest.Launch(exec.Command(linkKanon(tb), kanontest.WithoutPorts(run)...)) //nolint:noctx // ended below
 	if err != nil {
 		tb.Fatal(err)
 	}
