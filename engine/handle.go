@@ -76,7 +76,7 @@ func (e *Engine) handleParent(op *operator.Operator, event monitor.Event) {
 	case fieldset.IsManaged(event.Old.Head(), op.ID):
 		e.parents.SetUnselected(k, true)
 	}
-	if e.isStatusWriteDuringBackoff(k, event) || !e.begun(op, k, event) {
+	if e.awaitsReport(op, k, event) || e.isReport(op, k, event) || e.isStatusWriteDuringBackoff(k, event) || !e.begun(op, k, event) {
 		return
 	}
 	if event.Answered { // parents that were just reconciled do not go ahead of those still waiting
@@ -84,6 +84,31 @@ func (e *Engine) handleParent(op *operator.Operator, event monitor.Event) {
 		return
 	}
 	e.queue.Add(k)
+}
+
+// awaitsReport reports whether a reconcile of the parent is writing it. The event is then handled after the write, as in
+// awaitsWrite.
+func (e *Engine) awaitsReport(op *operator.Operator, k queue.Key, event monitor.Event) bool {
+	return mayBeReport(op, event) && e.feedback.AwaitWrite(k, identity.At(event.New), func() {
+		running := e.running.Load()
+		if op := running.ByID[k.Rule]; op != nil && op.ParentKey == event.Key {
+			e.handleParent(op, event)
+		}
+		e.forgetStopped(running)
+	})
+}
+
+// isReport reports whether the event is that of the last reconcile's own write of the status, and nothing else has
+// changed since the rule was evaluated: nothing that the rule depends on is new.
+func (e *Engine) isReport(op *operator.Operator, k queue.Key, event monitor.Event) bool {
+	return mayBeReport(op, event) && e.parents.TakeReported(k, parents.StatusWrite{
+		UID: event.New.UID(), Before: event.Old.ResourceVersion(), After: event.New.ResourceVersion(),
+	})
+}
+
+// mayBeReport reports whether an event may be one that isReport is about.
+func mayBeReport(op *operator.Operator, event monitor.Event) bool {
+	return event.Old != nil && event.New != nil && op.IgnoresOwnStatus()
 }
 
 // handleNamespace enqueues the parents in a Namespace that is new or whose labels changed. If the Namespace was

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -131,6 +132,104 @@ func TestEventBeforeTheAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// reportingRule makes a child with $TEXT, and a status with $STATUS.
+const reportingRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: reporting}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  children:
+  - id: config
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}"}
+      data: {text: "$TEXT"}
+  status: {text: "$STATUS"}
+`
+
+// TestReconcilesOfAReport holds that a write of the status is followed by another reconcile only if the rule may depend
+// on it, if something else has changed too, or if it did not come out as it was meant, whether its event comes before the
+// API server's answer or after it.
+func TestReconcilesOfAReport(t *testing.T) {
+	t.Parallel()
+	const spec = "${parent.spec.text}"
+	for name, test := range map[string]struct {
+		text, status string
+		// late has the event come before the answer. meanwhile is what somebody else sets on the parent before the
+		// answer. changed has the first status come out as another one.
+		late, changed bool
+		meanwhile     string
+		looks         int
+	}{
+		"it reads only the spec":             {text: spec, status: spec, looks: 1},
+		"the event comes before the answer":  {text: spec, status: spec, late: true, looks: 1},
+		"it reads the status":                {text: spec, status: "${string(has(parent.status.text))}", looks: 3},
+		"it reads the version":               {text: "${parent.metadata.resourceVersion}", status: spec, looks: 2},
+		"the status comes out as another":    {text: spec, status: spec, changed: true, looks: 2},
+		"and somebody else changes the spec": {text: spec, status: spec, meanwhile: `{"spec":{"text":"new"}}`, late: true, looks: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.define("Note")
+			w.rule("reporting", strings.NewReplacer("$TEXT", test.text, "$STATUS", test.status).Replace(reportingRule))
+			var reports atomic.Int64
+			config := w.clientConfig()
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					first := strings.HasSuffix(r.URL.Path, "/notes/x/status") && reports.Add(1) == 1
+					if first && test.changed {
+						r = withBody(t, r, func(body string) string { return strings.Replace(body, `"text":"old"`, `"text":"other"`, 1) })
+					}
+					answer, err := next.RoundTrip(r)
+					if first && test.meanwhile != "" {
+						w.patch(w.resource("Note"), w.home, "x", test.meanwhile)
+					}
+					if first && test.late {
+						<-time.After(time.Second) // time for the events; if they come later, this tests nothing
+					}
+					return answer, err
+				})
+			})
+			client, err := wire.NewForConfig(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.run(func(o *engine.Options) { o.Client = client })
+			w.parent("Note", "x", "{text: old}")
+			w.await(w.resource("Note"), w.home, "x", "is ready", isTrue("Ready"))
+			w.quiet()
+			if looks := w.looks("x"); looks != test.looks {
+				t.Errorf("it was reconciled %d times, want %d", looks, test.looks)
+			}
+			parent, child := w.get(w.resource("Note"), w.home, "x"), w.get(configMaps, w.home, "x")
+			want := strings.NewReplacer(spec, field(parent, "spec", "text").(string), //nolint:forcetypeassert // It is a text.
+				"${string(has(parent.status.text))}", "true", "${parent.metadata.resourceVersion}", parent.GetResourceVersion())
+			if got := field(child, "data", "text"); got != want.Replace(test.text) {
+				t.Errorf("the child has %v, want %s", got, want.Replace(test.text))
+			}
+			if got := field(parent, "status", "text"); got != want.Replace(test.status) {
+				t.Errorf("the status has %v, want %s", got, want.Replace(test.status))
+			}
+		})
+	}
+}
+
+// withBody is a request with another body.
+func withBody(t *testing.T, r *http.Request, change func(body string) string) *http.Request {
+	t.Helper()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	text := change(string(body))
+	r = r.Clone(r.Context())
+	r.Body, r.ContentLength, r.GetBody = io.NopCloser(strings.NewReader(text)), int64(len(text)), nil
+	return r
 }
 
 // clientThatRefusesToDelete is a client of the engine's whose deletions the API server

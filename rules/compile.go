@@ -219,10 +219,7 @@ func (c *compiler) program() *program.Program {
 	p.DeleteWhen = c.compileDeleteWhen(rest)
 	p.Drifts, p.Meant = c.drifts, c.meant
 	p.HasSecrets = r.HasSecrets()
-	for _, r := range c.readers {
-		rest.OwnStatus = rest.OwnStatus || r.OwnStatus
-	}
-	p.ReadsStatus = all.OwnStatus || rest.OwnStatus || looksUpParents(p)
+	c.ownReads(p, all, rest)
 	p.Finalize = c.compileFinalize(rest)
 	for _, child := range p.Children {
 		child.Read = c.read[child.ID] || child.Rollout != nil || child.ReadyWhen == nil && !readiness.AlwaysCurrent(child.GVK.GroupKind())
@@ -350,6 +347,16 @@ func (c *compiler) status(all *flow.Uses) template.Template {
 	parent := c.conformParent()
 	parent.CheckStatus()
 	return value
+}
+
+// ownReads records what of the parent's own status and version the rule reads.
+func (c *compiler) ownReads(p *program.Program, all, rest *flow.Uses) {
+	own := all.Own
+	own.Add(rest.Own)
+	for _, r := range c.readers {
+		own.Add(r.Own)
+	}
+	p.ReadsStatus, p.ReadsVersion = own.Status || looksUpParents(p), own.Version
 }
 
 // looksUpParents reports whether a lookup can return the parent itself, with its status.

@@ -53,7 +53,7 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 	}
 	for _, name := range slices.Sorted(maps.Keys(sc.locals)) {
 		v := c.compileVariable(sc.locals[name], sc)
-		n.OwnStatus = n.OwnStatus || v.uses.OwnStatus
+		n.Own.Add(v.uses.Own)
 	}
 	if spec.Template != nil {
 		c.childTemplate(spec, child, sc, &n.Uses, once)

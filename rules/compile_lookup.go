@@ -54,7 +54,7 @@ func (c *compiler) compileLookups(p *program.Program, all *flow.Uses) {
 		}
 		c.compileLookup(l)
 		c.checkLookupKind(l, p)
-		all.OwnStatus = all.OwnStatus || l.uses.OwnStatus
+		all.Own.Add(l.uses.Own)
 		p.Lookups, p.LookupByID[spec.ID] = append(p.Lookups, l.compiled), l.compiled
 	}
 }

@@ -52,9 +52,9 @@ func (c *compiler) patch(spec *syntax.Patch, p *program.Program, all *flow.Uses)
 		c.checkReadsItself(spec, patch, &by.Uses)
 	}
 	c.readers = append(c.readers, by)
-	all.OwnStatus = all.OwnStatus || by.OwnStatus
+	all.Own.Add(by.Own)
 	for _, v := range sc.locals {
-		all.OwnStatus = all.OwnStatus || v.uses.OwnStatus
+		all.Own.Add(v.uses.Own)
 	}
 	return patch
 }

@@ -27,6 +27,8 @@ type State struct {
 	// Deletion is how the parent is being deleted, unless in the background. The finalizer that shows it is removed as
 	// soon as the garbage collector has done its part, possibly before the rule's own.
 	Deletion Deletion
+	// Reported is the last write of the parent's status that changed nothing else.
+	Reported StatusWrite
 	// Notice is the last Event about what stalls the parent, and Wait is what it waits for.
 	Notice conditions.Notice
 	Wait   conditions.Wait
@@ -40,6 +42,13 @@ type State struct {
 type Deletion struct {
 	UID         types.UID
 	Propagation metav1.DeletionPropagation
+}
+
+// StatusWrite is a write of the status of the parent with this UID. It made the version After of the version Before,
+// from which a reconcile had evaluated the rule.
+type StatusWrite struct {
+	UID           types.UID
+	Before, After string
 }
 
 // updated returns a value after a change; nil if it is empty then.
@@ -84,11 +93,29 @@ func (s *Store) Update(k queue.Key, change func(*State)) {
 	defer s.mu.Unlock()
 	state := s.byKey[k]
 	change(&state)
+	s.set(k, state)
+}
+
+// set replaces the State of a parent. s.mu must be held.
+func (s *Store) set(k queue.Key, state State) {
 	if state == (State{}) {
 		delete(s.byKey, k)
 		return
 	}
 	s.byKey[k] = state
+}
+
+// TakeReported reports whether a status write is the last one of the parent, and forgets it then.
+func (s *Store) TakeReported(k queue.Key, write StatusWrite) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.byKey[k]
+	if state.Reported != write {
+		return false
+	}
+	state.Reported = StatusWrite{}
+	s.set(k, state)
+	return true
 }
 
 // UpdateChain changes the Chain of a parent.

@@ -176,6 +176,11 @@ func Former(id string, name types.NamespacedName, kinds []schema.GroupVersionKin
 	return &Plan{ID: id, Name: name, Absent: kinds}
 }
 
+// IgnoresOwnStatus reports whether a write of a parent's status changes nothing that the rule depends on.
+func (p *Plan) IgnoresOwnStatus() bool {
+	return p.Program != nil && p.Parent.HasStatus && !p.Program.ReadsStatus && !p.Program.ReadsVersion
+}
+
 // Remains returns what is kept of the plan of a rule that was stopped, for a plan that may replace it.
 func (p *Plan) Remains() *Plan {
 	return &Plan{

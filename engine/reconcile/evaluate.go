@@ -28,6 +28,7 @@ var ErrNoMemory = errors.New("no memory to evaluate the rule now")
 // evaluation can need.
 func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 	p.closeEvaluation(ctx)
+	p.evaluated = p.parent.GetResourceVersion()
 	p.evaluation = p.op.Program.Evaluate(ctx, program.Input{
 		Parent: p.parent, Now: p.seen, Reader: p.reader, Random: rand.Reader, Finalizing: finalizing, Missing: p.op.Missing(),
 		Memory: p.r.Memory,

@@ -31,6 +31,8 @@ type pass struct {
 	finalizer *parentFinalizer
 	children  *childWriter
 	deleter   *deleter
+	// evaluated is the version of the parent from which the rule is evaluated.
+	evaluated string
 	// problems are the failures so far, in the order of the nodes.
 	problems []conditions.Problem
 	// pending is work that follows later and blocks nothing.
@@ -228,7 +230,7 @@ func (p *pass) report() *status.Report {
 	return &status.Report{
 		Options: p.Options,
 		Parent: status.Parent{
-			Op: p.op, Key: p.key, Object: p.parent, Memory: p.memory, Started: p.started, Due: p.due, Inputs: p.reader.inputs,
+			Op: p.op, Key: p.key, Object: p.parent, Memory: p.memory, Evaluated: p.evaluated, Started: p.started, Due: p.due, Inputs: p.reader.inputs,
 			NamespaceEnds: p.namespaceEnds, Changes: p.changes,
 		},
 	}

@@ -58,6 +58,8 @@ type Parent struct {
 	Key    queue.Key
 	Object *unstructured.Unstructured
 	Memory *parents.Memory
+	// Evaluated is the version of the parent from which the rule was evaluated.
+	Evaluated string
 	// Started is when the reconcile began. Due is true if the passing of time is a reason for it.
 	Started time.Time
 	Due     bool

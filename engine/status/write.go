@@ -9,10 +9,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/statuswriter"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/kinds/schemas"
@@ -98,6 +101,9 @@ func (s *Report) syncStatus(ctx context.Context, content map[string]any) error {
 	if written {
 		s.Written = true
 		s.Changes.Observe(s.Op.ParentKey, live)
+		if err := s.remember(ctx, live, content); err != nil {
+			return err
+		}
 		if content != nil && !s.Op.InView(live) { // it no longer matches the selector
 			s.Parents.SetUnselected(s.Key, true)
 			s.Changes.RequeueAfter(0)
@@ -106,6 +112,25 @@ func (s *Report) syncStatus(ctx context.Context, content map[string]any) error {
 			s.Memory.StatusLoop.Wrote(s.changed)
 		}
 	}
+	return nil
+}
+
+// remember stores that the version live of the parent needs no reconcile: it differs from the one that was evaluated only
+// by the status that was written, which is in place. A webhook may have changed that, and the end of a parent that is being
+// deleted may depend on its status.
+func (s *Report) remember(ctx context.Context, live *unstructured.Unstructured, content map[string]any) error {
+	if s.Object.GetResourceVersion() != s.Evaluated || s.Object.GetDeletionTimestamp() != nil || !s.Op.IgnoresOwnStatus() || content == nil {
+		return nil
+	}
+	after := s.status(content)
+	after.Object = live
+	inPlace, err := s.Statuses.IsInPlace(ctx, after)
+	if err != nil || !inPlace {
+		return err
+	}
+	// The texts outlive this version of the parent.
+	write := parents.StatusWrite{UID: types.UID(strings.Clone(string(live.GetUID()))), Before: strings.Clone(s.Evaluated), After: strings.Clone(live.GetResourceVersion())}
+	s.Parents.Update(s.Key, func(state *parents.State) { state.Reported = write })
 	return nil
 }
 

@@ -199,6 +199,7 @@ func (a *analyzer) value(e ast.Expr, env bindings) *Origin {
 		a.report(e, diagnostic.CodeNoMember, "%s must be followed by a name, as in %s.%s", o.Root, o.Root, a.exampleMember(o.Root))
 		return fixed()
 	}
+	a.noteWhole(o)
 	return o
 }
 
@@ -347,6 +348,7 @@ func (a *analyzer) item(s Step, env bindings) *Origin {
 		a.report(s.Expr, diagnostic.CodeNoMember, "%s must be followed by a name that is written out, as in %s.%s", from.Root, from.Root, a.exampleMember(from.Root))
 		return fixed()
 	}
+	a.noteWhole(from) // the index may name any member
 	if !s.Optional && !a.presence {
 		a.notePast(s.Expr, from)
 	}

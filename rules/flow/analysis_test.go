@@ -45,6 +45,63 @@ func (f *fakeNames) Members(root string) []string {
 
 func (f *fakeNames) RandomHint() string { return "" }
 
+// analyze analyzes an expression of a rule with a child web.
+func analyze(t *testing.T, text string, report func(finding string)) *Analysis {
+	t.Helper()
+	return Analyze(Input{
+		Expr: parse(t, text), Rule: &syntax.Rule{}, Children: map[string]*syntax.Child{"web": {ID: "web"}}, Names: &fakeNames{},
+		Scope:    Scope{Place: "here", AllowChildren: true, MayMove: true},
+		Position: func(int) diagnostic.Position { return diagnostic.Position{} },
+		Report: func(_ int, _ diagnostic.Code, format string, args ...any) *diagnostic.Finding {
+			report(fmt.Sprintf(format, args...))
+			return &diagnostic.Finding{}
+		},
+	})
+}
+
+// Which of what an expression reads of the parent is changed by a write of its status?
+func TestOwnReads(t *testing.T) {
+	t.Parallel()
+	none, status, version, both := OwnReads{}, OwnReads{Status: true}, OwnReads{Version: true}, OwnReads{Status: true, Version: true}
+	for text, want := range map[string]OwnReads{
+		"parent.spec.a":                                       none,
+		"parent.metadata.name":                                none,
+		"parent.metadata.?labels[?'a']":                       none,
+		"parent['metadata'].generation":                       none,
+		"has(parent.metadata.annotations)":                    none,
+		"parent.metadata.labels.map(k, k)":                    none,
+		"item.status":                                         none,
+		"children.web.metadata.resourceVersion":               none,
+		"cel.bind(m, parent.metadata, m.name)":                none,
+		"(true ? parent : parent).spec.a":                     none,
+		"parent.status.a":                                     status,
+		"parent.?status.?a.orValue('')":                       status,
+		"parent[?'status']":                                   status,
+		"has(parent.status)":                                  status,
+		"cel.bind(p, parent, p.status.a)":                     status,
+		"parent.metadata.resourceVersion":                     version,
+		"parent.metadata.?managedFields":                      version,
+		"parent.metadata":                                     version,
+		"parent.metadata[parent.spec.a]":                      version,
+		"parent.metadata.map(k, k)":                           version,
+		"cel.bind(m, parent.metadata, m.resourceVersion)":     version,
+		"(true ? parent.metadata : parent.spec).uid":          version,
+		"{'m': parent.metadata}.m.name":                       version,
+		"parent":                                              both,
+		"[parent].map(p, p.spec.a)":                           both,
+		"parent[parent.spec.a]":                               both,
+		"parent == null":                                      both,
+		"(true ? parent : item).spec.a":                       both,
+		"parent.status.a + parent.metadata.resourceVersion":   both,
+		"optional.of(parent).orValue({}).metadata.generation": both,
+	} {
+		a := analyze(t, text, func(finding string) { t.Errorf("%s: %s", text, finding) })
+		if a.Own != want {
+			t.Errorf("%s reads %+v, want %+v", text, a.Own, want)
+		}
+	}
+}
+
 // What does an expression read, and what follows if a read finds nothing?
 func TestAnalyze(t *testing.T) {
 	t.Parallel()
@@ -71,15 +128,7 @@ func TestAnalyze(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			var found []string
-			a := Analyze(Input{
-				Expr: parse(t, text), Rule: &syntax.Rule{}, Children: map[string]*syntax.Child{"web": {ID: "web"}}, Names: &fakeNames{},
-				Scope:    Scope{Place: "here", AllowChildren: true, MayMove: true},
-				Position: func(int) diagnostic.Position { return diagnostic.Position{} },
-				Report: func(_ int, _ diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-					found = append(found, fmt.Sprintf(format, args...))
-					return &diagnostic.Finding{}
-				},
-			})
+			a := analyze(t, text, func(finding string) { found = append(found, finding) })
 			reads := a.Reads()
 			if len(found) > 0 {
 				reads = nil // the expression is never evaluated

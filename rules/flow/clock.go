@@ -79,6 +79,9 @@ func (a *analyzer) conditional(e ast.Expr, condition, yes, no *Origin) *Origin {
 	out := *Join(yes, no)
 	if yes.Root == no.Root && yes.Root != "" {
 		out = *yes
+	} else {
+		a.noteWhole(yes)
+		a.noteWhole(no)
 	}
 	switch {
 	case !condition.Moves() && !yes.Drifts && !no.Drifts && yes.speed == no.speed:

@@ -50,10 +50,16 @@ func (a *analyzer) ident(e ast.Expr, env bindings) *Origin {
 func (a *analyzer) member(e ast.Expr, from *Origin, name string, soft bool) (value, missing *Origin) {
 	switch from.Root {
 	case RootParent:
-		if name == "status" {
-			a.out.OwnStatus = true
+		switch name {
+		case "status":
+			a.out.Own.Status = true
 			return later(), later()
+		case "metadata":
+			return &Origin{Root: rootMetadata}, fixed()
 		}
+		return fixed(), fixed()
+	case rootMetadata:
+		a.out.Own.Version = a.out.Own.Version || name == "resourceVersion" || name == "managedFields"
 		return fixed(), fixed()
 	case RootChildren:
 		return a.child(e, name, soft), later()
@@ -81,6 +87,11 @@ func (a *analyzer) member(e ast.Expr, from *Origin, name string, soft bool) (val
 		return &Origin{Waits: from.Waits}, from
 	}
 	return from, from
+}
+
+// noteWhole records that a value is read as a whole, and not only one of its members.
+func (a *analyzer) noteWhole(o *Origin) {
+	a.out.Own.Add(OwnReads{Status: o.Root == RootParent, Version: o.Root == RootParent || o.Root == rootMetadata})
 }
 
 // noteMember records that the node e reads a member of a group.

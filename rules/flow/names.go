@@ -19,10 +19,12 @@ const (
 	RootNow       = celenv.NowName
 
 	RootFinalizing = "finalizing"
+
+	rootMetadata = RootParent + ".metadata"
 )
 
 // DeletionTime is the field of the parent that exists while finalizing is true.
-const DeletionTime = RootParent + ".metadata.deletionTimestamp"
+const DeletionTime = rootMetadata + ".deletionTimestamp"
 
 // IsGroup reports whether a root has no value of its own, but only members.
 func IsGroup(root string) bool {

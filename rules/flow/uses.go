@@ -32,8 +32,8 @@ func (r *Ref) Orders() bool { return r.Root == RootChildren || r.Root == RootEac
 // Uses is what a part of a rule reads, including what it reads through variables and lookups.
 type Uses struct {
 	Nodes []Ref
-	// OwnStatus is true if the status of the parent is read.
-	OwnStatus bool
+	// Own is what of the parent is read that Kanon's own writes change.
+	Own OwnReads
 	// Finalizing is true if finalizing is read.
 	Finalizing bool
 	// Items is true if an item of forEach is read.
@@ -46,10 +46,24 @@ type Uses struct {
 	Fields []FieldRead
 }
 
+// OwnReads is what of the parent is read that changes when Kanon writes the status of the parent.
+type OwnReads struct {
+	// Status is true if the status is read, or the parent as a whole.
+	Status bool
+	// Version is true if metadata.resourceVersion or metadata.managedFields is read, or the metadata as a whole.
+	Version bool
+}
+
+// Add adds what another part reads.
+func (r *OwnReads) Add(o OwnReads) {
+	r.Status = r.Status || o.Status
+	r.Version = r.Version || o.Version
+}
+
 // Add adds what another part reads.
 func (u *Uses) Add(o *Uses) {
 	u.Nodes = append(u.Nodes, o.Nodes...)
-	u.OwnStatus = u.OwnStatus || o.OwnStatus
+	u.Own.Add(o.Own)
 	u.Finalizing = u.Finalizing || o.Finalizing
 	u.Items = u.Items || o.Items
 	u.Random = append(u.Random, o.Random...)
@@ -69,7 +83,7 @@ const maxWays = 16
 // Follow adds what a variable or a lookup reads. pos is the position that reads it, and by the condition of the lookup.
 // Each read is added once: variables that read each other twice would otherwise double the reads with every step.
 func (u *Uses) Follow(o *Uses, pos diagnostic.Position, by *Guard) {
-	u.OwnStatus = u.OwnStatus || o.OwnStatus
+	u.Own.Add(o.Own)
 	u.Finalizing = u.Finalizing || o.Finalizing
 	u.Items = u.Items || o.Items && by == nil // a lookup's items are its own
 	fields := map[string]bool{}

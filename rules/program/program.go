@@ -58,6 +58,8 @@ type Program struct {
 	// ReadsStatus is true if an expression reads the parent's own status, directly or through a lookup. The rule must
 	// then not be evaluated on a copy that is older than the last write.
 	ReadsStatus bool
+	// ReadsVersion is true if an expression reads what each write of the parent changes in its metadata.
+	ReadsVersion bool
 	// Drifts is true if something that the rule renders changes with every second, which only spec.requeueAfter
 	// permits.
 	Drifts bool

@@ -21,8 +21,8 @@ func (s Status) appliedThrough() (subresource string, none bool) {
 	return "", true
 }
 
-// inSync reports whether the manager owns exactly the paths of the content and the object has its values.
-func (w *Writer) inSync(ctx context.Context, s Status) (bool, error) {
+// IsInPlace reports whether the manager owns exactly the paths of the content and the object has its values.
+func (w *Writer) IsInPlace(ctx context.Context, s Status) (bool, error) {
 	kind, err := w.server.Kind(ctx, s.Object.GroupVersionKind())
 	if err != nil {
 		return false, err
@@ -38,7 +38,7 @@ func (w *Writer) inSync(ctx context.Context, s Status) (bool, error) {
 	return inSync, nil
 }
 
-// isInPlace is inSync without the cache. What cannot be compared is not in place: the API server reports better what
+// isInPlace is Writer.IsInPlace without the cache. What cannot be compared is not in place: the API server reports better what
 // does not fit.
 func (s Status) isInPlace(k fieldset.Kind) bool {
 	wanted, err := k.Converter.ObjectToTyped(s.desired())

@@ -47,7 +47,7 @@ func TestStatusInPlace(t *testing.T) {
 			applytest.Managed(t, manager, "Apply", "test/v1", `{"f:status": `+c.paths+`}`))
 		content := applytest.Object(t, `{apiVersion: test/v1, kind: Thing, status: `+c.content+`}`).Object["status"]
 		s := Status{Object: live, Manager: manager, Content: content.(map[string]any)} //nolint:forcetypeassert // as written above
-		if got, err := w.inSync(t.Context(), s); err != nil || got != c.want {
+		if got, err := w.IsInPlace(t.Context(), s); err != nil || got != c.want {
 			t.Errorf("%s: in place: %t, %v", c.name, got, err)
 		}
 	}

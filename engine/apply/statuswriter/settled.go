@@ -31,7 +31,7 @@ func (s *settled) add(of fieldset.Source) {
 	s.slots[of.Hash%uint64(len(s.slots))] = of
 }
 
-// sourceOf identifies everything that inSync depends on; ok is false if it cannot be determined.
+// sourceOf identifies everything that IsInPlace depends on; ok is false if it cannot be determined.
 func (w *Writer) sourceOf(k fieldset.Kind, s Status) (of fieldset.Source, ok bool) {
 	var paths string
 	if e, has := s.entry(); has {

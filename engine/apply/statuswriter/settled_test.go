@@ -25,7 +25,7 @@ func TestSettledStatus(t *testing.T) {
 	w := New(server.New(nil, fakeSchemas{applytest.Converter(t, applytest.Schemas)}, nil))
 	inSync := func(s Status) bool {
 		t.Helper()
-		is, err := w.inSync(t.Context(), s)
+		is, err := w.IsInPlace(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}

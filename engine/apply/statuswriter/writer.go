@@ -60,7 +60,7 @@ func (w *Writer) Sync(ctx context.Context, s Status) (live *unstructured.Unstruc
 		var subresource string
 		subresource, inSync = s.appliedThrough()
 		s.Subresource = subresource == "status"
-	} else if inSync, err = w.inSync(ctx, s); err != nil {
+	} else if inSync, err = w.IsInPlace(ctx, s); err != nil {
 		return nil, false, err
 	}
 	if inSync {
