@@ -76,7 +76,14 @@ func (e *Engine) handleParent(op *operator.Operator, event monitor.Event) {
 	case fieldset.IsManaged(event.Old.Head(), op.ID):
 		e.parents.SetUnselected(k, true)
 	}
-	if e.awaitsReport(op, k, event) || e.isReport(op, k, event) || e.isStatusWriteDuringBackoff(k, event) || !e.begun(op, k, event) {
+	if !e.awaitsReport(op, k, event) {
+		e.enqueueParent(op, k, event)
+	}
+}
+
+// enqueueParent enqueues a parent that has changed.
+func (e *Engine) enqueueParent(op *operator.Operator, k queue.Key, event monitor.Event) {
+	if e.isReport(op, k, event) || e.isStatusWriteDuringBackoff(k, event) || !e.begun(op, k, event) {
 		return
 	}
 	if event.Answered { // parents that were just reconciled do not go ahead of those still waiting
@@ -92,7 +99,7 @@ func (e *Engine) awaitsReport(op *operator.Operator, k queue.Key, event monitor.
 	return mayBeReport(op, event) && e.feedback.AwaitWrite(k, identity.At(event.New), func() {
 		running := e.running.Load()
 		if op := running.ByID[k.Rule]; op != nil && op.ParentKey == event.Key {
-			e.handleParent(op, event)
+			e.enqueueParent(op, k, event)
 		}
 		e.forgetStopped(running)
 	})

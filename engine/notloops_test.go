@@ -209,6 +209,11 @@ func TestLongStateMachineIsNoLoop(t *testing.T) {
 	w.run(patientRetries)
 	w.parent("Note", "n", "{text: a}")
 	for _, steps := range []int{100, 200, 300, 325} {
+		if steps > 300 {
+			w.await(w.resource("Note"), w.home, "n", "is slowed down", func(obj *unstructured.Unstructured) bool {
+				return conditionField(obj, "Reconciling", "reason") == "SelfTriggering"
+			})
+		}
 		w.await(configMaps, w.home, "n", fmt.Sprintf("has taken %d steps", steps), func(obj *unstructured.Unstructured) bool {
 			n, err := strconv.Atoi(fmt.Sprint(field(obj, "data", "n")))
 			return err == nil && n >= steps

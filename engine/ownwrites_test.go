@@ -200,6 +200,8 @@ func TestReconcilesOfAReport(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.run(func(o *engine.Options) { o.Client = client })
+			w.verdict("reporting", `"ready":true`)
+			w.quiet() // all informers of the rule have begun
 			w.parent("Note", "x", "{text: old}")
 			w.await(w.resource("Note"), w.home, "x", "is ready", isTrue("Ready"))
 			w.quiet()

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/wire"
 )
 
 var (
@@ -448,4 +451,47 @@ func TestRefusedChild(t *testing.T) {
 	}
 	w.patch(w.resource("Box"), w.home, "red", `{"spec":{"port":81}}`)
 	w.await(w.resource("Box"), w.home, "red", "is ready", isTrue("Ready"))
+}
+
+// A conflict goes away by itself, so that neither a condition nor the log tells of it. If something
+// answers each write of the finalizer with a conflict, the log tells once.
+func TestEndlessConflictIsLogged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.rule("note", note("first")+"  finalize: {until: \"${true}\"}\n")
+	var refuses atomic.Bool
+	refuses.Store(true)
+	config := w.clientConfig()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/notes/x") && refuses.Load() {
+				return conflict(r), nil
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	client, err := wire.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(func(o *engine.Options) { o.Client, o.RetryMax = client, 200*time.Millisecond })
+	w.parent("Note", "x", "{}")
+	w.awaitLooks("x", 15)
+	logged := w.errorsOf("x")
+	if len(logged) != 1 || !strings.Contains(logged[0], "Objects change during each reconcile; retrying: finalizer: ") {
+		t.Errorf("the log has %q", logged)
+	}
+	refuses.Store(false)
+	w.await(w.resource("Note"), w.home, "x", "is ready", isTrue("Ready"))
+	w.quiet()
+}
+
+// conflict is the answer to a request that somebody else came before.
+func conflict(r *http.Request) *http.Response {
+	const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"it changed"}`
+	return &http.Response{
+		StatusCode: http.StatusConflict, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}
 }

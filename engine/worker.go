@@ -22,6 +22,11 @@ import (
 	"kanon.dev/kanon/engine/span"
 )
 
+// maxRetries is how many reconciles in a row may be repeated, because an object changed during each of them, until the log
+// says so. With the default pauses, that takes almost two minutes. An admission webhook that refuses each write as a
+// conflict never lets such a series end.
+const maxRetries = 10
+
 // workOn reconciles one key and returns it to the queue.
 func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	defer e.queue.Done(k)
@@ -43,6 +48,7 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	switch {
 	case out.Err == nil || ctx.Err() != nil:
 	case refusal.OutOfDate(out.Err): // this is common
+		out.Retry = out.Err
 		log.V(2).Info("Object changed during the reconcile; retrying", "err", out.Err.Error())
 	default:
 		if panicked, ok := errors.AsType[*outcome.PanicError](out.Err); ok {
@@ -59,6 +65,14 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		e.readers.Keep(k, nil)
 	}
 	log.V(4).Info("Reconciled", "verdict", out.Verdict, "after", out.After)
+	e.requeue(k, out)
+	if out.Retry != nil && e.queue.NumRequeues(k) == maxRetries && ctx.Err() == nil {
+		log.Error(out.Retry, "Objects change during each reconcile; retrying", "reconciles", maxRetries)
+	}
+}
+
+// requeue returns a key to the queue after a reconcile.
+func (e *Engine) requeue(k queue.Key, out outcome.Outcome) {
 	if out.After > 0 {
 		e.queue.AddAfter(k, out.After)
 	}

@@ -117,7 +117,7 @@ func newWorldOn(t *testing.T, config *rest.Config) *world {
 		group:    "t" + rand.String(8) + ".example.com",
 		requests: &requestLog{},
 
-		reconciled: &tally{of: make(map[string]int), waited: make(map[string]int), retries: make(map[string]time.Time)},
+		reconciled: &tally{of: make(map[string]int), waited: make(map[string]int), retries: make(map[string]time.Time), errors: make(map[string][]string)},
 	}
 	t.Cleanup(w.removeDefinitions)
 	return w
@@ -350,6 +350,8 @@ type tally struct {
 	waited  map[string]int
 	steps   int
 	retries map[string]time.Time
+	// errors has the errors that were logged about each parent.
+	errors map[string][]string
 }
 
 // engineStarts has what comes now count as the newest engine's.
@@ -370,6 +372,13 @@ func (t *tally) add(message, parent string) {
 	case "rule started", "rule changed", "rule started again, because kinds changed", "cleaning up after a rule", "rule stopped", "rules accepted", "Informer has synced":
 		t.steps++
 	}
+}
+
+// addError notes an error about a parent.
+func (t *tally) addError(parent, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.errors[parent] = append(t.errors[parent], text)
 }
 
 // addWaiting notes that a reconcile of a parent found nothing to do yet.
@@ -413,6 +422,13 @@ func (w *world) looks(parent string) int {
 	w.reconciled.mu.Lock()
 	defer w.reconciled.mu.Unlock()
 	return w.reconciled.of[w.home+"/"+parent]
+}
+
+// errorsOf are the errors that were logged about the parent of that name in the world's home.
+func (w *world) errorsOf(parent string) []string {
+	w.reconciled.mu.Lock()
+	defer w.reconciled.mu.Unlock()
+	return slices.Clone(w.reconciled.errors[w.home+"/"+parent])
 }
 
 // looksOfTheNewest is how often the newest engine reconciled a parent.
@@ -486,6 +502,7 @@ func (s *tallySink) Init(info logr.RuntimeInfo) {
 }
 
 func (s *tallySink) Error(err error, message string, values ...any) {
+	s.tally.addError(s.parent, fmt.Sprintf("%s: %v", message, err))
 	if s.LogSink != nil {
 		s.LogSink.Error(err, message, values...)
 	}

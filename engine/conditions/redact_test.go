@@ -47,6 +47,9 @@ func TestWithoutValues(t *testing.T) {
 			if strings.Contains(got.Error(), "Hunter2") || !strings.Contains(got.Error(), test.want) {
 				t.Errorf("it says %q, want %q", got, test.want)
 			}
+			if again := Redact(got); again.Error() != got.Error() {
+				t.Errorf("the second time it says %q, want %q", again, got)
+			}
 			if OfWrite("", got).Reason != OfWrite("", test.err).Reason {
 				t.Error("it is not the same problem any more")
 			}

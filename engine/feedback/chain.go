@@ -71,21 +71,26 @@ func (c *Chain) begin(k queue.Key, now time.Time, longest time.Duration) (p *Pro
 // findLoop returns the loop that a reconcile of the key is part of; nil if there is none. A loop that repeats lasts until
 // another chain begins. A long chain may turn out to repeat, or to have more work than was known.
 func (c *Chain) findLoop(k queue.Key, p *Provenance, now time.Time) *Loop {
-	if c.loop.kind() == Repeating {
+	round := p.rounds.of(k)
+	switch {
+	case c.loop.kind() == Repeating:
+		return c.loop
+	case round == 0:
+		return nil
+	case c.progress == nil:
 		return c.loop
 	}
-	if c.progress == nil || p.rounds.of(k) == 0 {
-		return nil
-	}
-	kind, found := c.progress.begin(k, p, now), k
+	kind, found, rounds := c.progress.begin(k, p, now), k, round
 	if p.joins.kind() > kind {
-		kind, found = p.joins.Kind, p.joins.found
+		kind, found, rounds = p.joins.Kind, p.joins.found, p.joins.Rounds
 	}
 	switch {
+	case kind == noLoop && c.loop != nil && round < c.loop.members.of(k):
+		return c.loop // the change by somebody else during a pause only seems to begin another chain
 	case kind == noLoop:
 		return nil
 	case c.loop.kind() != kind:
-		return newLoop(k, p, kind, found)
+		return newLoop(k, p, kind, found, rounds)
 	default:
 		same := *c.loop
 		same.found = found

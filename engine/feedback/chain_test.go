@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"fmt"
+	"hash/maphash"
 	"testing"
 	"time"
 
@@ -117,7 +118,7 @@ func TestChains(t *testing.T) {
 		},
 		"more parents in a ring than a provenance has": {
 			round: func(c *chainOf, i int) *Loop { return c.round(fmt.Sprint(i%40), fmt.Sprint(i%40), "same") },
-			most:  20_000, want: Long, by: 40*maxRounds + 40,
+			most:  20_000, want: Repeating, by: 40*maxRounds + 40,
 		},
 		"a round of forty states": {
 			round: func(c *chainOf, i int) *Loop { return c.round("a", "x", fmt.Sprint(i%40)) },
@@ -248,11 +249,63 @@ func TestLoopIsFoundWithAllItsKeys(t *testing.T) {
 			}
 			for i := range 6 {
 				if joined := round(rounds + 1 + i); joined != nil && joined.Steps[0].Key == chainKey("b") {
+					if joined.Rounds != loop.Rounds {
+						t.Errorf("b says that the chain has %d rounds, and a %d", joined.Rounds, loop.Rounds)
+					}
 					return
 				}
 			}
 			t.Error("six rounds after a, b is in no loop")
 		})
+	}
+}
+
+// A change by somebody else during a pause does not wait, and does not end the pauses: what rules write still goes on.
+// When the chain comes to rest, the next change finds no loop.
+func TestLongChainAndChangesByOthers(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	count := 0
+	next := func() *Loop { count++; return c.round("a", "x", fmt.Sprint(count)) }
+	if _, loop := c.until(2*maxRounds, func(int) *Loop { return next() }); loop == nil {
+		t.Fatal("it never waited")
+	}
+	for range 5 {
+		before := c.now
+		c.last = nil
+		c.chains[chainKey("a")].changed(nil)
+		if next(); c.now.Sub(before) >= longPause {
+			t.Errorf("the change by somebody else waited for %s", c.now.Sub(before))
+		}
+		for range 5 {
+			before = c.now
+			if loop := next(); loop == nil || loop.Kind != Long || c.now.Sub(before) < longPause*9/10 {
+				t.Fatalf("after a change by somebody else, the loop is %+v after %s", loop, c.now.Sub(before))
+			}
+		}
+	}
+	c.now, c.last = c.now.Add(time.Minute), nil
+	c.chains[chainKey("a")].changed(nil)
+	if loop := next(); loop != nil {
+		t.Errorf("after a rest, the loop is %+v", loop)
+	}
+}
+
+// The states of a chain that never ends do not fill the memory.
+func TestStatesAreBounded(t *testing.T) {
+	t.Parallel()
+	p := &progress{contents: make(map[uint64]uint64), states: make(map[uint64]struct{})}
+	seed := maphash.MakeSeed()
+	for i := range uint64(5 * maxStates) {
+		if !p.put(seed, 1, i) {
+			t.Fatalf("state %d is not new", i)
+		}
+	}
+	if n := len(p.states) + len(p.earlier); n > 2*maxStates {
+		t.Errorf("%d states are remembered", n)
+	}
+	if p.put(seed, 1, 4*maxStates) {
+		t.Error("a state of before is not remembered")
 	}
 }
 

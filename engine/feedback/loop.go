@@ -23,7 +23,7 @@ const (
 // Loop is a chain that does not end, or has not ended for long: what the rules write enqueues the key again and again.
 type Loop struct {
 	Kind Kind
-	// Rounds is how many reconciles of the key the chain had when the loop was detected.
+	// Rounds is how many reconciles of the key with which the loop was found the chain had.
 	Rounds int
 	// Steps lead from one reconcile of the key to the next.
 	Steps []Step
@@ -48,8 +48,9 @@ func (l *Loop) hasRule(rules map[string]bool) bool {
 	return slices.ContainsFunc(l.members, func(of keyRounds) bool { return rules[of.key.Rule] })
 }
 
-// newLoop collects the steps that lead from a key back to itself. found is the key with which the loop was found.
-func newLoop(k queue.Key, p *Provenance, kind Kind, found queue.Key) *Loop {
+// newLoop collects the steps that lead from a key back to itself. found is the key with which the loop was found after so
+// many rounds.
+func newLoop(k queue.Key, p *Provenance, kind Kind, found queue.Key, rounds int) *Loop {
 	steps := p.steps
 	if last := len(steps) - 1; last > 0 && steps[last].Key == k {
 		steps = steps[:last] // what enqueued the key is its own write, which may follow from the writes of others
@@ -60,7 +61,7 @@ func newLoop(k queue.Key, p *Provenance, kind Kind, found queue.Key) *Loop {
 			break
 		}
 	}
-	return &Loop{Kind: kind, Rounds: p.rounds.of(k), Steps: slices.Clone(steps), members: p.rounds, found: found}
+	return &Loop{Kind: kind, Rounds: rounds, Steps: slices.Clone(steps), members: p.rounds, found: found}
 }
 
 // pause begins the next pause between two reconciles, of which the chain had so many so far. It is never longer than

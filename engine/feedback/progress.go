@@ -26,6 +26,9 @@ const (
 	roundsPerChild = 10
 	// trackedFrom is the first round of which states are remembered. Most chains end before, and cost nothing.
 	trackedFrom = 2
+	// maxStates is how many states of a key are remembered at least. A chain that comes back only after twice as many, or
+	// more, is taken for one that makes progress.
+	maxStates = 50_000
 )
 
 // progress is what one key has written in a chain.
@@ -34,10 +37,12 @@ type progress struct {
 	// their hashes.
 	contents map[uint64]uint64
 	state    uint64
-	// states are the states so far.
-	states map[uint64]struct{}
-	// advanced is true if a state was new since the last reconcile began.
+	// states are the states so far. If there are many, the older ones are in earlier, and are dropped together.
+	states, earlier map[uint64]struct{}
+	// advanced is true if a state was new since the last reconcile began. own is the round of the last reconcile that
+	// brought one.
 	advanced bool
+	own      int
 	// known is how many new states of all keys in the chain the last reconcile knew of. since is the round of the key
 	// at which that number last grew.
 	known int32
@@ -56,8 +61,13 @@ func (p *progress) put(seed maphash.Seed, object, digest uint64) (isNew bool) {
 	}
 	p.contents[object] = digest
 	p.state ^= maphash.Comparable(seed, [2]uint64{object, digest})
-	if _, known := p.states[p.state]; known {
-		return false
+	for _, states := range []map[uint64]struct{}{p.states, p.earlier} {
+		if _, known := states[p.state]; known {
+			return false
+		}
+	}
+	if len(p.states) >= maxStates {
+		p.states, p.earlier = make(map[uint64]struct{}), p.states
 	}
 	p.states[p.state] = struct{}{}
 	p.advanced = true
@@ -67,6 +77,9 @@ func (p *progress) put(seed maphash.Seed, object, digest uint64) (isNew bool) {
 // begin records the start of a reconcile of the key, and returns the kind of loop that its rounds show.
 func (p *progress) begin(k queue.Key, how *Provenance, now time.Time) Kind {
 	round, known := how.rounds.of(k), how.newStates.Load()
+	if p.advanced {
+		p.own = round
+	}
 	if p.advanced || known > p.known {
 		p.since = round
 	}
@@ -74,9 +87,12 @@ func (p *progress) begin(k queue.Key, how *Provenance, now time.Time) Kind {
 	switch {
 	case round-p.since >= maxIdleRounds:
 		return Repeating
-	case round >= maxRounds+roundsPerChild*p.children:
-		return Long
-	default:
+	case round < maxRounds+roundsPerChild*p.children:
 		return noLoop
+	case len(how.rounds) >= maxKeys && round-p.own >= maxIdleRounds:
+		// Of the keys of such a chain some were left out, and count as new each time. So the key's own states decide.
+		return Repeating
+	default:
+		return Long
 	}
 }

@@ -27,6 +27,9 @@ type Outcome struct {
 	Waits string
 	// Err is logged: why the reconcile failed.
 	Err error
+	// Retry is why the reconcile is repeated although nothing failed: an object changed meanwhile. It is logged only if
+	// that does not end.
+	Retry error
 }
 
 // AtLeast returns the outcome with its verdict raised to v, if it was less.

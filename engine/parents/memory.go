@@ -83,7 +83,7 @@ func (s *Store) Keep(k queue.Key, m *Memory) {
 // Release forgets what is remembered of a parent that the rule no longer selects, except what is needed to clean up.
 func (s *Store) Release(k queue.Key) {
 	s.Update(k, func(state *State) {
-		state.Notice, state.Wait, state.memory = conditions.Notice{}, conditions.Wait{}, nil
+		state.Notice, state.Wait, state.Reported, state.memory = conditions.Notice{}, conditions.Wait{}, StatusWrite{}, nil
 	})
 	s.SetCondition(k, Condition{})
 }

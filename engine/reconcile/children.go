@@ -130,7 +130,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 			c.reader.unseen = c.reader.unseen || w.unseen
 			if w.err != nil {
 				c.evaluation.Delay(node.Node, delayOf(w.err))
-				problems = append(problems, c.redacted(c.awaitNamespace(w, conditions.OfWrite("child "+w.node, w.err))))
+				problems = append(problems, c.awaitNamespace(w, conditions.OfWrite("child "+w.node, w.err)))
 			}
 		}
 		c.evaluation.Applied(node.Node, live)

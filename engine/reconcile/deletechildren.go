@@ -86,7 +86,7 @@ func (d *deleter) endChild(ctx context.Context, child ending.Child, later []endi
 		return []conditions.Problem{{Subject: ref.String(), Reason: conditions.ReasonDeleting, Err: d.blocked(child, later)}}
 	}
 	if err := d.end(ctx, child, d.endings().KeepsDeleted(child)); err != nil {
-		return []conditions.Problem{d.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err})}
+		return []conditions.Problem{{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}}
 	}
 	return nil
 }

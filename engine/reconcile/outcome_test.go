@@ -3,12 +3,19 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/kinds/schemas"
+	"kanon.dev/kanon/rules/program"
 )
 
 // TestVerdictOnProblems holds what comes back to the queue and what the log is
@@ -32,5 +39,25 @@ func TestVerdictOnProblems(t *testing.T) {
 				t.Errorf("outcome = %v, %v; want %v, an error for the log: %t", got.Verdict, got.Err, test.want, test.logged)
 			}
 		})
+	}
+}
+
+// Whichever phase finds a problem: if the rule has to do with Secrets, a text that may quote one
+// is hidden before it is reported, logged or kept.
+func TestProblemsOfSecretsAreHidden(t *testing.T) {
+	t.Parallel()
+	for _, hasSecrets := range []bool{false, true} {
+		op := &operator.Operator{Plan: &plan.Plan{Program: &program.Program{HasSecrets: hasSecrets}}}
+		p := &pass{changes: &changes{subject: &subject{op: op}}}
+		denied := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "n", errors.New(`admission webhook "w" denied the request: Hunter2`))
+		p.add([]conditions.Problem{conditions.OfWrite("finalizer", denied), conditions.OfWrite("child kept", denied)})
+		if len(p.problems) != 2 {
+			t.Fatalf("%d problems were added", len(p.problems))
+		}
+		for _, problem := range p.problems {
+			if strings.Contains(problem.String(), "Hunter2") == hasSecrets {
+				t.Errorf("with Secrets %t, it says %q", hasSecrets, problem)
+			}
+		}
 	}
 }

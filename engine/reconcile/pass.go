@@ -39,6 +39,9 @@ type pass struct {
 	pending []conditions.Problem
 }
 
+// unseenPause is the delay until the next reconcile after one that did not see a child that exists.
+const unseenPause = time.Second
+
 // pass runs a reconcile, given as a story. It stores what the next reconcile of the parent needs, even if the story
 // panics, and sets the time of the next reconcile in the outcome.
 func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, context.Context) outcome.Outcome) (out outcome.Outcome) {
@@ -52,6 +55,9 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 		}
 		if !p.Running.IsCurrent(p.op) {
 			p.RequeueAfter(0) // the operator that runs now may not use what was stored above
+		}
+		if p.reader.unseen {
+			p.RequeueAfter(unseenPause)
 		}
 		if p.next.After > 0 {
 			out.RequeueAfter(p.next.After)
@@ -251,8 +257,15 @@ func (p *pass) outcome() outcome.Outcome {
 	return out
 }
 
-// add appends the problems that a phase returned.
-func (p *pass) add(problems []conditions.Problem) { p.problems = append(p.problems, problems...) }
+// add appends the problems that a phase returned, without the values of Secrets if the rule may have to do with Secrets.
+func (p *pass) add(problems []conditions.Problem) {
+	for _, of := range problems {
+		if p.op.Program.HasSecrets {
+			of.Err = conditions.Redact(of.Err)
+		}
+		p.problems = append(p.problems, of)
+	}
+}
 
 // outcomeOf returns the outcome of a reconcile that had these problems. A problem that goes away without an event is
 // retried; one that no condition reports is logged.
@@ -265,8 +278,12 @@ func outcomeOf(problems []conditions.Problem) outcome.Outcome {
 			continue
 		}
 		out = out.AtLeast(outcome.Again)
-		if problem.IsLogged() {
-			errs = append(errs, fmt.Errorf("%s: %w", problem.Subject, problem.Err))
+		err := fmt.Errorf("%s: %w", problem.Subject, problem.Err)
+		switch {
+		case problem.IsLogged():
+			errs = append(errs, err)
+		case problem.IsTransient():
+			out.Retry = err
 		}
 	}
 	if i := slices.IndexFunc(problems, func(of conditions.Problem) bool { return lacksRights(of.Err) }); i >= 0 {
@@ -279,11 +296,7 @@ func outcomeOf(problems []conditions.Problem) outcome.Outcome {
 // contribute hands the parent's patches to package patching. awaited is true if a patch is about to be applied for the
 // first time: the reconcile after that reports the result.
 func (p *pass) contribute(ctx context.Context) (problems []conditions.Problem, awaited bool) {
-	problems, awaited = p.r.Patches.Contribute(ctx, p.contributor(), p.result.Patches)
-	for i, problem := range problems {
-		problems[i] = p.redacted(problem)
-	}
-	return problems, awaited
+	return p.r.Patches.Contribute(ctx, p.contributor(), p.result.Patches)
 }
 
 func (p *pass) contributor() patching.Contributor {

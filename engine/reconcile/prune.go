@@ -58,7 +58,7 @@ func (d *deleter) prune(ctx context.Context, before []conditions.Problem) (probl
 	for _, child := range ending.InOrder(unrendered, d.op.Ordered, d.isDeleting) {
 		ref := mark.RefOf(child.Object)
 		if err := d.end(ctx, child, d.endings().KeepsPruned(child)); err != nil {
-			problems = append(problems, d.redacted(conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err}))
+			problems = append(problems, conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err})
 		}
 	}
 	return problems

@@ -8,7 +8,6 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
@@ -66,14 +65,6 @@ func (s *subject) policyOf(node string, object *unstructured.Unstructured) field
 		policy.Ignore, policy.Relinquished = slices.Concat(policy.Ignore, now), now
 	}
 	return policy
-}
-
-// redacted returns a problem without the values of Secrets, if the rule may have to do with Secrets.
-func (s *subject) redacted(of conditions.Problem) conditions.Problem {
-	if s.op.Program.HasSecrets {
-		of.Err = conditions.Redact(of.Err)
-	}
-	return of
 }
 
 // changes is how a reconcile writes. It reports each write to package feedback, so that it is known which reconcile

@@ -15,6 +15,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/statuswriter"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/kinds/restmapping"
@@ -101,9 +102,7 @@ func (s *Report) syncStatus(ctx context.Context, content map[string]any) error {
 	if written {
 		s.Written = true
 		s.Changes.Observe(s.Op.ParentKey, live)
-		if err := s.remember(ctx, live, content); err != nil {
-			return err
-		}
+		s.remember(ctx, live, content)
 		if content != nil && !s.Op.InView(live) { // it no longer matches the selector
 			s.Parents.SetUnselected(s.Key, true)
 			s.Changes.RequeueAfter(0)
@@ -116,22 +115,25 @@ func (s *Report) syncStatus(ctx context.Context, content map[string]any) error {
 }
 
 // remember stores that the version live of the parent needs no reconcile: it differs from the one that was evaluated only
-// by the status that was written, which is in place. A webhook may have changed that, and the end of a parent that is being
-// deleted may depend on its status.
-func (s *Report) remember(ctx context.Context, live *unstructured.Unstructured, content map[string]any) error {
-	if s.Object.GetResourceVersion() != s.Evaluated || s.Object.GetDeletionTimestamp() != nil || !s.Op.IgnoresOwnStatus() || content == nil {
-		return nil
+// by the status that was written. That must be in place, because a webhook may have changed it. The end of a parent that
+// is being deleted may depend on its status.
+func (s *Report) remember(ctx context.Context, live *unstructured.Unstructured, content map[string]any) {
+	switch {
+	case content == nil, s.Object.GetDeletionTimestamp() != nil, s.Object.GetResourceVersion() != s.Evaluated:
+		return
+	case !s.Op.IgnoresOwnStatus(), !s.Op.InView(live), !feedback.IsStatusWrite(s.Object, live, plan.IsStatusManager):
+		return
 	}
 	after := s.status(content)
 	after.Object = live
-	inPlace, err := s.Statuses.IsInPlace(ctx, after)
-	if err != nil || !inPlace {
-		return err
+	if inPlace, err := s.Statuses.IsInPlace(ctx, after); err != nil || !inPlace {
+		return
 	}
 	// The texts outlive this version of the parent.
-	write := parents.StatusWrite{UID: types.UID(strings.Clone(string(live.GetUID()))), Before: strings.Clone(s.Evaluated), After: strings.Clone(live.GetResourceVersion())}
+	write := parents.StatusWrite{
+		UID: types.UID(strings.Clone(string(live.GetUID()))), Before: strings.Clone(s.Evaluated), After: strings.Clone(live.GetResourceVersion()),
+	}
 	s.Parents.Update(s.Key, func(state *parents.State) { state.Reported = write })
-	return nil
 }
 
 // status returns a content of the parent's status for the writer.
