@@ -93,8 +93,8 @@ func (e *Engine) enqueueParent(op *operator.Operator, k queue.Key, event monitor
 	e.queue.Add(k)
 }
 
-// awaitsReport reports whether a reconcile of the parent is writing it. The event is then handled after the write, as in
-// awaitsWrite.
+// awaitsReport reports whether a reconcile of the parent is writing it. The event then enqueues the parent after the
+// write, if at all, as in awaitsWrite.
 func (e *Engine) awaitsReport(op *operator.Operator, k queue.Key, event monitor.Event) bool {
 	return mayBeReport(op, event) && e.feedback.AwaitWrite(k, identity.At(event.New), func() {
 		running := e.running.Load()

@@ -23,8 +23,8 @@ import (
 )
 
 // maxRetries is how many reconciles in a row may be repeated, because an object changed during each of them, until the log
-// says so. With the default pauses, that takes almost two minutes. An admission webhook that refuses each write as a
-// conflict never lets such a series end.
+// says so. With the default pauses, that takes almost a minute. An admission webhook that refuses each write as a conflict
+// never lets such a series end.
 const maxRetries = 10
 
 // workOn reconciles one key and returns it to the queue.
@@ -59,6 +59,9 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	if op := e.running.Get(k.Rule); op != nil && out.Verdict != outcome.Later && e.noteDenied(op, k, out) {
 		e.inbox.Notify() // the report on the rule says so
 	}
+	if out.Verdict != outcome.Later && e.parents.CountRetry(k, out.Retry != nil) == maxRetries {
+		log.Error(out.Retry, "Objects change during each reconcile; retrying", "reconciles", maxRetries)
+	}
 	if e.running.Get(k.Rule) == nil {
 		// The rule stopped and was forgotten before this reconcile ended.
 		e.parents.Forget(k)
@@ -66,9 +69,6 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	}
 	log.V(4).Info("Reconciled", "verdict", out.Verdict, "after", out.After)
 	e.requeue(k, out)
-	if out.Retry != nil && e.queue.NumRequeues(k) == maxRetries && ctx.Err() == nil {
-		log.Error(out.Retry, "Objects change during each reconcile; retrying", "reconciles", maxRetries)
-	}
 }
 
 // requeue returns a key to the queue after a reconcile.

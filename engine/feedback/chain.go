@@ -58,7 +58,7 @@ func (c *Chain) begin(k queue.Key, now time.Time, longest time.Duration) (p *Pro
 	default:
 		c.loop = c.findLoop(k, p, now)
 		if c.loop != nil {
-			c.loop.pause(now, p.rounds.of(k), longest)
+			c.loop.pause(now, k, p.rounds.of(k), longest)
 		}
 	}
 	if p.rounds.of(k) == 0 {

@@ -41,12 +41,9 @@ func configMap(name, x string) *unstructured.Unstructured {
 	}}
 }
 
-// round is one reconcile of a key that the last write caused, and that writes content to an object. It gives the loop that the
-// key is in.
-func (c *chainOf) round(name, object, content string) *Loop {
-	c.t.Helper()
-	k := chainKey(name)
-	chain := c.chains[k]
+// begin begins a reconcile of a key that the last write caused.
+func (c *chainOf) begin(k queue.Key) (chain *Chain, how *Provenance) {
+	chain = c.chains[k]
 	if chain == nil {
 		chain = &Chain{}
 		c.chains[k] = chain
@@ -59,6 +56,25 @@ func (c *chainOf) round(name, object, content string) *Loop {
 	for ; wait > 0; how, wait = chain.begin(k, c.now, time.Minute) {
 		c.now = c.now.Add(wait)
 	}
+	return chain, how
+}
+
+// handOver is one reconcile of a key that writes nothing itself, and has the next key write. It gives the loop that the key is
+// in.
+func (c *chainOf) handOver(name string) *Loop {
+	k := chainKey(name)
+	chain, how := c.begin(k)
+	chain.carryOn(k, how, c.now)
+	c.last = how.then(k, "its part")
+	return how.Loop()
+}
+
+// round is one reconcile of a key that the last write caused, and that writes content to an object. It gives the loop that the
+// key is in.
+func (c *chainOf) round(name, object, content string) *Loop {
+	c.t.Helper()
+	k := chainKey(name)
+	chain, how := c.begin(k)
 	obj := configMap(object, content)
 	write := newOwnWrite(k, identity.Of(obj), object, how, c.children)
 	end := c.writes.begin(write)
@@ -119,6 +135,16 @@ func TestChains(t *testing.T) {
 		"more parents in a ring than a provenance has": {
 			round: func(c *chainOf, i int) *Loop { return c.round(fmt.Sprint(i%40), fmt.Sprint(i%40), "same") },
 			most:  20_000, want: Repeating, by: 40*maxRounds + 40,
+		},
+		"a parent with a part in forty targets, which count": {
+			round: func(c *chainOf, i int) *Loop {
+				if i%2 == 0 {
+					return c.handOver("parent")
+				}
+				target := fmt.Sprint("target", i/2%40)
+				return c.round(target, target, fmt.Sprint(i))
+			},
+			most: 1_000, want: Long, by: 2*maxRounds + 10,
 		},
 		"a round of forty states": {
 			round: func(c *chainOf, i int) *Loop { return c.round("a", "x", fmt.Sprint(i%40)) },

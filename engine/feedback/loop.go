@@ -23,7 +23,7 @@ const (
 // Loop is a chain that does not end, or has not ended for long: what the rules write enqueues the key again and again.
 type Loop struct {
 	Kind Kind
-	// Rounds is how many reconciles of the key with which the loop was found the chain had.
+	// Rounds is how many reconciles the chain had of the key with which the loop was found.
 	Rounds int
 	// Steps lead from one reconcile of the key to the next.
 	Steps []Step
@@ -64,12 +64,13 @@ func newLoop(k queue.Key, p *Provenance, kind Kind, found queue.Key, rounds int)
 	return &Loop{Kind: kind, Rounds: rounds, Steps: slices.Clone(steps), members: p.rounds, found: found}
 }
 
-// pause begins the next pause between two reconciles, of which the chain had so many so far. It is never longer than
-// longest. In a loop that repeats, the pause doubles each time. A long chain still makes progress, so its pause only
+// pause begins the next pause between two reconciles of a key, of which the chain had so many so far. It is never longer
+// than longest. In a loop that repeats, the pause doubles each time. A long chain still makes progress, so its pause only
 // grows with its length.
-func (l *Loop) pause(now time.Time, rounds int, longest time.Duration) {
+func (l *Loop) pause(now time.Time, k queue.Key, rounds int, longest time.Duration) {
 	if l.Kind == Long {
-		l.backoff = pacing.Backoff{Last: now, Pause: min(max(longPause, longPause*time.Duration(rounds)/time.Duration(l.Rounds)), longest)}
+		first := max(l.members.of(k), maxRounds)
+		l.backoff = pacing.Backoff{Last: now, Pause: min(longPause*time.Duration(max(rounds, first))/time.Duration(first), longest)}
 		return
 	}
 	l.backoff.Next(now, pacing.Limits{First: firstPause, Max: longest})

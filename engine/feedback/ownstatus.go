@@ -8,8 +8,8 @@ import (
 )
 
 // IsStatusWrite reports whether two states of an object differ only by a write of its status by a field manager for
-// which isOwn is true. Such a change must not end the pause after a failure: the text of a failure may differ each
-// time, be written to the status, and come back as an event.
+// which isOwn is true. Such a change by Kanon itself needs no reconcile, and must not end the pause after a failure: the
+// text of a failure may differ each time, be written to the status, and come back as an event.
 func IsStatusWrite(before, after *unstructured.Unstructured, isOwn func(manager string) bool) bool {
 	return equality.Semantic.DeepEqual(withoutStatus(before, isOwn), withoutStatus(after, isOwn))
 }

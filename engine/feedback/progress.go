@@ -39,8 +39,8 @@ type progress struct {
 	state    uint64
 	// states are the states so far. If there are many, the older ones are in earlier, and are dropped together.
 	states, earlier map[uint64]struct{}
-	// advanced is true if a state was new since the last reconcile began. own is the round of the last reconcile that
-	// brought one.
+	// advanced is true if a state was new since the last reconcile began. own is the round of the reconcile that followed
+	// the last new state.
 	advanced bool
 	own      int
 	// known is how many new states of all keys in the chain the last reconcile knew of. since is the round of the key
@@ -89,8 +89,9 @@ func (p *progress) begin(k queue.Key, how *Provenance, now time.Time) Kind {
 		return Repeating
 	case round < maxRounds+roundsPerChild*p.children:
 		return noLoop
-	case len(how.rounds) >= maxKeys && round-p.own >= maxIdleRounds:
-		// Of the keys of such a chain some were left out, and count as new each time. So the key's own states decide.
+	case how.trimmed && p.own > 0 && round-p.own >= maxIdleRounds:
+		// The keys that were left out bring a new state each time that they come back. So the key's own states decide, if
+		// it writes anything itself.
 		return Repeating
 	default:
 		return Long

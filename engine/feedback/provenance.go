@@ -16,6 +16,8 @@ const maxKeys = 32
 type Provenance struct {
 	// rounds counts the reconciles of each key, the latest key last.
 	rounds rounds
+	// trimmed is true if some keys were left out.
+	trimmed bool
 	// steps are the newest of the reconciles, the newest last.
 	steps []Step
 	// newStates counts the writes that brought an object into a new state. It may still grow by the write whose effect
@@ -71,7 +73,7 @@ func (p *Provenance) IsLong(k queue.Key) bool { return p.rounds.of(k) >= tracked
 // then returns the provenance of what follows from a write by a reconcile of a key.
 func (p *Provenance) then(k queue.Key, wrote string) *Provenance {
 	count := p.rounds.of(k)
-	next := &Provenance{rounds: make(rounds, 0, len(p.rounds)+1), loop: p.loop}
+	next := &Provenance{rounds: make(rounds, 0, len(p.rounds)+1), loop: p.loop, trimmed: p.trimmed}
 	for _, one := range p.rounds {
 		if one.key != k {
 			next.rounds = append(next.rounds, one)
@@ -97,6 +99,7 @@ func merge(k queue.Key, causes []*Provenance) *Provenance {
 		if len(p.steps) == 0 || cause.rounds.of(k) > 0 && cause.steps[len(cause.steps)-1].Key != k {
 			p.steps = cause.steps // steps through other keys say more
 		}
+		p.trimmed = p.trimmed || cause.trimmed
 		p.newStates.Store(max(p.newStates.Load(), cause.newStates.Load()))
 		if l := cause.loop; l.kind() > p.joins.kind() && l.found != k && cause.rounds.of(k) > l.members.of(k) {
 			p.joins = l
@@ -113,6 +116,7 @@ func (p *Provenance) trim(k queue.Key) {
 	if len(p.rounds) <= maxKeys {
 		return
 	}
+	p.trimmed = true
 	last := len(p.rounds) - maxKeys/2
 	most := slices.Clone(p.rounds[:last])
 	slices.SortStableFunc(most, func(a, b keyRounds) int {

@@ -29,6 +29,8 @@ type State struct {
 	Deletion Deletion
 	// Reported is the last write of the parent's status that changed nothing else.
 	Reported StatusWrite
+	// Retries counts the reconciles in a row that were repeated because an object changed during them.
+	Retries int
 	// Notice is the last Event about what stalls the parent, and Wait is what it waits for.
 	Notice conditions.Notice
 	Wait   conditions.Wait
@@ -116,6 +118,24 @@ func (s *Store) TakeReported(k queue.Key, write StatusWrite) bool {
 	state.Reported = StatusWrite{}
 	s.set(k, state)
 	return true
+}
+
+// CountRetry returns how many reconciles of a parent in a row were repeated because an object changed during them.
+// another is true if the last one was.
+func (s *Store) CountRetry(k queue.Key, another bool) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.byKey[k]
+	switch {
+	case another:
+		state.Retries++
+	case state.Retries == 0:
+		return 0
+	default:
+		state.Retries = 0
+	}
+	s.set(k, state)
+	return state.Retries
 }
 
 // UpdateChain changes the Chain of a parent.

@@ -75,6 +75,9 @@ type childWriter struct {
 	// recreateLimits bounds the pauses of a child that is recreated.
 	recreateLimits pacing.Limits
 
+	// missed is true if a child exists, and is as the rule renders it, and its informer did not show it. No event may
+	// follow that enqueues the parent.
+	missed bool
 	// blocked are children that may have to be recreated, and are not because of the guard.
 	blocked []identity.ID
 }
@@ -127,7 +130,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 			writes = writes[1:]
 			live[i] = w.live
 			c.reader.inputs.Child(w.id, w.before)
-			c.reader.unseen = c.reader.unseen || w.unseen
+			c.reader.unseen, c.missed = c.reader.unseen || w.unseen, c.missed || w.unseen
 			if w.err != nil {
 				c.evaluation.Delay(node.Node, delayOf(w.err))
 				problems = append(problems, c.awaitNamespace(w, conditions.OfWrite("child "+w.node, w.err)))

@@ -122,7 +122,7 @@ func (p *pass) confirmFinalizer(ctx context.Context, out outcome.Outcome) outcom
 	errs := []error{out.Err, listErr}
 	for _, child := range children {
 		logr.FromContextOrDiscard(ctx).V(1).Info("Deleting a child of a parent that was deleted although it had the finalizer", "child", mark.RefOf(child.Object))
-		errs = append(errs, p.deleter.end(ctx, child, p.deleter.endings().KeepsDeleted(child)))
+		errs = append(errs, p.redacted(p.deleter.end(ctx, child, p.deleter.endings().KeepsDeleted(child))))
 	}
 	return outcome.Outcome{Verdict: outcome.Again, Err: errors.Join(errs...)}
 }

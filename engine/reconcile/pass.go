@@ -39,9 +39,6 @@ type pass struct {
 	pending []conditions.Problem
 }
 
-// unseenPause is the delay until the next reconcile after one that did not see a child that exists.
-const unseenPause = time.Second
-
 // pass runs a reconcile, given as a story. It stores what the next reconcile of the parent needs, even if the story
 // panics, and sets the time of the next reconcile in the outcome.
 func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, context.Context) outcome.Outcome) (out outcome.Outcome) {
@@ -55,9 +52,6 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 		}
 		if !p.Running.IsCurrent(p.op) {
 			p.RequeueAfter(0) // the operator that runs now may not use what was stored above
-		}
-		if p.reader.unseen {
-			p.RequeueAfter(unseenPause)
 		}
 		if p.next.After > 0 {
 			out.RequeueAfter(p.next.After)
@@ -248,6 +242,9 @@ func (p *pass) outcome() outcome.Outcome {
 	if p.deleter.isBlocked() {
 		out = out.AtLeast(outcome.Waiting)
 	}
+	if p.children.missed {
+		out = out.AtLeast(outcome.Again)
+	}
 	if p.evaluation != nil && p.evaluation.OutOfTime() {
 		out = out.AtLeast(outcome.Again) // no event reports that a busy machine has become idle
 	}
@@ -260,11 +257,17 @@ func (p *pass) outcome() outcome.Outcome {
 // add appends the problems that a phase returned, without the values of Secrets if the rule may have to do with Secrets.
 func (p *pass) add(problems []conditions.Problem) {
 	for _, of := range problems {
-		if p.op.Program.HasSecrets {
-			of.Err = conditions.Redact(of.Err)
-		}
+		of.Err = p.redacted(of.Err)
 		p.problems = append(p.problems, of)
 	}
+}
+
+// redacted returns an error without the values of Secrets, if the rule may have to do with Secrets.
+func (p *pass) redacted(err error) error {
+	if p.op.Program.HasSecrets {
+		return conditions.Redact(err)
+	}
+	return err
 }
 
 // outcomeOf returns the outcome of a reconcile that had these problems. A problem that goes away without an event is

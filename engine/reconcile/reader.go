@@ -52,7 +52,7 @@ type reader struct {
 	// seen has the UIDs of the children that the informers showed. Those of two versions of a kind do not agree at any time.
 	seen map[shownChild]types.UID
 	// unseen is true if a child exists that the evaluation did not see. Nothing that follows from its absence may be
-	// deleted. The parent is reconciled again soon: the child's event does not enqueue it if the child was in sync.
+	// deleted. When the child gets its mark, its event enqueues the parent.
 	unseen bool
 	// incomplete is true if something could not be read yet, so that the evaluation says nothing about the parent: an
 	// informer is still syncing, or memory was short.

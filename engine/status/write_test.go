@@ -67,6 +67,7 @@ func TestRemember(t *testing.T) {
 			content := map[string]any{"url": "here"}
 			if _, ok := live.Object["status"]; !ok {
 				content = nil
+				live.SetManagedFields(nil) // an empty status is in place
 			}
 			s.remember(t.Context(), live, content)
 			if s.Parents.TakeReported(s.Key, parents.StatusWrite{UID: "u", Before: "2", After: "3"}) {
