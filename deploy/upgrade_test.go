@@ -78,7 +78,7 @@ func (u *upgrade) start(program string) *kanontest.Process {
 		"--metrics-bind-address=127.0.0.1:0", "--metrics-secure=false")
 }
 
-// fill has a version of Kanon make the objects of all examples.
+// fill has a version of Kanon make the objects of all examples. A second process of it finishes what the first one began.
 func (u *upgrade) fill(program string) {
 	u.t.Helper()
 	kanon := u.start(program)
@@ -87,6 +87,11 @@ func (u *upgrade) fill(program string) {
 		u.AwaitVerdict(namespace, e.name, true, "")
 		u.Apply(e.parent)
 	}
+	u.awaitMetric(kanon, "kanon_reconcile_duration_seconds_count")
+	if err := kanon.Stop(); err != nil {
+		u.t.Error(err)
+	}
+	kanon = u.start(program)
 	u.awaitAtRest(kanon)
 	if err := kanon.Stop(); err != nil {
 		u.t.Error(err)
@@ -96,6 +101,12 @@ func (u *upgrade) fill(program string) {
 // awaitAtRest waits until each rule has a parent that it found in place.
 func (u *upgrade) awaitAtRest(kanon *kanontest.Process) {
 	u.t.Helper()
+	u.awaitMetric(kanon, "kanon_reconciles_without_write_total")
+}
+
+// awaitMetric waits until each rule has a metric.
+func (u *upgrade) awaitMetric(kanon *kanontest.Process, name string) {
+	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), 4*time.Minute)
 	defer cancel()
 	again := time.NewTicker(50 * time.Millisecond)
@@ -103,14 +114,14 @@ func (u *upgrade) awaitAtRest(kanon *kanontest.Process) {
 	for {
 		_, metrics := kanon.Fetch(u.t, "metrics", "/metrics", "")
 		if !slices.ContainsFunc(u.all, func(e example) bool {
-			return !strings.Contains(metrics, "\nkanon_reconciles_without_write_total{rule=\""+namespace+"/"+e.name+"\"} ")
+			return !strings.Contains(metrics, "\n"+name+"{rule=\""+namespace+"/"+e.name+"\"")
 		}) {
 			return
 		}
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			u.t.Fatalf("some rule always writes:\n%s", metrics)
+			u.t.Fatalf("some rule has no %s:\n%s", name, metrics)
 		}
 	}
 }

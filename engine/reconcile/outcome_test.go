@@ -61,3 +61,19 @@ func TestProblemsOfSecretsAreHidden(t *testing.T) {
 		}
 	}
 }
+
+// A child that exists although its informer did not show it keeps deletions waiting, and its event may enqueue nothing:
+// the parent is tried again.
+func TestMissedChildIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, missed := range []bool{false, true} {
+		changes := &changes{subject: &subject{op: &operator.Operator{Plan: &plan.Plan{Program: &program.Program{}}}}}
+		reader := &reader{unseen: true}
+		p := &pass{
+			changes: changes, reader: reader, children: &childWriter{changes: changes, missed: missed}, deleter: &deleter{changes: changes, reader: reader},
+		}
+		if got := p.outcome().Verdict; (got == outcome.Again) != missed || got == outcome.Settled {
+			t.Errorf("missed %t: the verdict is %s", missed, got)
+		}
+	}
+}
