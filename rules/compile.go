@@ -349,7 +349,8 @@ func (c *compiler) status(all *flow.Uses) template.Template {
 	return value
 }
 
-// ownReads records what of the parent's own status and version the rule reads.
+// ownReads records what of the parent's own status and version the rule reads. It leaves out spec.finalize: the engine
+// drops no event of a parent that is being deleted.
 func (c *compiler) ownReads(p *program.Program, all, rest *flow.Uses) {
 	own := all.Own
 	own.Add(rest.Own)

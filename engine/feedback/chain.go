@@ -78,7 +78,7 @@ func (c *Chain) findLoop(k queue.Key, p *Provenance, now time.Time) *Loop {
 	case round == 0:
 		return nil
 	case c.progress == nil:
-		return c.loop
+		return c.loop // too early to tell: the chain is short, or others interrupted a long one during a pause
 	}
 	kind, found, rounds := c.progress.begin(k, p, now), k, round
 	if p.joins.kind() > kind {
