@@ -185,8 +185,11 @@ func (e *Engine) isKnownChange(running *operator.Set, event monitor.Event) bool 
 	case event.Old == nil:
 		return false
 	}
+	if len(op.Unread) == 0 || !apply.SameButContent(event.Old.Head(), event.New.Head()) {
+		return false
+	}
 	owner, ok := e.marks.OwnerOf(event.New.Head())
-	return ok && op.Unread[owner.Node] && apply.SameButContent(event.Old.Head(), event.New.Head())
+	return ok && op.Unread[owner.Node]
 }
 
 // enqueue enqueues a key because of an event.

@@ -3,6 +3,7 @@ package wire
 import (
 	"sync"
 	"unique"
+	"unsafe"
 
 	"github.com/klauspost/compress/s2"
 )
@@ -136,5 +137,9 @@ func (a *alike) texts() int {
 }
 
 func packedBy(dictionary *s2.Dict, text string) content {
-	return content{string(dictionary.Encode(nil, []byte(text))), dictionary}
+	buffer, _ := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	source := unsafe.Slice(unsafe.StringData(text), len(text)) // Encode only reads it
+	*buffer = dictionary.Encode((*buffer)[:cap(*buffer)], source)
+	return content{string(*buffer), dictionary}
 }

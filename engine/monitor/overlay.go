@@ -99,14 +99,10 @@ func (o *overlay) observe(obj *wire.Object) {
 	name := nameOf(obj)
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.isPastLocked(name, e) {
+		return
+	}
 	old, ok := o.entryLocked(name)
-	if ok && older(e.version, old.version) {
-		return
-	}
-	if o.caughtUpLocked(e) {
-		o.dropLocked(name)
-		return
-	}
 	if e.since = time.Now(); ok && !o.caughtUpLocked(old) {
 		e.since = old.since
 	}
@@ -114,6 +110,28 @@ func (o *overlay) observe(obj *wire.Object) {
 	if o.size.Load() >= o.sweepAt {
 		o.sweepLocked()
 	}
+}
+
+// isPast reports whether the store or the overlay knows this state or a newer one, so that observe would record nothing.
+func (o *overlay) isPast(obj *wire.Object) bool {
+	if !wellFormed(obj.ResourceVersion()) {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.isPastLocked(nameOf(obj), entry{version: obj.ResourceVersion()})
+}
+
+// isPastLocked is isPast for an entry. If the store has caught up with the entry, an older one of the object is dropped.
+func (o *overlay) isPastLocked(name string, e entry) bool {
+	if old, ok := o.entryLocked(name); ok && older(e.version, old.version) {
+		return true
+	}
+	if !o.caughtUpLocked(e) {
+		return false
+	}
+	o.dropLocked(name)
+	return true
 }
 
 // resolve returns the newest known state of an object: that of the overlay, if it is newer, or that of the store.

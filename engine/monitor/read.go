@@ -187,7 +187,9 @@ func readBy(read func(*wire.Object) *unstructured.Unstructured, objects []*wire.
 // afterwards. Answers older than what is known are ignored, so the order of calls does not matter. An object that is
 // merely marked for deletion is observed like any other.
 func (m *Monitors) Observe(key Key, obj *unstructured.Unstructured) {
-	if mon := m.monitor(key); mon != nil {
-		mon.overlay.observe(m.options.keep(key, wire.Of(obj)))
+	mon, answer := m.monitor(key), wire.Of(obj)
+	if mon == nil || mon.overlay.isPast(answer) {
+		return
 	}
+	mon.overlay.observe(m.options.keep(key, answer))
 }

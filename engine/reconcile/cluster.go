@@ -64,19 +64,19 @@ func (c *Cluster) read(ctx context.Context, gvr schema.GroupVersionResource, nam
 	return live, nil
 }
 
-// unreadChildren lists, without decoding them, the objects of a resource that the rule created for a parent of that
-// name.
-func (c *Cluster) unreadChildren(op *operator.Operator, gvr schema.GroupVersionResource, k queue.Key) []*wire.Object {
+// unreadChildren lists, without decoding them, the objects of a resource that the rule created for a parent, by the tags
+// of its children; see Plan.TagsOf.
+func (c *Cluster) unreadChildren(op *operator.Operator, gvr schema.GroupVersionResource, tags []string) []*wire.Object {
 	var found []*wire.Object
-	for _, tag := range op.TagsOf(k) {
+	for _, tag := range tags {
 		found = append(found, c.Monitors.UnreadByIndex(op.ChildKey(gvr), plan.IndexParent, tag)...)
 	}
 	return found
 }
 
 // childHeads lists the objects of unreadChildren, with apiVersion, kind and metadata.
-func (c *Cluster) childHeads(op *operator.Operator, gvr schema.GroupVersionResource, k queue.Key) []*unstructured.Unstructured {
-	objects := c.unreadChildren(op, gvr, k)
+func (c *Cluster) childHeads(op *operator.Operator, gvr schema.GroupVersionResource, tags []string) []*unstructured.Unstructured {
+	objects := c.unreadChildren(op, gvr, tags)
 	heads := make([]*unstructured.Unstructured, len(objects))
 	for i, object := range objects {
 		heads[i] = object.Head()
@@ -86,8 +86,9 @@ func (c *Cluster) childHeads(op *operator.Operator, gvr schema.GroupVersionResou
 
 // hasChildren reports whether an informer shows a child of the key's rule and parent.
 func (c *Cluster) hasChildren(op *operator.Operator, k queue.Key) bool {
+	tags := op.TagsOf(k)
 	for kind := range op.ChildKinds() {
-		if len(c.unreadChildren(op, kind.GVR, k)) > 0 {
+		if len(c.unreadChildren(op, kind.GVR, tags)) > 0 {
 			return true
 		}
 	}
@@ -97,8 +98,9 @@ func (c *Cluster) hasChildren(op *operator.Operator, k queue.Key) bool {
 // childrenOf lists the objects that a rule may have created for the parent of a key.
 func (c *Cluster) childrenOf(op *operator.Operator, k queue.Key) []identity.ID {
 	var refs []identity.ID
+	tags := op.TagsOf(k)
 	for kind := range op.ChildKinds() {
-		for _, object := range c.childHeads(op, kind.GVR, k) {
+		for _, object := range c.childHeads(op, kind.GVR, tags) {
 			refs = append(refs, identity.Of(object))
 		}
 	}

@@ -104,8 +104,9 @@ func (d *deleter) endings() ending.Policies {
 func (d *deleter) unrendered() []ending.Child {
 	var found []ending.Child
 	seen := make(map[types.UID]bool)
+	tags := d.op.TagsOf(d.key)
 	for kind := range d.op.ChildKinds() {
-		for _, child := range d.unreadChildren(d.op, kind.GVR, d.key) {
+		for _, child := range d.unreadChildren(d.op, kind.GVR, tags) {
 			if d.rendered[identity.At(child)] {
 				continue
 			}
@@ -195,8 +196,9 @@ func (d *deleter) checkEnded(ctx context.Context) error {
 
 // tracked lists the parent's children that only the rule can end, as the informers show them.
 func (d *deleter) tracked() []ending.Child {
+	tags := d.op.TagsOf(d.key)
 	found, _ := d.collectTracked(func(kind restmapping.Kind, add func(*unstructured.Unstructured)) error {
-		for _, child := range d.childHeads(d.op, kind.GVR, d.key) {
+		for _, child := range d.childHeads(d.op, kind.GVR, tags) {
 			add(child)
 		}
 		return nil
@@ -270,7 +272,7 @@ func (d *deleter) eachLabelled(ctx context.Context, kind restmapping.Kind, f fun
 
 // isDeleting reports whether an object that a node created and no longer renders is being deleted.
 func (d *deleter) isDeleting(node string) bool {
-	children := d.childHeads(d.op, d.op.Nodes[node].GVR, d.key)
+	children := d.childHeads(d.op, d.op.Nodes[node].GVR, d.op.TagsOf(d.key))
 	return slices.ContainsFunc(children, func(obj *unstructured.Unstructured) bool {
 		return obj.GetDeletionTimestamp() != nil && !d.rendered[identity.Of(obj)] && d.reader.madeBy(obj, node)
 	})

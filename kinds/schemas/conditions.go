@@ -52,16 +52,29 @@ func (f ConditionFields) Has(name string) bool {
 // Conditions returns the shape of gvk's conditions; the zero value for a kind without a schema. As for Converter, the
 // error reports that the schema could not be loaded, or is not published yet.
 func (s *Schemas) Conditions(ctx context.Context, gvk schema.GroupVersionKind) (ConditionsShape, error) {
-	converter, err := s.Converter(ctx, gvk)
-	if errors.Is(err, ErrNoSchema) {
+	e, err := s.find(ctx, gvk)
+	switch {
+	case errors.Is(err, ErrNoSchema):
 		return ConditionsShape{}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return ConditionsShape{}, err
 	}
+	if known, ok := e.conditions.Load(gvk); ok {
+		shape, _ := known.(ConditionsShape)
+		return shape, nil
+	}
+	shape, err := e.conditionsOf(gvk)
+	if err == nil {
+		e.conditions.Store(gvk, shape)
+	}
+	return shape, err
+}
+
+// conditionsOf reads the shape of a kind's conditions in the document.
+func (e *entry) conditionsOf(gvk schema.GroupVersionKind) (ConditionsShape, error) {
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(gvk)
-	typed, err := converter.ObjectToTyped(bare)
+	typed, err := e.converter.ObjectToTyped(bare)
 	if err != nil {
 		return ConditionsShape{}, fmt.Errorf("find %s in its schema: %w", gvk, err)
 	}

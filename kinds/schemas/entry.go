@@ -24,6 +24,8 @@ type entry struct {
 	converter managedfields.TypeConverter
 	// known caches which kinds the converter knows, as bool by GVK.
 	known *sync.Map
+	// conditions caches the shapes of the kinds' conditions, as ConditionsShape by GVK.
+	conditions *sync.Map
 	// kinds has the schemas of the document's kinds; kindsErr is why they could not be read.
 	kinds    openapi.Kinds
 	kindsErr error

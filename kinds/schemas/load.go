@@ -117,7 +117,7 @@ func indexKey(gv schema.GroupVersion) string {
 
 // read reads one document, and makes the converter and the schemas of its kinds.
 func (s *Schemas) read(ctx context.Context, document openapi.GroupVersionWithContext, at time.Time) (*entry, error) {
-	e := &entry{url: document.ServerRelativeURL(), checked: at, known: &sync.Map{}}
+	e := &entry{url: document.ServerRelativeURL(), checked: at, known: &sync.Map{}, conditions: &sync.Map{}}
 	text, err := document.SchemaWithContext(ctx, runtime.ContentTypeJSON)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", e.url, err)

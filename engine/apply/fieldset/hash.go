@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"hash/maphash"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
@@ -30,12 +31,20 @@ func listsOf(v any) any {
 // Digest returns 128 bits of a SHA-256 over the JSON form of v with sorted keys: the same value gives the same 22
 // characters in every process.
 func Digest(v any) (string, error) {
-	text, err := wire.AppendJSON(make([]byte, 0, 2<<10), v) // enough for most objects
+	buffer, _ := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	text, err := wire.AppendJSON((*buffer)[:0], v)
 	if err != nil {
 		return "", err
 	}
+	*buffer = text
 	return hashOf(text), nil
 }
+
+// buffers are for texts that are only hashed.
+//
+//nolint:gochecknoglobals // A pool is for all who use it.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func hashOf(text []byte) string {
 	sum := sha256.Sum256(text)

@@ -10,11 +10,15 @@ import (
 // Lost returns the rendered paths that our entries in live lack, each with the manager that owns it now: those that
 // somebody took from us, and those that are rendered for the first time. It sends no request.
 func (d *Desired) Lost(live *unstructured.Unstructured) []Contested {
-	return ContestedBy(live, d.uncovered(live), Entry.Ours)
+	return contestedBy(live, d.uncovered(live), Entry.Ours, d.shape.fieldsOf)
 }
 
 // ContestedBy returns, for each path, the other manager of obj that wrote it last, if any owns it.
 func ContestedBy(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(Entry) bool) []Contested {
+	return contestedBy(obj, paths, own, Entry.Fields)
+}
+
+func contestedBy(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(Entry) bool, fieldsOf func(Entry) (*fieldpath.Set, error)) []Contested {
 	if paths.Empty() {
 		return nil
 	}
@@ -27,7 +31,7 @@ func ContestedBy(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(
 		if own(e) || e.Manager == AncientManager {
 			continue
 		}
-		if fields, err := e.Fields(); err == nil { // nothing is known about an entry that cannot be decoded
+		if fields, err := fieldsOf(e); err == nil { // nothing is known about an entry that cannot be decoded
 			at, _ := e.Raw["time"].(string)
 			others = append(others, holding{manager: e.Manager, time: at, fields: fields})
 		}

@@ -44,6 +44,8 @@ type shape struct {
 	mu   sync.Mutex
 	// uncovered caches, by a hash of managedFields entries, the leaves that they do not cover. Guarded by mu.
 	uncovered map[uint64]*fieldpath.Set
+	// others caches the decoded entries of other managers by their text. Guarded by mu.
+	others map[string]*fieldpath.Set
 }
 
 // maxVerdicts bounds the cache of a shape. All children have the same entries, except where others took a field.
@@ -64,6 +66,33 @@ func (s *shape) remember(entries uint64, uncovered *fieldpath.Set) {
 		s.uncovered = make(map[uint64]*fieldpath.Set)
 	}
 	s.uncovered[entries] = uncovered
+}
+
+// maxOther is how many bytes the text of an entry may have to be cached. Most others own a few fields.
+const maxOther = 4 << 10
+
+// fieldsOf is Entry.Fields for an entry of another manager. The result is read-only.
+func (s *shape) fieldsOf(e Entry) (*fieldpath.Set, error) {
+	text, err := e.Text()
+	if err != nil || len(text) > maxOther {
+		return e.Fields()
+	}
+	s.mu.Lock()
+	fields, known := s.others[text]
+	s.mu.Unlock()
+	if known {
+		return fields, nil
+	}
+	if fields, err = e.Fields(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.others == nil || len(s.others) >= maxVerdicts {
+		s.others = make(map[string]*fieldpath.Set)
+	}
+	s.others[strings.Clone(text)] = fields // a copy: the text may be a part of a larger one
+	return fields, nil
 }
 
 // hashEntries hashes entries without the controller's UID. ok is false if the UID does not occur in exactly one
