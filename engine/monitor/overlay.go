@@ -112,7 +112,8 @@ func (o *overlay) observe(obj *wire.Object) {
 	}
 }
 
-// isPast reports whether the store or the overlay knows this state or a newer one, so that observe would record nothing.
+// isPast reports whether the store knows this state or the store or the overlay a newer one, so that observe would record
+// nothing. As observe does, it drops an older entry of the object that the store has caught up with.
 func (o *overlay) isPast(obj *wire.Object) bool {
 	if !wellFormed(obj.ResourceVersion()) {
 		return false
@@ -122,7 +123,7 @@ func (o *overlay) isPast(obj *wire.Object) bool {
 	return o.isPastLocked(nameOf(obj), entry{version: obj.ResourceVersion()})
 }
 
-// isPastLocked is isPast for an entry. If the store has caught up with the entry, an older one of the object is dropped.
+// isPastLocked is isPast for an entry.
 func (o *overlay) isPastLocked(name string, e entry) bool {
 	if old, ok := o.entryLocked(name); ok && older(e.version, old.version) {
 		return true

@@ -98,3 +98,31 @@ func TestTagOfAnAnswer(t *testing.T) {
 		t.Error("the tag of another object counts")
 	}
 }
+
+// TestAnswerThatTheWatchHasShown holds that Options.Tag is not asked of an answer that came after its event, or after a
+// newer answer, and that such an answer changes nothing.
+func TestAnswerThatTheWatchHasShown(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	options := Options{Tag: func(Key, *wire.Object) (string, bool) {
+		asked++
+		return "tag", true
+	}}
+	mon := &monitor{overlay: testOverlay(nil), options: options}
+	monitors := &Monitors{options: options, monitors: map[Key]*monitor{{}: mon}}
+	h := history{{}, {uid: "a", matches: true}, {uid: "a", matches: true}, {uid: "a", matches: true}}
+	shown := func() int {
+		object, _ := mon.overlay.resolve("default/thing")
+		return versionOf(object)
+	}
+	deliver(t, mon.overlay, h, 2)
+	if monitors.Observe(Key{}, h.tree(2)); asked != 0 || shown() != 2 {
+		t.Errorf("after its event: Tag was asked %d times, and version %d shows", asked, shown())
+	}
+	if monitors.Observe(Key{}, h.tree(4)); asked != 1 || shown() != 4 {
+		t.Errorf("before its event: Tag was asked %d times, and version %d shows", asked, shown())
+	}
+	if monitors.Observe(Key{}, h.tree(3)); asked != 1 || shown() != 4 {
+		t.Errorf("after a newer answer: Tag was asked %d times, and version %d shows", asked, shown())
+	}
+}

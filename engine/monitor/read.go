@@ -187,9 +187,11 @@ func readBy(read func(*wire.Object) *unstructured.Unstructured, objects []*wire.
 // afterwards. Answers older than what is known are ignored, so the order of calls does not matter. An object that is
 // merely marked for deletion is observed like any other.
 func (m *Monitors) Observe(key Key, obj *unstructured.Unstructured) {
-	mon, answer := m.monitor(key), wire.Of(obj)
-	if mon == nil || mon.overlay.isPast(answer) {
+	mon := m.monitor(key)
+	if mon == nil {
 		return
 	}
-	mon.overlay.observe(m.options.keep(key, answer))
+	if answer := wire.Of(obj); !mon.overlay.isPast(answer) {
+		mon.overlay.observe(m.options.keep(key, answer))
+	}
 }

@@ -148,7 +148,9 @@ func (p *Plan) planChild(child *program.Child) {
 	} else {
 		p.Absences[child.ID] = p.kinds.missing[child.GVK]
 	}
-	p.Unread[child.ID] = !child.Read
+	if !child.Read {
+		p.Unread[child.ID] = true
+	}
 	p.Policies[child.ID] = fieldset.Policy{
 		Ignore:  PathsOf(child.Ignore),
 		Content: child.UpdatePolicy == syntax.UpdateRecreate || child.Rollout != nil || len(child.WaitsFor) > 0,

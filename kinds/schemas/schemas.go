@@ -50,7 +50,7 @@ type Schemas struct {
 	kinds kindPool
 
 	mu sync.Mutex
-	// entries has the loaded group-versions. Entries are immutable. Guarded by mu.
+	// entries has the loaded group-versions. Entries are immutable, apart from their caches. Guarded by mu.
 	entries map[schema.GroupVersion]*entry
 	// forgotten is when Forget was last called, for settleTime. Guarded by mu.
 	forgotten map[schema.GroupVersion]time.Time

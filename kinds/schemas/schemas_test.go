@@ -236,6 +236,9 @@ func TestForgetLooksUntilTheChangeIsPublished(t *testing.T) {
 		mustConvert(t, s, "App")
 		s.Forget(gvk("").GroupVersion())
 		mustConvert(t, s, "App") // the old document is still published
+		if shape, err := s.Conditions(t.Context(), gvk("App")); err != nil || shape.HasStatus {
+			t.Errorf("Conditions = %+v, %v; want the old schema", shape, err)
+		}
 		srv.publish(publishing("App", `, "status": {"type": "object"}`))
 		pass(recheckInterval)
 		shape, err := s.Conditions(t.Context(), gvk("App"))

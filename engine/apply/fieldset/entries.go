@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -80,6 +81,44 @@ func (e Entry) Fields() (*fieldpath.Set, error) {
 		return nil, fmt.Errorf("decode fieldsV1 of manager %s: %w", e.Manager, err)
 	}
 	return set, nil
+}
+
+// decodedEntries caches decoded entries by their text: managers edit the objects of one kind in the same way again and
+// again. It is safe for concurrent use. The zero value is ready.
+type decodedEntries struct {
+	mu    sync.Mutex
+	known map[string]*fieldpath.Set // guarded by mu
+}
+
+// The bounds of decodedEntries. Decoded, an entry takes about ten times as much memory as its text.
+const (
+	maxDecoded     = 64
+	maxDecodedText = 1 << 10
+)
+
+// fieldsOf is Entry.Fields. The result is read-only. A text with the UID of an owner is that of one object, so it is not
+// cached.
+func (d *decodedEntries) fieldsOf(e Entry) (*fieldpath.Set, error) {
+	text, err := e.Text()
+	if err != nil || len(text) > maxDecodedText || strings.Contains(text, referenceStart) {
+		return e.Fields()
+	}
+	d.mu.Lock()
+	fields, known := d.known[text]
+	d.mu.Unlock()
+	if known {
+		return fields, nil
+	}
+	if fields, err = e.Fields(); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known == nil || len(d.known) >= maxDecoded {
+		d.known = make(map[string]*fieldpath.Set)
+	}
+	d.known[strings.Clone(text)] = fields // a copy: the text may be a part of a larger one
+	return fields, nil
 }
 
 // EntriesOf returns the entries of managedFields in order.

@@ -2,6 +2,8 @@ package fieldset
 
 import (
 	"hash/maphash"
+	"math"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,5 +45,28 @@ func TestHash(t *testing.T) {
 		if h.Value(many) != want {
 			t.Fatal("the order of the keys shows in the hash")
 		}
+	}
+}
+
+// TestDigest holds that a digest depends on its value alone, and not on what was digested before it.
+func TestDigest(t *testing.T) {
+	short, long := map[string]any{"a": "b"}, map[string]any{"a": strings.Repeat("b", 10<<10)}
+	digest := func(v any) string {
+		t.Helper()
+		text, err := Digest(v)
+		if err != nil || len(text) != 22 {
+			t.Fatalf("Digest = %q, %v", text, err)
+		}
+		return text
+	}
+	before := digest(short)
+	if digest(long) == before {
+		t.Error("two values have one digest")
+	}
+	if _, err := Digest(map[string]any{"a": math.NaN()}); err == nil {
+		t.Error("a value without JSON has a digest")
+	}
+	if after := digest(short); after != before {
+		t.Errorf("the digest changed from %s to %s", before, after)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Lost returns the rendered paths that our entries in live lack, each with the manager that owns it now: those that
 // somebody took from us, and those that are rendered for the first time. It sends no request.
 func (d *Desired) Lost(live *unstructured.Unstructured) []Contested {
-	return contestedBy(live, d.uncovered(live), Entry.Ours, d.shape.fieldsOf)
+	return contestedBy(live, d.uncovered(live), Entry.Ours, d.shape.others.fieldsOf)
 }
 
 // ContestedBy returns, for each path, the other manager of obj that wrote it last, if any owns it.
@@ -18,7 +18,10 @@ func ContestedBy(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(
 	return contestedBy(obj, paths, own, Entry.Fields)
 }
 
-func contestedBy(obj *unstructured.Unstructured, paths *fieldpath.Set, own func(Entry) bool, fieldsOf func(Entry) (*fieldpath.Set, error)) []Contested {
+// contestedBy is ContestedBy with a function that decodes entries.
+func contestedBy(
+	obj *unstructured.Unstructured, paths *fieldpath.Set, own func(Entry) bool, fieldsOf func(Entry) (*fieldpath.Set, error),
+) []Contested {
 	if paths.Empty() {
 		return nil
 	}

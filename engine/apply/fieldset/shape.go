@@ -44,8 +44,8 @@ type shape struct {
 	mu   sync.Mutex
 	// uncovered caches, by a hash of managedFields entries, the leaves that they do not cover. Guarded by mu.
 	uncovered map[uint64]*fieldpath.Set
-	// others caches the decoded entries of other managers by their text. Guarded by mu.
-	others map[string]*fieldpath.Set
+	// others has the decoded entries of other managers; it belongs to all shapes.
+	others *decodedEntries
 }
 
 // maxVerdicts bounds the cache of a shape. All children have the same entries, except where others took a field.
@@ -66,33 +66,6 @@ func (s *shape) remember(entries uint64, uncovered *fieldpath.Set) {
 		s.uncovered = make(map[uint64]*fieldpath.Set)
 	}
 	s.uncovered[entries] = uncovered
-}
-
-// maxOther is how many bytes the text of an entry may have to be cached. Most others own a few fields.
-const maxOther = 4 << 10
-
-// fieldsOf is Entry.Fields for an entry of another manager. The result is read-only.
-func (s *shape) fieldsOf(e Entry) (*fieldpath.Set, error) {
-	text, err := e.Text()
-	if err != nil || len(text) > maxOther {
-		return e.Fields()
-	}
-	s.mu.Lock()
-	fields, known := s.others[text]
-	s.mu.Unlock()
-	if known {
-		return fields, nil
-	}
-	if fields, err = e.Fields(); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.others == nil || len(s.others) >= maxVerdicts {
-		s.others = make(map[string]*fieldpath.Set)
-	}
-	s.others[strings.Clone(text)] = fields // a copy: the text may be a part of a larger one
-	return fields, nil
 }
 
 // hashEntries hashes entries without the controller's UID. ok is false if the UID does not occur in exactly one
@@ -129,6 +102,9 @@ type Shapes struct {
 	mu   sync.Mutex
 	// known has at most maxShapes. Guarded by mu.
 	known map[shapeKey]*shape
+
+	// others are the entries of other managers.
+	others decodedEntries
 }
 
 // shapeKey identifies a shape by a hash and the schema of the kind. Hashes of 64 bits suffice, because the seed is
@@ -169,7 +145,7 @@ func (s *Shapes) put(key shapeKey, found *shape) {
 func (s *Shapes) of(d *Desired) (found *shape, controller string, err error) {
 	controller, shared := d.onlyController()
 	if d.kind.Deduced || !shared {
-		found, err = d.newShape("", s.Seed) // not shared: its paths depend on more than the shape
+		found, err = s.newShape(d, "") // not shared: its paths depend on more than the shape
 		return found, "", err
 	}
 	content := d.Object.Object
@@ -186,11 +162,11 @@ func (s *Shapes) of(d *Desired) (found *shape, controller string, err error) {
 	if found, ok := s.get(key); ok {
 		return found, controller, nil
 	}
-	if found, err = d.newShape(controller, s.Seed); err != nil {
+	if found, err = s.newShape(d, controller); err != nil {
 		return nil, "", err
 	}
 	if found == nil { // the UID is not in the expected place
-		found, err = d.newShape("", s.Seed)
+		found, err = s.newShape(d, "")
 		return found, "", err
 	}
 	s.put(key, found)
@@ -213,9 +189,9 @@ func (d *Desired) onlyController() (uid string, ok bool) {
 	}
 }
 
-// newShape computes the shape of the object. With a controller, it returns nil if the UID is not in the expected
+// newShape computes the shape of an object. With a controller, it returns nil if the UID is not in the expected
 // place.
-func (d *Desired) newShape(controller string, seed maphash.Seed) (*shape, error) {
+func (s *Shapes) newShape(d *Desired, controller string) (*shape, error) {
 	set, err := d.Paths()
 	if err != nil {
 		return nil, err
@@ -232,18 +208,18 @@ func (d *Desired) newShape(controller string, seed maphash.Seed) (*shape, error)
 	if err != nil {
 		return nil, fmt.Errorf("encode the paths of %s: %w", d.Ref, err)
 	}
-	s := &shape{before: whole, leaves: set.Leaves(), seed: seed}
+	found := &shape{before: whole, leaves: set.Leaves(), seed: s.Seed, others: &s.others}
 	if controller == "" {
-		return s, nil
+		return found, nil
 	}
 	path, reference := referencePath(controller), referenceStart+controller+referenceEnd
-	if strings.Count(whole, reference) != 1 || !s.leaves.Has(path) {
+	if strings.Count(whole, reference) != 1 || !found.leaves.Has(path) {
 		return nil, nil
 	}
 	before, after, _ := strings.Cut(whole, reference)
-	s.before, s.after = before+referenceStart, referenceEnd+after
-	s.leaves = s.leaves.Difference(fieldpath.NewSet(path))
-	return s, nil
+	found.before, found.after = before+referenceStart, referenceEnd+after
+	found.leaves = found.leaves.Difference(fieldpath.NewSet(path))
+	return found, nil
 }
 
 // In the text of paths, the UID of an ownerReference is between these two.
