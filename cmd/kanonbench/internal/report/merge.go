@@ -7,35 +7,39 @@ import (
 	"strings"
 )
 
-// Merge merges runs into one. The error says in which circumstances the runs differ, so that they are not comparable.
-// The merged run is complete even then.
+// Merge merges runs into one. A circumstance in which they differ has all their values. The error says in which they
+// differ so that they are not comparable. The merged run is complete even then.
 func Merge(runs ...*Run) (*Run, error) {
 	if len(runs) == 0 {
 		return nil, errors.New("there are no results")
 	}
-	merged := &Run{Circumstances: slices.Clone(runs[0].Circumstances)}
-	var errs []error
+	merged := &Run{}
 	for _, run := range runs {
 		merged.Samples = append(merged.Samples, run.Samples...)
-		for i := range merged.Circumstances {
-			c := &merged.Circumstances[i]
-			if err := c.join(run.Circumstance(c.Key)); err != nil {
-				errs = append(errs, err)
-			}
+	}
+	var errs []error
+	for _, c := range runs[0].Circumstances {
+		values := valuesOf(c.Key, runs)
+		switch {
+		case len(values) == 1:
+		case c.Key == KeyDate:
+			c.Value = slices.Min(values) + " to " + slices.Max(values)
+		default:
+			c.Value = strings.Join(values, "; ")
+			errs = append(errs, fmt.Errorf("%s differs between the results: %s", c.Key, c.Value))
 		}
+		merged.Circumstances = append(merged.Circumstances, c)
 	}
 	return merged, errors.Join(errs...)
 }
 
-// join merges the same circumstance of another run.
-func (c *Circumstance) join(other string) error {
-	switch {
-	case c.Value == other:
-	case c.Key == KeyDate:
-		dates := append(strings.Split(c.Value, " to "), other)
-		c.Value = slices.Min(dates) + " to " + slices.Max(dates)
-	default:
-		return fmt.Errorf("%s is %q in one and %q in another", c.Key, c.Value, other)
+// valuesOf lists the different values that a circumstance has in the runs.
+func valuesOf(key string, runs []*Run) []string {
+	var values []string
+	for _, run := range runs {
+		if value := run.Circumstance(key); !slices.Contains(values, value) {
+			values = append(values, value)
+		}
 	}
-	return nil
+	return values
 }

@@ -149,8 +149,12 @@ func TestMerge(t *testing.T) {
 		}
 	}
 	other.Circumstances[1].Value = "another machine"
-	if _, err := Merge(example(), other); err == nil {
+	got, err = Merge(example(), other, example())
+	if err == nil {
 		t.Error("runs of two machines are one")
+	}
+	if machine := got.Circumstance(KeyMachine); machine != "a machine, 2 processors; another machine" {
+		t.Errorf("the machines are %q", machine)
 	}
 	if _, err := Merge(); err == nil {
 		t.Error("nothing is a run")
