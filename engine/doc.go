@@ -25,7 +25,8 @@
 // loop makes an operator of each, and publishes them as an immutable set that handlers and workers read without a lock.
 //
 //	engine.go, options.go   the parts of an engine; Run
-//	handle.go               an event of an informer: which keys it enqueues, and when it needs no reconcile
+//	handle.go               an event of an informer: when it needs no reconcile, and what it enqueues
+//	concern.go              which keys an event concerns: as parent, child, namespace or lookup
 //	workers.go              takes keys from the queue; workers stand in for others whose requests hang
 //	worker.go               a key: as whom it is reconciled, and what follows (done, retry, later)
 //	catalogloop.go          processes changed texts and kinds, and has reports on rules written

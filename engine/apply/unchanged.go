@@ -3,8 +3,6 @@ package apply
 import (
 	"context"
 	"hash/maphash"
-	"maps"
-	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -108,21 +106,4 @@ func (w *Writer) stateOf(live *unstructured.Unstructured, value string) (uint64,
 func (w *Writer) Knows(uid types.UID, version string) bool {
 	known, ok := w.lastInSync(uid)
 	return ok && known.version == version
-}
-
-// SameButContent reports whether two states of one object are the same for Sync and Delete: they have the same
-// metadata except for versions, and the same entries of ours in managedFields, at least one. What others changed in
-// the content does not matter.
-func SameButContent(before, after *unstructured.Unstructured) bool {
-	own := fieldset.OwnEntries(after)
-	return len(own) > 0 && fieldset.SameEntries(fieldset.OwnEntries(before), own) && reflect.DeepEqual(withoutVersions(before), withoutVersions(after))
-}
-
-func withoutVersions(obj *unstructured.Unstructured) map[string]any {
-	metadata, _ := obj.Object["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	for _, field := range []string{"resourceVersion", "generation", "managedFields"} {
-		delete(metadata, field)
-	}
-	return metadata
 }

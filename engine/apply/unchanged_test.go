@@ -71,20 +71,20 @@ func TestKnows(t *testing.T) {
 	if len(status.GetAnnotations()) > len(live.GetAnnotations()) { // the Deployment's controller came first, which annotates it once
 		before, status = status, w.patch("other", status, `[{"op": "replace", "path": "/status/replicas", "value": 6}]`, "status")
 	}
-	if !SameButContent(before, status) {
+	if !fieldset.SameButContent(before, status) {
 		t.Error("a status is more than content")
 	}
 	labelled := w.patch("other", status, `[{"op": "add", "path": "/metadata/labels/tier", "value": "1"}]`)
 	drifted := w.patch("other", status, `[{"op": "replace", "path": "/spec/replicas", "value": 7}]`)
 	for what, before := range map[*unstructured.Unstructured]*unstructured.Unstructured{labelled: status, drifted: labelled} {
-		if SameButContent(before, what) {
+		if fieldset.SameButContent(before, what) {
 			t.Errorf("no more than content: %v, %v", what.GetLabels(), what.Object["spec"])
 		}
 	}
 	bare := with(live, func(u *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
 	})
-	if SameButContent(bare, bare) {
+	if fieldset.SameButContent(bare, bare) {
 		t.Error("nothing tells of what is ours, and it counts as untouched")
 	}
 	w.writer.Forget(live.GetUID())

@@ -37,6 +37,23 @@ func (o *overlay) list(stored func() []any, overlaid func() []string, include fu
 	return list
 }
 
+// names returns the names of all entries.
+func (o *overlay) names() []string {
+	if o.size.Load() == 0 {
+		return nil
+	}
+	return o.entries.ListKeys()
+}
+
+// namesByIndex returns the names of the entries whose object has a value in an index.
+func (o *overlay) namesByIndex(index, value string) []string {
+	if o.size.Load() == 0 {
+		return nil
+	}
+	names, _ := o.entries.IndexKeys(index, value) // fails only for an unknown index
+	return names
+}
+
 // unsettled moves the objects with an entry from list to names. If an entry was dropped since drops was read, list
 // may be older than that entry was, so all its objects must be resolved again.
 func (o *overlay) unsettled(list []*wire.Object, names sets.Set[string], drops int64) []*wire.Object {

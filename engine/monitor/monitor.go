@@ -3,16 +3,13 @@ package monitor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -221,87 +218,4 @@ func asObject(obj any) *wire.Object {
 	}
 	o, _ := obj.(*wire.Object)
 	return o
-}
-
-// healthyAfter is how long a watch must run without an error to count as recovered if no event shows it. It is longer
-// than the longest pause between two attempts of client-go's reflector: 30 s plus up to as much jitter.
-const healthyAfter = 2 * time.Minute
-
-// health tracks whether a watch works, so that an outage is logged when it begins and when its reason changes, and
-// not at each retry.
-type health struct {
-	failing atomic.Bool // lets recovered answer without the lock
-
-	mu sync.Mutex
-	// reason is the last logged reason of the outage. Guarded by mu.
-	reason string
-	// err is the newest error, and last its time. Guarded by mu.
-	last time.Time
-	err  error
-}
-
-// failed records an error and reports whether to log it.
-func (h *health) failed(err error, now time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	reason := reasonOf(err)
-	begins := !h.failing.Swap(true) || now.Sub(h.last) > healthyAfter || reason != h.reason
-	h.reason, h.last, h.err = reason, now, err
-	return begins
-}
-
-// failure returns the newest error of an outage; nil if there is none.
-func (h *health) failure() error {
-	if !h.failing.Load() {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.err
-}
-
-// recovered ends an outage and reports whether there was one.
-func (h *health) recovered() bool {
-	return h.failing.Load() && h.failing.Swap(false)
-}
-
-// reasonOf groups errors by the API server's reason. All errors without an answer from it share one reason.
-func reasonOf(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return string(status.Status().Reason)
-	}
-	return "unreachable"
-}
-
-// get returns the newest known state of an object. A nil monitor has no objects.
-func (m *monitor) get(namespace, name string) (*wire.Object, bool) {
-	if m == nil {
-		return nil, false
-	}
-	return m.overlay.resolve(cache.NewObjectName(namespace, name).String())
-}
-
-// list returns the newest known state of all objects.
-func (m *monitor) list() []*wire.Object {
-	if m == nil {
-		return nil
-	}
-	return m.overlay.list(m.informer.GetIndexer().List, m.overlay.names, nil)
-}
-
-// byIndex returns the newest known state of the objects with a value in an index.
-func (m *monitor) byIndex(index, value string) []*wire.Object {
-	if m == nil || m.options.Indexers[index] == nil {
-		return nil
-	}
-	stored := func() []any {
-		items, _ := m.informer.GetIndexer().ByIndex(index, value) // fails only for an unknown index
-		return items
-	}
-	overlaid := func() []string { return m.overlay.namesByIndex(index, value) }
-	return m.overlay.list(stored, overlaid, func(obj *wire.Object) bool {
-		values, err := m.options.Indexers[index](obj)
-		return err == nil && slices.Contains(values, value)
-	})
 }

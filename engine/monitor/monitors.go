@@ -70,6 +70,12 @@ func (e Event) Newest() *wire.Object {
 	return cmp.Or(e.New, e.Old)
 }
 
+// Tags returns the tags of the object before and after, without empty ones and each once.
+func (e Event) Tags() []string {
+	tags := slices.DeleteFunc([]string{e.Old.Tag(), e.New.Tag()}, func(tag string) bool { return tag == "" })
+	return slices.Compact(tags)
+}
+
 // Client lists and watches. *wire.Client implements it.
 type Client interface {
 	Objects(gvr schema.GroupVersionResource, namespace string) wire.Resource
@@ -271,11 +277,4 @@ func (m *Monitors) unstarted() []*monitor {
 		}
 	}
 	return list
-}
-
-// monitor returns the informer that serves key, or nil.
-func (m *Monitors) monitor(key Key) *monitor {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.monitors[key]
 }

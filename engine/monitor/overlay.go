@@ -158,23 +158,6 @@ func (o *overlay) current(name string) (entry, bool) {
 	return e, ok
 }
 
-// names returns the names of all entries.
-func (o *overlay) names() []string {
-	if o.size.Load() == 0 {
-		return nil
-	}
-	return o.entries.ListKeys()
-}
-
-// namesByIndex returns the names of the entries whose object has a value in an index.
-func (o *overlay) namesByIndex(index, value string) []string {
-	if o.size.Load() == 0 {
-		return nil
-	}
-	names, _ := o.entries.IndexKeys(index, value) // fails only for an unknown index
-	return names
-}
-
 // settle drops the entry of an object if the store has caught up with it, and reports whether the entry had exactly
 // this state. It is called for each event.
 func (o *overlay) settle(obj *wire.Object) (same bool) {

@@ -10,6 +10,13 @@ import (
 	"kanon.dev/kanon/wire"
 )
 
+// monitor returns the informer that serves key, or nil.
+func (m *Monitors) monitor(key Key) *monitor {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.monitors[key]
+}
+
 // HasSynced reports whether the key is watched and Handle has returned for every object of its first list.
 func (m *Monitors) HasSynced(key Key) bool {
 	mon := m.monitor(key)
@@ -172,6 +179,38 @@ func (v *View) ByIndex(index, value string) []*unstructured.Unstructured {
 // UnreadByIndex is to View.ByIndex what Unread is to View.List.
 func (m *Monitors) UnreadByIndex(key Key, index, value string) []*wire.Object {
 	return m.monitor(key).byIndex(index, value)
+}
+
+// get returns the newest known state of an object. A nil monitor has no objects.
+func (m *monitor) get(namespace, name string) (*wire.Object, bool) {
+	if m == nil {
+		return nil, false
+	}
+	return m.overlay.resolve(cache.NewObjectName(namespace, name).String())
+}
+
+// list returns the newest known state of all objects.
+func (m *monitor) list() []*wire.Object {
+	if m == nil {
+		return nil
+	}
+	return m.overlay.list(m.informer.GetIndexer().List, m.overlay.names, nil)
+}
+
+// byIndex returns the newest known state of the objects with a value in an index.
+func (m *monitor) byIndex(index, value string) []*wire.Object {
+	if m == nil || m.options.Indexers[index] == nil {
+		return nil
+	}
+	stored := func() []any {
+		items, _ := m.informer.GetIndexer().ByIndex(index, value) // fails only for an unknown index
+		return items
+	}
+	overlaid := func() []string { return m.overlay.namesByIndex(index, value) }
+	return m.overlay.list(stored, overlaid, func(obj *wire.Object) bool {
+		values, err := m.options.Indexers[index](obj)
+		return err == nil && slices.Contains(values, value)
+	})
 }
 
 func readBy(read func(*wire.Object) *unstructured.Unstructured, objects []*wire.Object) []*unstructured.Unstructured {

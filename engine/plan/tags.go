@@ -24,12 +24,9 @@ func Tag(owner mark.Owner) string {
 	return queue.Key{Rule: owner.RuleID, Parent: parent}.String()
 }
 
-// KeyOfTag returns the key in a child's tag; false if the child lost its owner reference.
-func KeyOfTag(obj *wire.Object) (queue.Key, bool) { return queue.ParseKey(obj.Tag()) }
-
 // RuleOfTag returns the id of the rule that created a child.
 func RuleOfTag(obj *wire.Object) string {
-	if k, ok := KeyOfTag(obj); ok {
+	if k, ok := queue.ParseKey(obj.Tag()); ok {
 		return k.Rule
 	}
 	if tag := obj.Tag(); len(tag) > ruleIDSize {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -180,3 +181,20 @@ func (e Entry) isSame(other Entry) bool {
 
 // Manager is the field manager of child writes, and of nothing else.
 const Manager = "kanon"
+
+// SameButContent reports whether two states of one object are the same for who writes and deletes it: they have the same
+// metadata except for versions, and the same entries of ours in managedFields, at least one. What others changed in
+// the content does not matter.
+func SameButContent(before, after *unstructured.Unstructured) bool {
+	own := OwnEntries(after)
+	return len(own) > 0 && SameEntries(OwnEntries(before), own) && reflect.DeepEqual(withoutVersions(before), withoutVersions(after))
+}
+
+func withoutVersions(obj *unstructured.Unstructured) map[string]any {
+	metadata, _ := obj.Object["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	for _, field := range []string{"resourceVersion", "generation", "managedFields"} {
+		delete(metadata, field)
+	}
+	return metadata
+}

@@ -119,6 +119,28 @@ func TestOwns(t *testing.T) {
 	}
 }
 
+func TestNodeOf(t *testing.T) {
+	t.Parallel()
+	owner := testOwner()
+	none := func(*unstructured.Unstructured) {}
+	former := marked(t, owner, func(obj *unstructured.Unstructured) {
+		Remove(obj)
+		if err := AddFormer(obj, owner); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for want, of := range map[string][]*unstructured.Unstructured{
+		owner.Node: {marked(t, owner, none), former},
+		"":         {marked(t, owner, Remove), applytest.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}")},
+	} {
+		for _, obj := range of {
+			if got := NodeOf(obj); got != want {
+				t.Errorf("node %q, want %q: %v", got, want, obj.Object["metadata"])
+			}
+		}
+	}
+}
+
 // What a mark says is what was put into it, whatever that is.
 func TestMarkIsReadAsWritten(t *testing.T) {
 	uids := []types.UID{"", "parent-uid", "0b5c4f6e-8a0d-4e9b-9c55-3f1f7f3a2b10", "0B5C4F6E-8A0D-4E9B-9C55-3F1F7F3A2B10", "a.b", "~"}

@@ -83,6 +83,17 @@ func ReadOwner(obj *unstructured.Unstructured) (Owner, bool) {
 	return readFormerOwner(obj)
 }
 
+// NodeOf returns the node that the mark of an object names, and the label of a former mark. It is empty if there is
+// neither. Like ReadOwner, it proves nothing.
+func NodeOf(obj *unstructured.Unstructured) string {
+	text, _ := MetadataString(obj, "annotations", AnnotationApplied)
+	if read, ok := ParseMark(text); ok {
+		return read.node
+	}
+	node, _ := MetadataString(obj, "labels", LabelNode)
+	return node
+}
+
 // owner combines a mark with the rest of the object's metadata. said is the text of AnnotationOwner, if the seal
 // covers it.
 func (m Mark) owner(obj *unstructured.Unstructured) (owner Owner, said string) {
