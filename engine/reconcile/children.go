@@ -3,8 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +20,7 @@ import (
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/parallel"
 	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/readers"
@@ -103,7 +102,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 		}
 	}
 	c.prepare(ctx, writes)
-	sideBySide(len(writes), c.parallel(), func(i int, waits func()) {
+	parallel.Do(len(writes), c.parallel(), func(i int, waits func()) {
 		w := writes[i]
 		defer outcome.ContainPanic(&w.err)
 		switch {
@@ -387,26 +386,4 @@ func (c *childWriter) awaitNamespace(w *write, of conditions.Problem) conditions
 	live, exists := c.Monitors.Head(plan.AllNamespaces, "", name)
 	of.Elsewhere = c.Monitors.HasSynced(plan.AllNamespaces) && (!exists || live.GetDeletionTimestamp() != nil)
 	return of
-}
-
-// sideBySide calls do for 0 to n-1 and returns when all calls have returned. It makes them one after the other. A call
-// that is about to wait for the API server calls waits first: then the next call begins in another goroutine, as long
-// as no more than limit run. So children that need no write do not cost a goroutine each.
-func sideBySide(n, limit int, do func(i int, waits func())) {
-	var next, running atomic.Int64
-	var others sync.WaitGroup
-	var work func()
-	waits := func() {
-		if int(next.Load()) < n && int(running.Add(1)) <= limit {
-			others.Go(work)
-		}
-	}
-	work = func() {
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-			do(i, waits)
-		}
-	}
-	running.Store(1)
-	work()
-	others.Wait()
 }

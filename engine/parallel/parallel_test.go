@@ -1,4 +1,4 @@
-package reconcile
+package parallel
 
 import (
 	"sync"
@@ -9,7 +9,7 @@ import (
 )
 
 // As many run at the same time as may, and none waits while it could run.
-func TestSideBySide(t *testing.T) {
+func TestDo(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 2, 5} {
 		for n := range 8 {
@@ -17,7 +17,7 @@ func TestSideBySide(t *testing.T) {
 				var mu sync.Mutex
 				var busy, most, done int
 				begin := time.Now()
-				sideBySide(n, limit, func(i int, waits func()) {
+				Do(n, limit, func(i int, waits func()) {
 					waits()
 					mu.Lock()
 					busy++
@@ -40,14 +40,14 @@ func TestSideBySide(t *testing.T) {
 }
 
 // The calls that do not wait are made one after the other, also while others wait.
-func TestSideBySideOfFewThatWait(t *testing.T) {
+func TestDoOfFewThatWait(t *testing.T) {
 	t.Parallel()
 	const each = time.Millisecond
 	for waiting, want := range map[int]time.Duration{-1: 6 * each, 0: time.Second, 1: each + time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			var busy, done atomic.Int32
 			begin := time.Now()
-			sideBySide(6, 5, func(i int, waits func()) {
+			Do(6, 5, func(i int, waits func()) {
 				if i == waiting {
 					waits()
 					<-time.After(time.Second)
