@@ -1,19 +1,24 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine/apply/applytest"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/wire"
 )
 
-// TestConcern covers which events may be those of own writes, and which are recorded as the cause of a reconcile.
+// TestConcern covers which events may be known already, and which are recorded as the cause of a reconcile.
 func TestConcern(t *testing.T) {
 	t.Parallel()
 	child := func(tag string) *wire.Object {
@@ -27,16 +32,16 @@ func TestConcern(t *testing.T) {
 	plain, readsStatus, readsObserved := reads(program.Program{}), reads(program.Program{ReadsStatus: true}), reads(program.Program{})
 	readsObserved.ReadsObserved.Store(true)
 	for name, tt := range map[string]struct {
-		op         *operator.Operator
-		as         role
-		event      monitor.Event
-		own, cause bool
+		op           *operator.Operator
+		as           role
+		event        monitor.Event
+		known, cause bool
 	}{
 		"a child is created":                       {plain, asChild, created, true, false},
 		"a child changes":                          {plain, asChild, changed, true, false},
 		"a child becomes that of another parent":   {plain, asChild, moved, false, false},
 		"a child is deleted":                       {plain, asChild, deleted, false, true},
-		"a child that expressions read changes":    {readsObserved, asChild, changed, false, true},
+		"a child that is observed changes":         {readsObserved, asChild, changed, false, true},
 		"a parent is created":                      {plain, asParent, created, false, true},
 		"a parent changes":                         {plain, asParent, changed, true, true},
 		"a parent is deleted":                      {plain, asParent, deleted, false, true},
@@ -47,9 +52,70 @@ func TestConcern(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := concern{op: tt.op, as: tt.as}
-			if own, cause := c.mayBeOwnWrite(tt.event), c.needsCause(tt.event); own != tt.own || cause != tt.cause {
-				t.Errorf("may be an own write: %t, want %t; needs a cause: %t, want %t", own, tt.own, cause, tt.cause)
+			if known, cause := c.mayBeKnown(tt.event), c.needsCause(tt.event); known != tt.known || cause != tt.cause {
+				t.Errorf("may be known: %t, want %t; needs a cause: %t, want %t", known, tt.known, cause, tt.cause)
 			}
 		})
+	}
+}
+
+// TestConcerned covers which parents an event of a child concerns, by the marks before and after it.
+func TestConcerned(t *testing.T) {
+	t.Parallel()
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	begun, starting := &operator.Operator{Plan: &plan.Plan{ID: "begun"}}, &operator.Operator{Plan: &plan.Plan{ID: "starting"}}
+	begun.Begun.Store(true)
+	e := &Engine{readers: readers.New(nil)}
+	whole := begun.ChildKey(configMaps)
+	whole.Heads = false
+	running := operator.NewSet([]*operator.Operator{begun, starting})
+	child := func(tag string) *wire.Object {
+		return wire.Of(&unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap"}}).Tagged(tag)
+	}
+	for name, tt := range map[string]struct {
+		informer monitor.Key
+		old, new *wire.Object
+		want     []string
+	}{
+		"created":                      {begun.ChildKey(configMaps), nil, child("begun/ns/a"), []string{"a"}},
+		"changed":                      {begun.ChildKey(configMaps), child("begun/ns/a"), child("begun/ns/a"), []string{"a"}},
+		"moved to another parent":      {begun.ChildKey(configMaps), child("begun/ns/a"), child("begun/ns/b"), []string{"a", "b"}},
+		"its mark was broken":          {begun.ChildKey(configMaps), child("begun/ns/a"), nil, []string{"a"}},
+		"it lost its owner reference":  {begun.ChildKey(configMaps), child("begun/ns/a"), child("?begun0123456789"), []string{"a"}},
+		"of a rule that has not begun": {begun.ChildKey(configMaps), nil, child("starting/ns/a"), nil},
+		"of a rule that does not run":  {begun.ChildKey(configMaps), nil, child("other/ns/a"), nil},
+		"in the informer of lookups":   {monitor.Key{GVR: configMaps}, nil, child("begun/ns/a"), nil},
+		"in a replaced informer":       {whole, nil, child("begun/ns/a"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, c := range e.concerned(running, monitor.Event{Key: tt.informer, Old: tt.old, New: tt.new}) {
+				if c.as != asChild || c.op != begun {
+					t.Errorf("concerned as %d by %v", c.as, c.op)
+				}
+				got = append(got, c.key.Parent.Name)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("concerns %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A reconcile that wrote to a parent which no longer matched the selector has recorded that its fields are there. Events
+// that come later show the parent as it was before the write.
+func TestUnselectedParentIsRemembered(t *testing.T) {
+	t.Parallel()
+	op := &operator.Operator{Plan: &plan.Plan{ID: "rule", ParentKey: monitor.Key{Selector: "on=yes"}}}
+	e := &Engine{parents: parents.New()}
+	before := wire.Of(applytest.Object(t, `{apiVersion: shop.example.com/v1, kind: WebApp, metadata: {name: a, namespace: ns,
+		managedFields: [{manager: kubectl, operation: Update, apiVersion: shop.example.com/v1, fieldsV1: {"f:spec": {}}}]}}`))
+	k := keyAt(op.ID, before)
+	e.parents.SetUnselected(k, true)
+	e.rememberParent(op, monitor.Event{Old: before, New: before})
+	e.rememberParent(op, monitor.Event{Old: before})
+	if !e.parents.Get(k).Unselected {
+		t.Error("forgotten: the status that the rule wrote would stay")
 	}
 }

@@ -25,8 +25,8 @@
 // loop makes an operator of each, and publishes them as an immutable set that handlers and workers read without a lock.
 //
 //	engine.go, options.go   the parts of an engine; Run
-//	handle.go               an event of an informer: when it needs no reconcile, and what it enqueues
-//	concern.go              which keys an event concerns: as parent, child, namespace or lookup
+//	handle.go               an event of an informer, and what is remembered of its object
+//	concern.go              which keys an event concerns, when it needs no reconcile, and what it enqueues
 //	workers.go              takes keys from the queue; workers stand in for others whose requests hang
 //	worker.go               a key: as whom it is reconciled, and what follows (done, retry, later)
 //	catalogloop.go          processes changed texts and kinds, and has reports on rules written
@@ -43,6 +43,19 @@
 //	hiddenparents.go        parents with a finalizer that no informer shows, because the selector no longer matches
 //	forget.go               what is forgotten when a rule stops
 //	objectcounts.go         how many parents and children a rule has, for its report
-//	standby.go              an engine that does not lead yet: informers sync, and nothing is written
+//	standby.go              an engine that does not lead yet: informers sync, and nothing is written. If the lead is lost,
+//	                        package manager/leadership stops the writes, and the process ends
 //	health.go, stats.go     readiness, and figures for metrics
+//
+// What an engine is made of, each a package that does not know the engine:
+//
+//	source, catalog, background                    texts of rules become rules that run, and are reported on
+//	plan, operator, removal, record, guard         a rule on this cluster, and what may be deleted
+//	monitor, readers, queue, activity              what changes, whom it concerns, who is next
+//	reconcile, outcome, ending, patching, status   what is done for a parent, and what its status says
+//	apply                                          writes, and proves what Kanon wrote; keyring has the keys
+//	parents, feedback, pacing                      what is remembered of a parent; loops, conflicts and pauses
+//	conditions, request                            what users read, and what they ask for by annotations
+//	authorization, impersonation                   rules that act as a ServiceAccount
+//	identity, parallel, meter, span                small parts, figures and traces
 package engine

@@ -41,7 +41,7 @@
 // now is part of the input. Package flow follows what is computed from it, and refuses what changes with every second. For the rest, the
 // evaluation reports in program.Result.ReevaluateAt when the first value changes, so that the caller can reconcile then.
 //
-// # The rooms and the files
+// # The packages and the files
 //
 // What a rule is:
 //
@@ -50,12 +50,14 @@
 //	scanner      the expressions ${…} in a text
 //	naming       which names are valid
 //	secrets      values of Secrets in lines that people are shown
+//	language     the fields of a rule, for the decoder, editors and documents
+//	privilege    kinds and objects that grant rights
 //	shortschema  the short form of a kind's schema
 //	ignore       the paths of ignore
 //	syntax       the decoded rule
 //	clash        conflicts between rules
 //
-// What is checked when it is compiled, each by a room that knows nothing of the compiler:
+// What is checked when it is compiled, each by a package that knows nothing of the compiler:
 //
 //	reporting    findings, at their positions
 //	flow         what expressions read, and what that needs
@@ -76,8 +78,26 @@
 //	readiness    whether an object is ready
 //	program      the compiled rule and its evaluation
 //
-// Their types belong to them: callers import the room that they need. Here, compile.go has the order of compilation, and each
-// compile_*.go compiles one part of a rule. kinds.go looks up kinds, family.go compiles the items that children share, and plaintext.go
-// finds text that is meant as an expression. infer.go compiles the status for package inference, and adhoc.go expressions that are no
-// part of the rule. testdata has a case for each behaviour; go test -update rewrites the expected results.
+// Their types belong to them: callers import the package that they need. What the files here do:
+//
+//	compile.go             the order of compilation
+//	compile_child.go       children: kind, readiness, forEach
+//	compile_template.go    templates
+//	compile_field.go       fields of a certain form, such as a duration
+//	compile_variable.go    variables
+//	compile_lookup.go      lookups
+//	compile_patch.go       patches
+//	compile_conditions.go  conditions and events
+//	compile_deletion.go    deletionPolicy, deleteWhen, finalize
+//	compile_update.go      createWhen, updateWhen, recreateWhen, rollout
+//	compile_ignore.go      ignore
+//	compile_schema.go      the schemas of kinds, for packages check and conform
+//	compile_names.go       the names that expressions read, for package flow
+//	kinds.go               looks up kinds
+//	family.go              the items that children share
+//	plaintext.go           text that is meant as an expression
+//	infer.go               compiles the status, for package inference
+//	adhoc.go               expressions that are no part of the rule
+//
+// testdata has a case for each behaviour; go test -update rewrites the expected results.
 package rules

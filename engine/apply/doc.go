@@ -24,7 +24,7 @@
 // other error is worth a retry.
 //
 // The Writer sends requests and remembers the state in which it left or found an object. It also adds and removes the
-// finalizers of parents. Its decisions are made in rooms without a client. Imports go one way: apply → server →
+// finalizers of parents. Its decisions are made in packages without a client. Imports go one way: apply → server →
 // refusal → fieldset → mark.
 //
 //   - mark: whose child an object is.
@@ -33,12 +33,23 @@
 //   - reserved: which objects no rule may write.
 //   - server: the requests, and the schemas of kinds.
 //
-// writer.go has Sync and InSync; unchanged.go detects that nothing has changed without preparing the child
-// (child.go). write.go creates and applies. A change of values alone is a PUT (amend.go). A change of the set of
-// fields moves ownership first (ownership.go), and an apply keeps the ownerReference (ownerreference.go). owner.go
-// decides whether an existing object may be written to: adopt.go takes over a free one, claim.go marks one without
-// changing its content, orphan.go orphans a child and takes it back, and formermark.go replaces a mark in an earlier
-// form. recreate.go and delete.go delete; finalizer.go is about parents.
+// What each file does:
+//
+//	writer.go          brings a child up to date (Sync), and tells whether it is (InSync)
+//	unchanged.go       the same without preparing the child, if nothing has changed
+//	child.go           a rendered object with its mark and hashes, ready to be written
+//	owner.go           whether an existing object may be written; another rule's is refused (NameConflictError)
+//	write.go           creates and applies
+//	amend.go           a change of values alone, as a PUT
+//	ownership.go       moves fields to our Apply entry before a change of the set of fields
+//	ownerreference.go  keeps the owner reference in an apply
+//	adopt.go           takes over an object that nobody controls
+//	claim.go           marks an object without changing its content
+//	orphan.go          orphans a child, and takes it back
+//	formermark.go      replaces a mark in an earlier form
+//	recreate.go        deletes an object that is to be created again
+//	delete.go          deletes
+//	finalizer.go       the finalizers of parents
 //
 // What is written besides children has writers of its own, on the same server: statuswriter writes the statuses of
 // parents, and patchwriter, with patchset, what patches set.

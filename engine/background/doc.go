@@ -19,4 +19,12 @@
 //	read := reader.Take(used)
 //
 // Each request has a deadline. The package makes no decisions about rules.
+//
+// What each file does:
+//
+//	queue.go        sends requests by key, in lanes
+//	schemas.go      reads schemas
+//	definitions.go  applies CustomResourceDefinitions
+//	reporter.go     writes reports to the origins of rules
+//	events.go       Events about rules
 package background

@@ -25,8 +25,20 @@
 // [DefinitionWriter] to apply definitions, and takes in their answers at the next update. One goroutine owns a
 // Catalog; only an [Inbox] is safe for concurrent use.
 //
-// Where to find what: catalog.go has the update, and revisions.go decides which revision of a rule runs. texts.go
-// decodes texts, names.go decides which text owns a rule's name, tenants.go confines rules to a namespace, and
-// clashes.go finds conflicts between rules. kinds.go, schemas.go and definitions.go cover what a rule may need first.
-// reports.go writes the reports, grace.go delays them, and summary.go counts findings. inbox.go collects changes.
+// What each file does:
+//
+//	catalog.go      the update
+//	revisions.go    which revision of a rule runs
+//	texts.go        decodes texts
+//	names.go        which text owns a rule's name
+//	tenants.go      confines rules to a namespace
+//	clashes.go      warns of rules that run and conflict; it refuses none. Which rule gets an object is decided when it
+//	                is written, in engine/apply/owner.go
+//	kinds.go        the kinds of the cluster, for the compiler
+//	schemas.go      schemas that a rule waits for
+//	definitions.go  CustomResourceDefinitions in the texts of rules
+//	reports.go      the reports
+//	grace.go        delays reports after a start
+//	summary.go      counts findings
+//	inbox.go        collects changes
 package catalog

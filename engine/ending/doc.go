@@ -14,4 +14,12 @@
 // deleted, in the foreground until each is gone.
 //
 // The package reads and writes nothing.
+//
+// What each file does:
+//
+//	policy.go       what deletionPolicy says of a child
+//	child.go        a child that ends
+//	order.go        the order in which children are deleted
+//	awaited.go      which children a parent waits for
+//	propagation.go  how a parent is being deleted
 package ending

@@ -29,4 +29,19 @@
 //
 // Chain, Conflicts and StatusLoop are what is remembered of one key between two reconciles. Their zero values are
 // ready. Findings are values, of which the engine makes conditions. The package sends nothing and reads no clock.
+//
+// What each file does:
+//
+//	tracker.go     the entry point: what changed, what is written, which reconcile begins
+//	writes.go      which write made which version of an object, and which writes are under way
+//	chain.go       what caused the last reconciles of one key
+//	provenance.go  the writes that led to a reconcile
+//	loop.go        a chain that comes back, and its pauses
+//	progress.go    what distinguishes progress from a loop
+//	digest.go      tells whether a state of an object came before
+//	conflict.go    fields that others change back, and when to leave them alone
+//	leaves.go      which fields of a value changed
+//	statusloop.go  a status that a rule computes from itself
+//	inputs.go      what an evaluation read besides the status
+//	ownstatus.go   whether only rules changed a status
 package feedback

@@ -18,5 +18,5 @@
 // is lost than the object itself. These, and losses beyond the limit, wait until the author of the rule confirms the
 // revision ([Guard.Confirm]), changes the rule, or deletes parents.
 //
-// A Guard is a value without client, clock or log. An [Decision] tells its caller what to do next.
+// A Guard is a value without client, clock or log. A [Decision] tells its caller what to do next.
 package guard

@@ -48,8 +48,12 @@
 //
 // # Files
 //
-// monitors.go has the owners and their keys, and difference.go which informers start and stop. monitor.go is one
-// informer: what it keeps of an object, and which events it sends. overlay.go keeps the answers of our own writes
-// until the watch has caught up, merge.go lists store and overlay together, and read.go has the functions for
-// readers.
+//	monitors.go    the informers, who wants them, and their options
+//	difference.go  which informers to start and stop
+//	monitor.go     one informer: what it keeps of an object, and which events it sends
+//	health.go      whether its watch works
+//	overlay.go     the answers to our own writes, until the watch has caught up
+//	merge.go       lists store and overlay together
+//	read.go        the functions for readers
+//	stats.go       figures for metrics
 package monitor

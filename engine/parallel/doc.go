@@ -8,6 +8,6 @@
 //		send(children[i])
 //	})
 //
-// Most children of a parent need no write, so a goroutine for each, as golang.org/x/sync/errgroup starts one, would be
-// in vain.
+// Most calls turn out to need no request, so a goroutine for each, as golang.org/x/sync/errgroup starts one, would be in
+// vain.
 package parallel

@@ -14,4 +14,11 @@
 // A restart loses all States. Usually that costs an evaluation or a second Event. Two losses matter: Kanon may treat a
 // foreground or an orphaning deletion under way as a background deletion, and the rule's status fields may stay on a
 // parent without children that no longer matches the selector.
+//
+// What each file does:
+//
+//	store.go       the states of all parents
+//	memory.go      what a worker remembers of its parent for one revision of the rule
+//	conditions.go  how many parents of a rule are ready, and why others are not
+//	denials.go     parents that wait for a right
 package parents

@@ -21,8 +21,8 @@ type State struct {
 	Conflicts *feedback.Conflicts
 	// HasFinalizer is true if the parent has the rule's finalizer.
 	HasFinalizer bool
-	// Unselected is true if the parent no longer matches the rule's selector but still has fields of the rule: it must be
-	// reconciled even if it has no children.
+	// Unselected is true if the parent no longer matched the rule's selector but still had fields of the rule: it must be
+	// reconciled even if it has no children. It stays true until such a reconcile, also if the parent matches again.
 	Unselected bool
 	// Deletion is how the parent is being deleted, unless in the background. The finalizer that shows it is removed as
 	// soon as the garbage collector has done its part, possibly before the rule's own.

@@ -15,6 +15,13 @@
 //	// The key of a target:
 //	out := patches.Reconcile(ctx, op, key, ready)
 //
-// Package contributions keeps account of all contributions, without input or output. What a patch set that the rule
-// no longer has is restored when the rule starts; see restore.go.
+// Package contributions keeps account of all contributions, and package apply/patchset merges them. What a patch set that
+// the rule no longer has is restored when the rule starts.
+//
+// What each file does:
+//
+//	patches.go     the entry point: rules that start and stop, parents that were reconciled or are gone
+//	contribute.go  what a parent contributes, from the result of its evaluation
+//	target.go      the reconcile of a target
+//	restore.go     restores what patches set that a rule no longer has
 package patching

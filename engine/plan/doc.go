@@ -8,4 +8,15 @@
 //
 // A plan belongs to one revision of a rule and to the kinds that the cluster had when it was made. [Plan.IsOutdated]
 // reports when a new one is needed. A plan does not change once it is in use. The package reads and writes nothing.
+//
+// What each file does:
+//
+//	plan.go       makes a plan, and tells when it is outdated
+//	parents.go    which parents a rule selects
+//	children.go   the informers of children; which of them the rules share
+//	kinds.go      kinds that the cluster has, lacks or lost
+//	ownership.go  field managers, the finalizer, and which children an owner reference can tie
+//	lookup.go     where a lookup reads
+//	patch.go      where the targets of a patch are
+//	tags.go       the index of children by their parent
 package plan

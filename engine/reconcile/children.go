@@ -69,8 +69,8 @@ type childWriter struct {
 	finalizer *parentFinalizer
 	endings   ending.Policies
 	guard     Guard
-	// parallel is how many children are written at the same time.
-	parallel func() int
+	// limit is how many children are written at the same time.
+	limit func() int
 	// recreateLimits bounds the pauses of a child that is recreated.
 	recreateLimits pacing.Limits
 
@@ -102,7 +102,7 @@ func (c *childWriter) writeBatch(ctx context.Context, batch []program.Rendered) 
 		}
 	}
 	c.prepare(ctx, writes)
-	parallel.Do(len(writes), c.parallel(), func(i int, waits func()) {
+	parallel.Do(len(writes), c.limit(), func(i int, waits func()) {
 		w := writes[i]
 		defer outcome.ContainPanic(&w.err)
 		switch {

@@ -23,7 +23,7 @@
 //	reader.go           answers lookups and observed, and subscribes the parent to their changes
 //	reads.go            checks what a rule with a ServiceAccount may read, and refuses objects that grant rights
 //	unmarked.go         finds a child whose mark proves nothing, so that it does not count as missing
-//	children.go         creates and updates children in parallel
+//	children.go         creates and updates children in parallel; chooses which of them need the finalizer on the parent
 //	adopt.go            takes over an object that nobody controls
 //	recreate.go         deletes a child to recreate it, with growing pauses
 //	prune.go            deletes or orphans children that are no longer rendered
@@ -31,9 +31,9 @@
 //	finalizer.go        adds the finalizer before children need it, confirms that it was in time, removes it
 //	parentdeletion.go   reconciles a parent that is being deleted; deletechildren.go ends its children
 //	finalize.go         spec.finalize: the cleanup before the children are deleted
-//	removal.go          cleans up after a removed rule, unless another rule may want its children
+//	removedrule.go      cleans up after a removed rule, unless another rule may want its children
 //	recursion.go        stops a rule whose children are parents of the same rule
-//	suspend.go          handles a suspended parent
+//	suspend.go          leaves a suspended parent alone (package request reads the annotation)
 //
 // A reconcile depends only on the cluster and on what is remembered of the parent (package parents). A needless
 // repetition costs one evaluation and nothing else. Whatever blocks a phase is a problem (package conditions). The pass

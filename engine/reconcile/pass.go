@@ -69,7 +69,7 @@ func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
 	}
 	p.children = &childWriter{
 		changes: changes, reader: p.reader, finalizer: p.finalizer, guard: r.Guard, endings: ending.Policies{ByNode: of.op.Deletions},
-		parallel: func() int { return r.parallelWrites(of.op) }, recreateLimits: r.RecreateLimits,
+		limit: func() int { return r.parallelWrites(of.op) }, recreateLimits: r.RecreateLimits,
 	}
 	p.deleter = &deleter{changes: changes, reader: p.reader, children: p.children, guard: r.Guard}
 	p.reader.readUnmarked = p.children.unmarkedReaderIn(ctx)

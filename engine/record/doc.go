@@ -28,4 +28,16 @@
 //   - People annotate the record to ask for something about a rule in a file. [Store.Annotations] returns these annotations,
 //     kept current once [Store.Follow] was called.
 //   - A record in a later [Format] than this version knows stays as it is, and its rule does not run.
+//
+// What each file does:
+//
+//	record.go       what is remembered: kinds, revision, origin, report
+//	configmap.go    a record as a ConfigMap, with its seal
+//	store.go        the records of all rules, for readers and for changes
+//	sync.go         reads the ConfigMaps at the start, and writes what changed
+//	requests.go     the requests that Run sends
+//	permission.go   which revision may delete
+//	removal.go      whether a rule was removed on purpose
+//	annotations.go  what people ask for by annotations on a record
+//	list.go         the records as commands show them
 package record

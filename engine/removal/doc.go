@@ -12,6 +12,9 @@
 // Until every source has been read and every text decoded, it is uncertain whether a rule was removed. Until then, it
 // is kept.
 //
+// Whether the children are deleted or stay is the rule's onRuleDeletion, from its record: see [Removal.KeepsChildren].
+// Package reconcile acts on it.
+//
 // A Removal tracks the progress of one cleanup:
 //
 //	for k := range run.Removal.Begin(parents) {

@@ -19,4 +19,13 @@
 //
 // Sources do not parse the texts. The caller decodes, compiles and runs them, and passes the result to Report, which
 // ConfigMaps and RuleObjects have; a file has no object to report on.
+//
+// What each file does:
+//
+//	source.go       origins, texts, snapshots and reports
+//	configmaps.go   rules in ConfigMaps
+//	ruleobjects.go  rules in Rule objects, while the cluster has that kind
+//	files.go        rules in files
+//	objects.go      what ConfigMaps and Rule objects have in common
+//	list.go         the rules of a cluster, read once for a command
 package source

@@ -1,4 +1,4 @@
-// Package celenv checks the expressions of rules.
+// Package celenv checks the expressions of rules, as far as that needs no schema; package check does the rest.
 //
 // There is one environment for all rules. It declares the standard functions, the extension libraries of cel-go and of
 // Kubernetes, and Kanon's own functions. It is built once and shared, because it is far larger than the expressions.
@@ -22,4 +22,11 @@
 //   - run: programs, and the limits on their cost, time and memory.
 //
 // run imports celenv, because a program is made of a checked expression.
+//
+// What each file does:
+//
+//	env.go         the environment: parses and checks
+//	expression.go  an expression that was checked: its type, its names and its parts
+//	signatures.go  the signatures of functions, for hints
+//	token.go       where a token begins and ends
 package celenv

@@ -25,7 +25,17 @@
 // that do not exist, and values that change with every second or are random where they must not. [Names] resolves the names, and
 // compiles variables and lookups on the way.
 //
-// names.go has the names that an expression can begin with, and unknown.go reports those that do not exist. path.go has the paths;
-// analysis.go, members.go, origin.go and clock.go the analysis; uses.go what is read and under which conditions; reads.go the fields that
-// are read, and written.go those that a template sets; order.go the order of nodes, and always.go what an expression cannot do without.
+// What each file does:
+//
+//	analysis.go  visits an expression; members.go visits what it reads of a name
+//	names.go     the names that an expression can begin with; unknown.go reports those that do not exist
+//	path.go      paths such as children.a.status
+//	origin.go    where a value comes from, and whether it fills in later
+//	clock.go     values that change with the time
+//	uses.go      what a part of a rule reads, and under which conditions
+//	reads.go     the fields that are read
+//	written.go   the fields that a template sets
+//	order.go     the order of nodes
+//	always.go    what an expression cannot do without
+//	extent.go    where a part of an expression begins and ends
 package flow

@@ -6,4 +6,12 @@
 //	gvk := identity.Kind(reporter, spec)
 //	identity.CheckMetadata(reporter, spec, gvk.GroupKind(), true)
 //	identity.CheckSame(reporter, rule, p)
+//
+// What each file does:
+//
+//	metadata.go  the kind, and metadata that a template must not set
+//	names.go     names and labels that the API server refuses
+//	same.go      two templates that are the same object, and children that are parents
+//	items.go     items of forEach that are the same object
+//	steady.go    names that change with the clock or are random
 package identity

@@ -20,7 +20,8 @@
 //
 //   - program.go is the compiled rule, input.go what an evaluation reads, and result.go its results.
 //   - evaluation.go has the order of an evaluation, and scope.go resolves names.
-//   - render.go renders a child, items.go those of a forEach, and generated.go keeps values that are generated once.
+//   - render.go renders a child, items.go those of a forEach, and generated.go renders a child again with the values that were
+//     generated for it. They exist in the live object only (see rendered/generated.go).
 //   - decide.go decides what happens to a rendered object: createWhen, updateWhen, recreateWhen, deletionPolicy.
 //   - rollout.go decides which items may be created and updated now.
 //   - lookups.go reads the cluster, missing.go handles kinds that it lacks, and ready.go decides when a node is ready.
@@ -29,7 +30,7 @@
 //
 // run.Clock records whatever depends on now, so that [Result].ReevaluateAt says when the rule must be evaluated again.
 //
-// What needs no evaluation is in rooms of its own:
+// What needs no evaluation is in packages of its own:
 //
 //   - template: how a part of a rule is rendered, and what happens if a value is missing.
 //   - rendered: what a rendered object must be, and which values it keeps.

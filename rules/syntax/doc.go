@@ -17,10 +17,29 @@
 //
 //	parts, err := scanner.Scan("web-${parent.metadata.name}") // "web-", then the expression
 //
-// rule.go has the types. decode.go begins at the document; each of children.go, lookups.go, patches.go, conditions.go, finalize.go,
-// rollout.go, update.go, deletion.go, duration.go and prune.go decodes the part of a rule that it is named after, with the helpers of
-// fields.go. kindschema.go decodes spec.parent.schema. manifest.go finds rules among other documents, and definition.go has the
-// positions in CustomResourceDefinitions beside a rule. booleans.go finds words, such as off, that kubectl reads as booleans.
-// otherengines.go translates the fields of kro, Metacontroller and others. shown.go shows a file without the values of Secrets, which
-// package secrets hides. Package naming knows which names are valid.
+// What each file does:
+//
+//	rule.go          the types
+//	decode.go        begins at the document
+//	children.go      children, variables and forEach
+//	lookups.go       lookups
+//	patches.go       patches
+//	selector.go      label selectors
+//	conditions.go    conditions and events
+//	finalize.go      finalize
+//	rollout.go       rollout
+//	update.go        update
+//	deletion.go      deletionPolicy
+//	duration.go      durations
+//	prune.go         prune limits and onRuleDeletion
+//	kindschema.go    spec.parent.schema
+//	fields.go        the fields of a mapping, for all of these
+//	kinds.go         the kinds that a rule names
+//	manifest.go      finds rules among other documents
+//	definition.go    positions in CustomResourceDefinitions beside a rule
+//	booleans.go      words, such as off, that kubectl reads as booleans
+//	otherengines.go  translates the fields of kro, Metacontroller and others
+//	shown.go         shows a file without the values of Secrets, which package secrets hides
+//
+// Package naming knows which names are valid.
 package syntax

@@ -13,8 +13,25 @@
 //	}
 //
 // The rest follows from the same sets: the values to replace if only values differ (Replacements), the entries to
-// write before an apply that drops fields (EntriesForApply), and what a policy leaves to others (ignore.go, cut.go).
-// Objects of one template share a shape, which caches what depends on the paths alone (shape.go).
+// write before an apply that drops fields (EntriesForApply), and what a policy leaves to others.
+// Objects of one template share a shape, which caches what depends on the paths alone.
 //
 // Everything is a function of objects in memory and of the kind's schema, without clients and owners.
+//
+// What each file does:
+//
+//	entries.go         the entries of managedFields
+//	kind.go            the schema of a kind; normalise.go and validate.go bring a rendered object into its form
+//	desired.go         a rendered object and the fields that it sets
+//	cover.go           the cover check
+//	lost.go            which fields others took, and who
+//	replacements.go    the values to replace if only values differ; jsonpatch.go has the steps
+//	move.go            the entries to write before an apply that drops fields
+//	ownerreference.go  who owns the owner reference
+//	policy.go          what is left to others, such as ignored fields
+//	ignore.go          takes ignored fields out of an object; cut.go cuts them out of a set
+//	path.go            the paths of ignore
+//	shape.go           caches what depends on the paths of a template alone
+//	hash.go            hashes of values
+//	content.go         hashes of what is rendered alone, without marks and the kind's normal form
 package fieldset

@@ -179,12 +179,8 @@ func (e Entry) isSame(other Entry) bool {
 	return err1 == nil && err2 == nil && e.Operation == other.Operation && e.APIVersion == other.APIVersion && a == b
 }
 
-// Manager is the field manager of child writes, and of nothing else.
-const Manager = "kanon"
-
-// SameButContent reports whether two states of one object are the same for who writes and deletes it: they have the same
-// metadata except for versions, and the same entries of ours in managedFields, at least one. What others changed in
-// the content does not matter.
+// SameButContent reports whether two states of an object differ only in content that is not ours: they have the same
+// metadata except for versions, and the same entries of ours in managedFields, at least one.
 func SameButContent(before, after *unstructured.Unstructured) bool {
 	own := OwnEntries(after)
 	return len(own) > 0 && SameEntries(OwnEntries(before), own) && reflect.DeepEqual(withoutVersions(before), withoutVersions(after))
@@ -198,3 +194,6 @@ func withoutVersions(obj *unstructured.Unstructured) map[string]any {
 	}
 	return metadata
 }
+
+// Manager is the field manager of child writes, and of nothing else.
+const Manager = "kanon"

@@ -15,4 +15,17 @@
 // without a seal (former.go); they prove something only together with an ownerReference.
 //
 // The package reads and writes the metadata of objects in memory. It knows no client, no schema and no managedFields.
+//
+// What each file does:
+//
+//	marks.go        proves whose child an object is; adds and removes marks
+//	mark.go         the text of a mark, and what its seal covers
+//	owner.go        the owner that a mark names, and whether the child is kept when it ends
+//	ownertext.go    parses the owner in a former mark
+//	former.go       the marks of earlier versions
+//	fingerprint.go  the hashes of the last write
+//	identity.go     references to objects, ids of rules, the name of the finalizer
+//	reference.go    the owner reference to the parent
+//	metadata.go     labels and annotations in place
+//	pack.go         UIDs and hashes in few characters
 package mark

@@ -83,15 +83,15 @@ func ReadOwner(obj *unstructured.Unstructured) (Owner, bool) {
 	return readFormerOwner(obj)
 }
 
-// NodeOf returns the node that the mark of an object names, and the label of a former mark. It is empty if there is
-// neither. Like ReadOwner, it proves nothing.
+// NodeOf returns the node that the mark of an object names; empty if there is none. Like ReadOwner, it proves nothing.
 func NodeOf(obj *unstructured.Unstructured) string {
-	text, _ := MetadataString(obj, "annotations", AnnotationApplied)
-	if read, ok := ParseMark(text); ok {
+	applied, _ := MetadataString(obj, "annotations", AnnotationApplied)
+	owner, _ := MetadataString(obj, "annotations", AnnotationOwner)
+	if read, ok := ParseMark(applied); ok {
 		return read.node
 	}
-	node, _ := MetadataString(obj, "labels", LabelNode)
-	return node
+	former, _ := parseOwner(owner)
+	return former.Node
 }
 
 // owner combines a mark with the rest of the object's metadata. said is the text of AnnotationOwner, if the seal

@@ -15,4 +15,12 @@
 // ServiceAccount (sharedlist.go).
 //
 // The package has no client: package patchwriter writes.
+//
+// What each file does:
+//
+//	part.go        what one parent sets
+//	merge.go       the parts of all parents in one, and which contradict one another
+//	manager.go     field managers of patches
+//	previous.go    the values that a patch replaced
+//	sharedlist.go  the list that is shared item by item
 package patchset

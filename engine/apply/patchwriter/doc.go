@@ -5,9 +5,16 @@
 //	...
 //	live, written, err := w.Sync(ctx, patchwriter.Patch{GVR: gvr, Object: target, Manager: manager, Content: part})
 //
-// Each patch has a field manager of its own, and is in place while its entry in managedFields has what it sets
-// (known.go). Before it takes a field from another manager, the value is recorded in the object (previous.go). A
-// manager that the patch must not take from keeps the field (conflict.go). Once the patch no longer sets the field,
-// the value is restored and belongs to that manager again (restore.go). sharedlist.go covers lists that are shared
-// item by item, the imagePullSecrets of a ServiceAccount.
+// Each patch has a field manager of its own, and is in place while its entry in managedFields has what it sets. Before it
+// takes a field from another manager, the value is recorded in the object. A manager that the patch must not take from
+// keeps the field. Once the patch no longer sets the field, the value is restored and belongs to that manager again.
+//
+// What each file does:
+//
+//	writer.go      applies a patch to its target
+//	known.go       whether a target is as it was written
+//	conflict.go    managers that a patch must not take fields from
+//	previous.go    records the values that a patch replaces
+//	restore.go     restores these values
+//	sharedlist.go  the list that is shared item by item: the imagePullSecrets of a ServiceAccount
 package patchwriter

@@ -25,12 +25,21 @@
 //
 // A call costs as much as the one parent or target that it is about, however many others exist:
 //
-//   - A parent whose contributions were never known is one [doubt] of its patch, and not a mark on each target. A target that
-//     is reconciled meanwhile is blocked. It is enqueued once the doubts end, or when its problem names a parent that is no
-//     longer in doubt.
+//   - If it is not known what a parent contributes, its patch notes a [doubt]; its targets are not touched. A target that is
+//     reconciled while there are doubts waits. It is enqueued when they have ended, or when what the parent contributes that
+//     its problem names is known.
 //   - What changes during a wave is enqueued once, at the end of the wave.
 //   - A parent that waits for several targets is enqueued when the last of them was reconciled.
 //   - The merged parts of a target are kept for the next reconcile.
 //
 // The book does no input or output; the caller enqueues the keys that it returns.
+//
+// What each file does:
+//
+//	book.go          the entry point: what rules and parents report, and the keys to enqueue
+//	contribution.go  what one parent sets in one target
+//	ledger.go        the account of one patch: its parents, targets and the wave
+//	target.go        what is known of one target
+//	doubt.go         parents whose contributions are not known
+//	collect.go       what a target is to have, and the result of its reconcile
 package contributions

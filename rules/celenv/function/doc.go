@@ -20,4 +20,27 @@
 //
 // If a call depends on the evaluation (the source of random text, the kinds that have a status), the function resolves
 // that from the activation, by a name that no expression can contain.
+//
+// What each file does:
+//
+//	function.go      a function of Kanon: signatures, bounds, call
+//	table.go         all functions
+//	dispatcher.go    their implementations, each within its bounds
+//	libraries.go     the libraries of cel-go and Kubernetes
+//	declaration.go   the bounds of a function; declarations.go has those of cel-go and Kubernetes
+//	bounds.go        bounds of results
+//	limits.go        checks of arguments
+//	arithmetic.go    operators between integers and doubles
+//	regex.go         regular expressions within bounds
+//	sets.go          set functions that take no quadratic time
+//	cron.go          cron: the next, the previous, and whether one lies between
+//	json.go          toJson, fromJson
+//	yaml.go          toYaml, fromYaml
+//	merge.go         merge, deepMerge
+//	names.go         sha256, dnsName
+//	objectstatus.go  kstatus, ready
+//	optionalif.go    optionalIf
+//	random.go        random
+//	truncate.go      truncate, for times
+//	unfit.go         names the text that a conversion cannot read
 package function

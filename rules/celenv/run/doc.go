@@ -19,4 +19,21 @@
 //
 // A read of a missing key is a *value.ReadError (path.go). A Clock records when a value that depends on the time
 // changes, so that the parent can be reconciled then (clock.go).
+//
+// What each file does:
+//
+//	program.go     a planned expression, and its evaluation
+//	budget.go      the limits that the expressions of one evaluation share
+//	meter.go       counts the cost; charge.go charges arguments and results
+//	leastcost.go   the least cost of an expression, known before it runs
+//	memory.go      counts the bytes of values
+//	clock.go       now, and when a value that depends on it changes
+//	path.go        reads of fields, and reads of what does not exist
+//	optional.go    optional values
+//	conversion.go  times and bytes that schemas tell of
+//	equality.go    comparisons within bounds
+//	order.go       loops over maps in the order of their keys
+//	call.go        calls of own functions
+//	node.go        puts all of this around the parts of a planned expression
+//	constant.go    the value of an expression that reads nothing
 package run

@@ -15,4 +15,18 @@
 //
 // A read of a key that does not exist is a *ReadError with the node of the expression. With it the caller decides by
 // the place of the read, and not by the text of an error, whether to wait.
+//
+// What each file does:
+//
+//	value.go      the entry point: values from JSON, and what a value is
+//	json.go       maps and lists of JSON as values, without a copy
+//	made.go       maps and lists that functions made
+//	encoded.go    base64 as bytes
+//	fields.go     the fields of a map, with keys that JSON can have
+//	order.go      the order of keys
+//	render.go     values as JSON and as text
+//	plain.go      values as plain Go values
+//	size.go       how large a value is, and how much memory it takes
+//	readerror.go  a read of what does not exist
+//	unfit.go      the error for text that cannot be converted
 package value

@@ -6,7 +6,8 @@
 //	}
 //	id := rendered.IdentityOf(object) // Service "team-a/web"; two children must not be the same
 //
-// identity.go checks names, patch.go patches, and generated.go keeps the values of fields that are generated once.
+// identity.go checks names, patch.go patches, and generated.go copies generated values from the live object:
+// nothing else has them, so a child that somebody deletes gets new ones.
 //
 // Packages rules/identity and rules/validation check what is known of a template before it is rendered; this one checks names that
 // come from expressions.

@@ -13,4 +13,15 @@
 // compiler knows. The text of an error never decides. A message contains no value if the rule reads or writes Secrets.
 //
 // [Limits] bound an evaluation. typed.go renders what must have a certain form: names, selectors, durations, reasons.
+//
+// What each file does:
+//
+//	template.go    a part of a rule with expressions in it
+//	expression.go  one expression, and the problem if it has no value
+//	problem.go     why a part has no value: it waits, failed, or reads what is skipped
+//	session.go     what remains of the limits of an evaluation
+//	limits.go      the limits
+//	size.go        how large a rendered value is
+//	typed.go       values of a certain form: names, selectors, durations, reasons
+//	trial.go       evaluates constants when the rule is compiled
 package template
