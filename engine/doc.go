@@ -41,7 +41,7 @@
 //	markkeys.go             what follows when the keys that seal marks were read or rotated
 //	guards.go               the prune guard of each rule, and who confirms a deletion
 //	hiddenparents.go        parents with a finalizer that no informer shows, because the selector no longer matches
-//	forget.go               what is forgotten when a rule stops
+//	forget.go               what is forgotten when a rule stops; its informers are released
 //	objectcounts.go         how many parents and children a rule has, for its report
 //	standby.go              an engine that does not lead yet: informers sync, and nothing is written. If the lead is lost,
 //	                        package manager/leadership stops the writes, and the process ends

@@ -27,7 +27,7 @@
 //
 // What each file does:
 //
-//	catalog.go      the update
+//	catalog.go      the update, and what a revision waits for
 //	revisions.go    which revision of a rule runs
 //	texts.go        decodes texts
 //	names.go        which text owns a rule's name

@@ -34,9 +34,9 @@
 //
 //	tracker.go     the entry point: what changed, what is written, which reconcile begins
 //	writes.go      which write made which version of an object, and which writes are under way
-//	chain.go       what caused the last reconciles of one key
+//	chain.go       what caused the last reconciles of one key, and whether they are a loop
 //	provenance.go  the writes that led to a reconcile
-//	loop.go        a chain that comes back, and its pauses
+//	loop.go        the steps of a loop, and its pauses
 //	progress.go    what distinguishes progress from a loop
 //	digest.go      tells whether a state of an object came before
 //	conflict.go    fields that others change back, and when to leave them alone

@@ -12,6 +12,6 @@
 //	metadata.go  the kind, and metadata that a template must not set
 //	names.go     names and labels that the API server refuses
 //	same.go      two templates that are the same object, and children that are parents
-//	items.go     items of forEach that are the same object
+//	items.go     a forEach whose items are all one object; package program finds two that turn out the same
 //	steady.go    names that change with the clock or are random
 package identity
