@@ -8,6 +8,5 @@
 //		send(children[i])
 //	})
 //
-// Most calls turn out to need no request, so a goroutine for each, as golang.org/x/sync/errgroup starts one, would be in
-// vain.
+// golang.org/x/sync/errgroup would start a goroutine for each call, and most calls turn out to need no request.
 package parallel

@@ -1,4 +1,5 @@
-// Package celenv checks the expressions of rules, as far as that needs no schema; package check does the rest.
+// Package celenv parses the expressions of rules, and checks their names and types without schemas. Package check checks
+// types by the schemas of kinds.
 //
 // There is one environment for all rules. It declares the standard functions, the extension libraries of cel-go and of
 // Kubernetes, and Kanon's own functions. It is built once and shared, because it is far larger than the expressions.

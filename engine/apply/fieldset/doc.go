@@ -21,7 +21,8 @@
 // What each file does:
 //
 //	entries.go         the entries of managedFields
-//	kind.go            the schema of a kind; normalise.go and validate.go bring a rendered object into its form
+//	kind.go            the schema of a kind; normalise.go and validate.go bring a rendered object into its form, but leave
+//	                   values such as 1000m to the API server, see engine/apply/amend.go
 //	desired.go         a rendered object and the fields that it sets
 //	cover.go           the cover check
 //	lost.go            which fields others took, and who
