@@ -106,24 +106,10 @@ func (x *Expression) Nodes() []ast.Expr { return slices.Collect(All(x.Root())) }
 
 // All iterates over a node and all nodes below it, outer ones first.
 func All(e ast.Expr) iter.Seq[ast.Expr] {
-	return func(yield func(ast.Expr) bool) { each(e, yield) }
-}
-
-func each(e ast.Expr, yield func(ast.Expr) bool) bool {
-	if !yield(e) {
-		return false
+	return func(yield func(ast.Expr) bool) {
+		goesOn := true
+		ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) { goesOn = goesOn && yield(e) }))
 	}
-	below := Operands(e)
-	if e.Kind() == ast.ComprehensionKind {
-		c := e.AsComprehension()
-		below = []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()}
-	}
-	for _, o := range below {
-		if !each(o, yield) {
-			return false
-		}
-	}
-	return true
 }
 
 // Terms returns the parts of an expression that an operator such as && joins.
