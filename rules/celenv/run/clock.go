@@ -133,8 +133,9 @@ func untilChange(operator string, difference time.Duration, speed int) (function
 	if speed == 0 {
 		return 0, false
 	}
+	direction := 1
 	if speed < 0 {
-		difference, speed, operator = -difference, -speed, flipped(operator)
+		difference, speed, direction = -difference, -speed, -1
 	}
 	// The difference grows now, so it reaches 0 only if it is not above.
 	if difference > 0 || difference < -maxWait {
@@ -142,11 +143,11 @@ func untilChange(operator string, difference time.Duration, speed int) (function
 	}
 	step := time.Duration(speed) * time.Second
 	zero, exact := -difference/step, difference%step == 0
-	now := holds(operator, cmp.Compare(difference, 0))
+	now := holds(operator, direction*cmp.Compare(difference, 0))
 	if exact && zero > 0 && holds(operator, 0) != now {
 		return function.Wait(zero * time.Second), true
 	}
-	if holds(operator, 1) != now {
+	if holds(operator, direction) != now {
 		return function.Wait((zero + 1) * time.Second), true
 	}
 	return 0, false
@@ -154,18 +155,3 @@ func untilChange(operator string, difference time.Duration, speed int) (function
 
 // maxWait bounds the time until a change. Well above it, the difference of two times does not fit time.Duration.
 const maxWait = 200 * 365 * 24 * time.Hour
-
-// flipped returns the operator for exchanged sides.
-func flipped(operator string) string {
-	switch operator {
-	case operators.Less:
-		return operators.Greater
-	case operators.LessEquals:
-		return operators.GreaterEquals
-	case operators.Greater:
-		return operators.Less
-	case operators.GreaterEquals:
-		return operators.LessEquals
-	}
-	return operator
-}
