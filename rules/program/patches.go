@@ -1,6 +1,8 @@
 package program
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/program/rendered"
@@ -76,23 +78,16 @@ func (e *Evaluation) contribute(patch *Patch, s *scope, out *PatchResult) (set, 
 		return false, true, nil
 	}
 	if missing := e.checkKind(patch.GVK); missing != nil {
-		if p == nil {
-			p = missing
-		}
-		return true, false, p
+		return true, false, cmp.Or(p, missing)
 	}
 	target, stopped := e.targetOf(patch, s)
 	if stopped != nil {
-		if p == nil {
-			p = stopped
-		}
-		return true, false, p
+		return true, false, cmp.Or(p, stopped)
 	}
-	if p != nil {
-		out.Contributions = append(out.Contributions, Contribution{Target: target})
-		return true, true, p
+	var object *unstructured.Unstructured
+	if p == nil {
+		object, p = e.renderContribution(patch, s)
 	}
-	object, p := e.renderContribution(patch, s)
 	out.Contributions = append(out.Contributions, Contribution{Target: target, Object: object})
 	return true, true, p
 }
