@@ -36,16 +36,12 @@ func (t *Table) writtenBy(x *Expression, e ast.Expr) *openapi.Schema {
 			return openapi.Join(t.writtenBy(x, yes), t.writtenBy(x, no))
 		}
 	case ast.ListKind:
-		var all *openapi.Schema
-		for i, item := range e.AsList().Elements() {
-			if s := t.writtenBy(x, item); i == 0 {
-				all = s
-			} else {
-				all = openapi.Join(all, s)
-			}
+		var items []*openapi.Schema
+		for _, item := range e.AsList().Elements() {
+			items = append(items, t.writtenBy(x, item))
 		}
-		if all != nil {
-			return &openapi.Schema{Type: openapi.List, Items: all}
+		if list := CollectionSchema(openapi.List, items); list != nil {
+			return list
 		}
 	case ast.MapKind:
 		if made := t.writtenObject(x, e.AsMap()); made != nil {
@@ -131,11 +127,27 @@ func (t *Table) written(v Type) *openapi.Schema {
 			return &openapi.Schema{Type: openapi.IntOrString, Format: v.schema.Format}
 		}
 	}
-	return scalarSchema(v.Kind())
+	return ScalarSchema(v.Kind())
 }
 
-// scalarSchema returns the schema of scalars of a kind in CEL; nil for a kind that JSON does not have.
-func scalarSchema(kind types.Kind) *openapi.Schema {
+// CollectionSchema returns the schema of a list or a map whose items have these schemas; nil if no single schema fits
+// them all.
+func CollectionSchema(typ openapi.Type, items []*openapi.Schema) *openapi.Schema {
+	if len(items) == 0 {
+		return nil
+	}
+	all := items[0]
+	for _, item := range items[1:] {
+		all = openapi.Join(all, item)
+	}
+	if all == nil {
+		return nil
+	}
+	return &openapi.Schema{Type: typ, Items: all}
+}
+
+// ScalarSchema returns the schema of scalars of a kind in CEL; nil for null and for a kind that JSON does not have.
+func ScalarSchema(kind types.Kind) *openapi.Schema {
 	switch kind {
 	case types.BoolKind:
 		return &openapi.Schema{Type: openapi.Boolean}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/rules/celenv/value"
 )
 
 // Type is what is known of a value before the rule runs. The zero value knows nothing.
@@ -240,20 +241,9 @@ func (t *Table) Item(v Type) Type {
 }
 
 // ScalarType returns the type of a scalar that YAML or JSON has.
-func ScalarType(value any) Type {
-	switch value.(type) {
-	case string:
-		return Of(types.StringType)
-	case int64:
-		return Of(types.IntType)
-	case float64:
-		return Of(types.DoubleType)
-	case bool:
-		return Of(types.BoolType)
-	case nil:
-		return Of(types.NullType)
-	}
-	return Type{}
+func ScalarType(scalar any) Type {
+	typ, _ := value.FromJSON(scalar).Type().(*types.Type)
+	return Of(typ)
 }
 
 // FieldNames returns the names of an object's fields, sorted.

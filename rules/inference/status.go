@@ -78,11 +78,11 @@ func (s *Status) schema(n *yamltree.Node) *openapi.Schema {
 			}
 			items = append(items, of)
 		}
-		return listOf(openapi.List, items)
+		return check.CollectionSchema(openapi.List, items)
 	}
 	text, isText := n.Text()
 	if !isText || !scanner.HasExpression(text) {
-		return literal(n.Value)
+		return check.ScalarSchema(check.ScalarType(n.Value).Kind())
 	}
 	switch scalar, compiled := s.Scalar(n); {
 	case !compiled:
@@ -92,21 +92,6 @@ func (s *Status) schema(n *yamltree.Node) *openapi.Schema {
 	default:
 		return scalar.Whole.Written(s.Types)
 	}
-}
-
-// literal is the schema of a scalar without expressions; nil for null.
-func literal(value any) *openapi.Schema {
-	switch value.(type) {
-	case string:
-		return &openapi.Schema{Type: openapi.String}
-	case int64:
-		return &openapi.Schema{Type: openapi.Integer}
-	case float64:
-		return &openapi.Schema{Type: openapi.Number}
-	case bool:
-		return &openapi.Schema{Type: openapi.Boolean}
-	}
-	return nil
 }
 
 func (s *Status) mapping(n *yamltree.Node) *openapi.Schema {
@@ -125,22 +110,7 @@ func (s *Status) mapping(n *yamltree.Node) *openapi.Schema {
 		values, made.Fields[f.Name] = append(values, of), &openapi.Field{Schema: of}
 	}
 	if computed || len(values) == 0 {
-		return listOf(openapi.Map, values)
+		return check.CollectionSchema(openapi.Map, values)
 	}
 	return made
-}
-
-// listOf is the schema of a list or a map whose items have these schemas; nil if no single schema fits them all.
-func listOf(typ openapi.Type, items []*openapi.Schema) *openapi.Schema {
-	if len(items) == 0 {
-		return nil
-	}
-	all := items[0]
-	for _, item := range items[1:] {
-		all = openapi.Join(all, item)
-	}
-	if all == nil {
-		return nil
-	}
-	return &openapi.Schema{Type: typ, Items: all}
 }
