@@ -133,11 +133,10 @@ func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 
 // variableValue is the value of a variable of the rule; nil if no variable has the name.
 func (c *compiler) variableValue(name string) *yamltree.Node {
-	i := slices.IndexFunc(c.rule.Variables, func(v syntax.Variable) bool { return v.Name == name })
-	if i < 0 {
-		return nil
+	if v := c.variables[name]; v != nil && name != "" { // those without a name were reported
+		return v.spec.Value
 	}
-	return c.rule.Variables[i].Value
+	return nil
 }
 
 func (c *compiler) compile() (*program.Program, diagnostic.Findings) {

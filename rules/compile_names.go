@@ -69,7 +69,8 @@ func (s *names) Members(root string) []string {
 	var all []string
 	switch root {
 	case flow.RootVariables:
-		all = s.sc.variableNames(s.c)
+		all = slices.AppendSeq(slices.Collect(maps.Keys(s.c.variables)), maps.Keys(s.sc.locals))
+		slices.Sort(all)
 	case flow.RootLookups:
 		all = slices.Sorted(maps.Keys(s.c.lookups))
 	case flow.RootEach:

@@ -67,15 +67,13 @@ func (c *compiler) Scalar(n *yamltree.Node) (conform.Scalar, bool) {
 	}}, true
 }
 
-// variableOf is the value of the variable that an expression consists of; nil for every other expression.
+// variableOf is the value of the variable that an expression such as variables.size consists of; nil for every other
+// expression.
 func (c *compiler) variableOf(root ast.Expr) *yamltree.Node {
-	if root.Kind() != ast.SelectKind || root.AsSelect().Operand().Kind() != ast.IdentKind || root.AsSelect().Operand().AsIdent() != flow.RootVariables {
+	if root.Kind() != ast.SelectKind {
 		return nil
 	}
-	if v := c.variables[root.AsSelect().FieldName()]; v != nil {
-		return v.spec.Value
-	}
-	return nil
+	return c.variableValue(flow.WholeVariable(root))
 }
 
 // conform compares a compiled template with the schema of its kind. shared is true if others write to the object as

@@ -56,23 +56,9 @@ func (s *compileScope) roots() []string {
 	if len(s.Family) > 0 {
 		roots = append(roots, flow.RootEach)
 	}
-	for name := range s.names {
-		roots = append(roots, name)
-	}
+	roots = slices.AppendSeq(roots, maps.Keys(s.names))
 	slices.Sort(roots)
 	return roots
-}
-
-func (s *compileScope) variableNames(c *compiler) []string {
-	var names []string
-	for name := range c.variables {
-		names = append(names, name)
-	}
-	for name := range s.locals {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // template compiles a part of the rule, and adds what it reads to u. It is nil after a finding.
