@@ -60,14 +60,7 @@ func (t *Table) writtenBy(x *Expression, e ast.Expr) *openapi.Schema {
 
 // isNothing reports whether an expression is null or optional.none(), which leave a field out.
 func isNothing(e ast.Expr) bool {
-	switch e.Kind() {
-	case ast.LiteralKind:
-		return e.AsLiteral().Type() == types.NullType
-	case ast.CallKind:
-		return e.AsCall().FunctionName() == "optional.none"
-	default:
-		return false
-	}
+	return flow.IsNullLiteral(e) || e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "optional.none"
 }
 
 // writtenObject returns the schema of a map whose keys are all literals; nil for any other.

@@ -131,13 +131,18 @@ func (g *Guard) ensures(node string, target *Guard) bool {
 
 // GuardOf is the guard of a condition. u is what the condition reads.
 func GuardOf(x *celenv.Expression, u *Uses) Guard {
-	g := Guard{Given: true, Conjuncts: conjuncts(x), Asked: map[string]bool{}}
+	return Guard{Given: true, Conjuncts: conjuncts(x), Asked: u.asked()}
+}
+
+// asked returns the nodes whose existence the part tests.
+func (u *Uses) asked() map[string]bool {
+	asked := map[string]bool{}
 	for _, r := range u.Nodes {
 		if !r.Hard {
-			g.Asked[r.Name()] = true
+			asked[r.Name()] = true
 		}
 	}
-	return g
+	return asked
 }
 
 // Under adds the condition under which the part exists.
@@ -151,12 +156,7 @@ func (g Guard) Under(outer Guard) Guard {
 // GuardOwn makes the reads of a node soft if the same part tests whether the node exists: has(children.a) ?
 // children.a.x : …
 func (u *Uses) GuardOwn() {
-	asked := map[string]bool{}
-	for _, r := range u.Nodes {
-		if !r.Hard {
-			asked[r.Name()] = true
-		}
-	}
+	asked := u.asked()
 	for i := range u.Nodes {
 		if r := &u.Nodes[i]; asked[r.Name()] {
 			r.Hard, r.Past = false, false
@@ -172,12 +172,7 @@ func Ensured(r Ref, reader, target *Guard) bool {
 
 // containsAll reports whether have contains all of want. It is false for an empty want.
 func containsAll(have, want []string) bool {
-	for _, w := range want {
-		if !slices.Contains(have, w) {
-			return false
-		}
-	}
-	return len(want) > 0
+	return len(want) > 0 && !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(have, w) })
 }
 
 // conjuncts lists the terms that && joins.
