@@ -45,12 +45,12 @@ func cronFunctions() []*Function {
 			cost:       func([]ref.Val, ref.Val) uint64 { return cronUnits },
 		},
 		{
-			name: "next", class: costReads, bytes: small(), signatures: at("next"), call: cronNext,
+			name: "next", class: costReads, bytes: small(), signatures: at("next"), call: cronStep("next", "does not come", (*schedule).next),
 			cost:  func([]ref.Val, ref.Val) uint64 { return nextUnits },
 			times: []int{1}, change: cronChange,
 		},
 		{
-			name: "previous", class: costReads, bytes: small(), signatures: at("previous"), call: cronPrevious,
+			name: "previous", class: costReads, bytes: small(), signatures: at("previous"), call: cronStep("previous", "did not come", (*schedule).previous),
 			cost:  func([]ref.Val, ref.Val) uint64 { return previousUnits },
 			times: []int{1}, change: cronChange,
 		},
@@ -109,11 +109,7 @@ func parseCron(expr, zone string) (*schedule, error) {
 // next returns the first time after t, or the zero time if there is none in five years, which is as far as the library
 // searches.
 func (s *schedule) next(t time.Time) time.Time {
-	n := s.times.Next(t)
-	if n.IsZero() {
-		return n
-	}
-	return n.UTC()
+	return s.times.Next(t).UTC()
 }
 
 // maxLookBack is how far back previous searches: as far as next searches forward.
@@ -205,28 +201,19 @@ func cronArgs(name string, args []ref.Val, times int) (*schedule, []time.Time, r
 	return s, at, nil
 }
 
-func cronNext(args []ref.Val) ref.Val {
-	s, at, err := cronArgs("next", args, 1)
-	if err != nil {
-		return err
+// cronStep returns the function of a schedule and a time that searches another time; never is the end of its error.
+func cronStep(name, never string, step func(*schedule, time.Time) time.Time) func([]ref.Val) ref.Val {
+	return func(args []ref.Val) ref.Val {
+		s, at, err := cronArgs(name, args, 1)
+		if err != nil {
+			return err
+		}
+		t := step(s, at[0])
+		if t.IsZero() {
+			return types.NewErr("%s: %q %s in five years", name, s.expr, never) // without the time, so that the message stays the same
+		}
+		return types.Timestamp{Time: t}
 	}
-	n := s.next(at[0])
-	if n.IsZero() {
-		return types.NewErr("next: %q does not come in five years", s.expr) // without the time, so that the message stays the same
-	}
-	return types.Timestamp{Time: n}
-}
-
-func cronPrevious(args []ref.Val) ref.Val {
-	s, at, err := cronArgs("previous", args, 1)
-	if err != nil {
-		return err
-	}
-	p := s.previous(at[0])
-	if p.IsZero() {
-		return types.NewErr("previous: %q did not come in five years", s.expr)
-	}
-	return types.Timestamp{Time: p}
 }
 
 func cronBetween(args []ref.Val) ref.Val {
