@@ -3,6 +3,7 @@ package run
 import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
 
 	"kanon.dev/kanon/rules/celenv"
 )
@@ -29,5 +30,5 @@ func Value(x *celenv.Expression, e ast.Expr) (ref.Val, error) {
 	if len(issues) > 0 {
 		return nil, nil //nolint:nilnil // It is not a constant.
 	}
-	return prog.constant()
+	return prog.EvalWithin(nil, interpreter.EmptyActivation(), nil) //nolint:staticcheck // Only the cost bounds it.
 }

@@ -142,21 +142,6 @@ func recovered(val *ref.Val, err *error) {
 	*err = fmt.Errorf("internal error in CEL: %v", r)
 }
 
-// constant runs a program that reads no names.
-func (p *Program) constant() (val ref.Val, err error) {
-	defer recovered(&val, &err)
-	frame, err := interpreter.NewExecutionFrame(interpreter.EmptyActivation())
-	if err != nil {
-		return nil, err
-	}
-	defer frame.Close()
-	out := p.run.Exec(frame)
-	if celErr, failed := out.(*types.Err); failed {
-		return nil, celErr
-	}
-	return out, nil
-}
-
 // unmeteredNodes is how many nodes an expression may have that is not metered: so many calls that scan a long text take
 // about a millisecond.
 const unmeteredNodes = 100
