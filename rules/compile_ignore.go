@@ -9,7 +9,7 @@ import (
 
 // ignored compiles a child's ignore.
 func (c *compiler) ignored(spec *syntax.Child, child *program.Child, sc *compileScope, u *flow.Uses) {
-	paths := conform.Ignoring{Reporter: c.Reporter, Spec: c.children[child.ID], Kind: child.GVK.Kind, Schema: c.schemaOf(child.GVK)}
+	paths := conform.Ignoring{Reporter: c.Reporter, Kind: child.GVK.Kind, Schema: c.schemaOf(child.GVK)}
 	for _, item := range spec.Ignore {
 		path, ok := paths.Add(item)
 		if !ok {

@@ -15,13 +15,17 @@ import (
 // Ignoring checks the paths of a child's ignore.
 type Ignoring struct {
 	*reporting.Reporter
-	// Spec is the child; nil if another child has the same id.
-	Spec *syntax.Child
 	Kind string
 	// Schema is the schema of the kind; nil if it is not known.
 	Schema *openapi.Schema
 	// always and sometimes are the paths that are ignored without and with a condition.
-	always, sometimes []ignore.Path
+	always, sometimes []ignoredPath
+}
+
+// ignoredPath is a path and the node that has it.
+type ignoredPath struct {
+	ignore.Path
+	node *yamltree.Node
 }
 
 // Add parses and checks the path of an item of ignore. It returns false, after a finding, if the path cannot be used.
@@ -40,16 +44,17 @@ func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
 		g.ReportNode(n, diagnostic.CodeIgnoreIdentity, "%s cannot be ignored: %s", path.Steps, reason)
 		return nil, false
 	}
-	if other, ok := within(path.Steps, g.always); ok {
-		g.Relate(g.ReportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.Steps, other), g.first(other, item.Path), "the first one").WithHint("leave it out")
+	if first := slices.IndexFunc(g.always, func(p ignoredPath) bool { return p.contains(path.Steps) }); first >= 0 {
+		other := g.always[first]
+		g.Relate(g.ReportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, by %s", path.Steps, other), other.node, "the first one").WithHint("leave it out")
 		return nil, false
 	}
-	if slices.ContainsFunc(g.sometimes, path.Steps.Equal) {
+	if first := slices.IndexFunc(g.sometimes, func(p ignoredPath) bool { return p.Equal(path.Steps) }); first >= 0 {
 		hint := "write one item, with || between the conditions"
 		if item.When == nil {
 			hint = "leave out the other item"
 		}
-		g.Relate(g.ReportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.Steps), g.first(path.Steps, item.Path), "the first one").WithHint("%s", hint)
+		g.Relate(g.ReportNode(n, diagnostic.CodeIgnoreTwice, "%s is ignored already, under a condition", path.Steps), g.sometimes[first].node, "the first one").WithHint("%s", hint)
 		return nil, false
 	}
 	if g.Schema != nil {
@@ -58,9 +63,9 @@ func (g *Ignoring) Add(item syntax.Ignore) (ignore.Path, bool) {
 		})
 	}
 	if item.When == nil {
-		g.always = append(g.always, path.Steps)
+		g.always = append(g.always, ignoredPath{path.Steps, n})
 	} else {
-		g.sometimes = append(g.sometimes, path.Steps)
+		g.sometimes = append(g.sometimes, ignoredPath{path.Steps, n})
 	}
 	return path.Steps, true
 }
@@ -90,31 +95,9 @@ func whyNotIgnorable(path ignore.Path) string {
 	return ""
 }
 
-// first returns the first item of ignore with a path, among those before another item; nil if there is none.
-func (g *Ignoring) first(path ignore.Path, before *yamltree.Node) *yamltree.Node {
-	if g.Spec == nil {
-		return nil
-	}
-	for _, item := range g.Spec.Ignore {
-		if item.Path == before {
-			break
-		}
-		text, _ := item.Path.Text()
-		if other, wrong := ignore.Parse(text); wrong == nil && other.Steps.Equal(path) {
-			return item.Path
-		}
-	}
-	return nil
-}
-
-// within returns the path among others that is a prefix of a path.
-func within(path ignore.Path, others []ignore.Path) (ignore.Path, bool) {
-	for _, other := range others {
-		if len(other) <= len(path) && other.Equal(path[:len(other)]) {
-			return other, true
-		}
-	}
-	return nil, false
+// contains reports whether a path is the other one, or above it.
+func (p ignoredPath) contains(other ignore.Path) bool {
+	return len(p.Path) <= len(other) && p.Equal(other[:len(p.Path)])
 }
 
 // wordLength returns the length in bytes of the word at an offset of a path: a field, the value of a key, or everything
