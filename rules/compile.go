@@ -37,7 +37,7 @@ type Options struct {
 	// kind, and a warning says so. Without AwaitKinds, a kind that is known to be missing is an error.
 	AwaitKinds bool
 	// Schemas has the schemas that expressions and templates are checked against. nil: they are not checked.
-	Schemas Schemas
+	Schemas openapi.Schemas
 	// Namespace is the namespace of the source. It is Kanon's own, in which rules act cluster-wide, or with Confined
 	// the one to which the rule is confined. A rule that names another namespace is an error. Empty: the namespace is
 	// not checked.

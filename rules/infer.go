@@ -3,6 +3,7 @@ package rules
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
@@ -15,7 +16,7 @@ import (
 // of its expression.
 type Inference struct {
 	// Schemas has the kinds that no rule of the documents defines.
-	Schemas Schemas
+	Schemas openapi.Schemas
 	// Awaits reports whether the schema of a kind that Schemas lacks may still come; nil: none does.
 	Awaits func(gvk schema.GroupVersionKind) bool
 }
@@ -27,7 +28,7 @@ func (in Inference) Infer(all ...*syntax.Documents) diagnostic.Findings {
 }
 
 // compileStatus compiles spec.status, and what it reads.
-func compileStatus(r *syntax.Rule, schemas inference.Schemas) (*inference.Status, error) {
+func compileStatus(r *syntax.Rule, schemas openapi.Schemas) (*inference.Status, error) {
 	env, err := celenv.Shared()
 	if err != nil {
 		return nil, err

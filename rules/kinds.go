@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"kanon.dev/kanon/kinds/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
@@ -40,25 +39,6 @@ type KindLister interface {
 	Complete(kind schema.GroupKind) bool
 	// Place names what lacks the kinds of a group, such as "the cluster".
 	Place(group string) string
-}
-
-// Schemas returns the schemas of kinds, from memory.
-type Schemas interface {
-	// Schema is the schema of whole objects of a kind, with apiVersion, kind and metadata; nil if none is known.
-	Schema(gvk schema.GroupVersionKind) *openapi.Schema
-}
-
-// Layers are several Schemas. The first that knows a kind decides.
-type Layers []Schemas
-
-// Schema implements Schemas.
-func (l Layers) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
-	for _, layer := range l {
-		if s := layer.Schema(gvk); s != nil {
-			return s
-		}
-	}
-	return nil
 }
 
 // parentVerbs are the verbs that the engine needs for parents and lookups.

@@ -85,7 +85,7 @@ func (k testKinds) options() Options {
 	return Options{Kinds: k, Schemas: k, Limits: unhurried, AwaitKinds: len(k.missing) > 0}
 }
 
-// Schema implements Schemas. The kinds of the shop can have any fields, where a
+// Schema implements openapi.Schemas. The kinds of the shop can have any fields, where a
 // case does not define them.
 func (k testKinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 	if s := k.schemas.Schema(gvk); s != nil {

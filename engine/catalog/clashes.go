@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"kanon.dev/kanon/kinds/openapi"
-	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/clash"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -48,7 +47,7 @@ func (c *clashes) updatePlace(place string) {
 
 // lines returns the report lines about a rule's clashes. Clashes of conditions count only for kinds that have
 // conditions.
-func (c *clashes) lines(id string, schemas rules.Schemas) []string {
+func (c *clashes) lines(id string, schemas openapi.Schemas) []string {
 	var lines []string
 	for _, found := range c.found[id] {
 		if found.ConditionsOf.Empty() || mayHaveConditions(schemas.Schema(found.ConditionsOf)) {

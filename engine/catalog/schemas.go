@@ -58,7 +58,7 @@ func newSchemas(kinds kindLookup, reader SchemaReader) *schemas {
 	}
 }
 
-// Schema implements rules.Schemas.
+// Schema implements openapi.Schemas.
 func (s *schemas) Schema(gvk schema.GroupVersionKind) *openapi.Schema { return s.known[gvk].Schema }
 
 // mayCome reports whether the schema of a kind is not known yet: the kind is not served, or its schema is being read.

@@ -14,6 +14,25 @@ type Kinds map[schema.GroupVersionKind]*Schema
 // Schema returns the schema of a kind; nil if there is none.
 func (k Kinds) Schema(gvk schema.GroupVersionKind) *Schema { return k[gvk] }
 
+// Schemas returns the schemas of kinds, from memory.
+type Schemas interface {
+	// Schema is the schema of whole objects of a kind, with apiVersion, kind and metadata; nil if none is known.
+	Schema(gvk schema.GroupVersionKind) *Schema
+}
+
+// Layers are several Schemas. The first that knows a kind decides.
+type Layers []Schemas
+
+// Schema implements Schemas.
+func (l Layers) Schema(gvk schema.GroupVersionKind) *Schema {
+	for _, layer := range l {
+		if s := layer.Schema(gvk); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
 // errNoComponents reports that a document has no schemas.
 var errNoComponents = errors.New("it has no components.schemas")
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/kinds/definitions"
+	"kanon.dev/kanon/kinds/openapi"
 	builtinschemas "kanon.dev/kanon/kinds/openapi/builtin"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/clash"
@@ -119,7 +120,7 @@ func (c *Checked) infer(decoded, beside []*syntax.Documents, kinds *Kinds) {
 // inference takes built-in kinds from this program and never from the cluster, so that a definition is the same
 // everywhere.
 func (k *Kinds) inference() rules.Inference {
-	return rules.Inference{Schemas: rules.Layers{builtinschemas.Schemas{}, k}}
+	return rules.Inference{Schemas: openapi.Layers{builtinschemas.Schemas{}, k}}
 }
 
 // Infer completes the definitions of documents, as Check does. The error says that a schema cannot be read.

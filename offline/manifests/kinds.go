@@ -24,7 +24,7 @@ import (
 )
 
 // Kinds are the kinds that rules are checked against, with their schemas: the built-in kinds or those of a cluster, and
-// those that definitions in files add. It implements rules.Kinds, rules.KindLister and rules.Schemas.
+// those that definitions in files add. It implements rules.Kinds, rules.KindLister and openapi.Schemas.
 type Kinds struct {
 	table *builtin.Table
 	// pool shares common parts of schemas.
@@ -98,12 +98,9 @@ func (k *Kinds) load(ctx context.Context, kinds []schema.GroupVersionKind) error
 	return nil
 }
 
-// Schema implements rules.Schemas.
+// Schema implements openapi.Schemas.
 func (k *Kinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
-	if s := k.given.Schema(gvk); s != nil {
-		return s
-	}
-	return k.others.Schema(gvk)
+	return openapi.Layers{k.given, k.others}.Schema(gvk)
 }
 
 // howToKnow says how to make a kind known.

@@ -18,20 +18,14 @@ import (
 // maxInferences bounds the passes over rules whose statuses take their types from one another.
 const maxInferences = 10
 
-// Schemas returns the schemas of kinds, from memory.
-type Schemas interface {
-	// Schema is the schema of whole objects of a kind; nil if none is known.
-	Schema(gvk schema.GroupVersionKind) *openapi.Schema
-}
-
 // Input is what an inference needs.
 type Input struct {
 	// Schemas has the kinds that no rule of the documents defines.
-	Schemas Schemas
+	Schemas openapi.Schemas
 	// Awaits reports whether the schema of a kind that Schemas lacks may still come; nil: none does.
 	Awaits func(gvk schema.GroupVersionKind) bool
 	// Compile compiles the status of a rule.
-	Compile func(r *syntax.Rule, schemas Schemas) (*Status, error)
+	Compile func(r *syntax.Rule, schemas openapi.Schemas) (*Status, error)
 }
 
 // Infer completes the definitions of the documents. A kind that a rule of the same text defines is as that rule says;
@@ -242,15 +236,9 @@ func (i *inference) define() {
 	}
 }
 
-// Schema implements Schemas.
+// Schema implements openapi.Schemas.
 func (i *inference) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
-	if s := i.given.Schema(gvk); s != nil {
-		return s
-	}
-	if s := i.made.Schema(gvk); s != nil {
-		return s
-	}
-	return i.Schemas.Schema(gvk)
+	return openapi.Layers{i.given, i.made, i.Schemas}.Schema(gvk)
 }
 
 // structural is a schema in the form of a definition; nil if it is not known.
