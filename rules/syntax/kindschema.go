@@ -152,45 +152,37 @@ func (r *Rule) CheckPaths() diagnostic.Findings {
 	var list diagnostic.List
 	for i := range r.Parent.defined.Versions {
 		v := &r.Parent.defined.Versions[i]
-		c := pathCheck{version: v, reader: r.Parent.readers[i], report: list.Report}
 		for n, item := range v.Columns {
 			column, _ := item.(map[string]any)
-			c.check(column["jsonPath"], append(columnPath(i, n), "jsonPath"), "")
+			r.checkPath(&list, i, column["jsonPath"], append(columnPath(i, n), "jsonPath"), "")
 		}
 		for name, of := range map[string]struct {
 			typ string
 			in  []string
 		}{"specReplicasPath": {"integer", []string{".spec."}}, "statusReplicasPath": {"integer", []string{".status."}}, "labelSelectorPath": {"string", []string{".spec.", ".status."}}} {
-			c.check(v.Scale[name], scalePath(i, name), of.typ, of.in...)
+			r.checkPath(&list, i, v.Scale[name], scalePath(i, name), of.typ, of.in...)
 		}
 	}
 	return list.Findings(r.Source).Sorted()
 }
 
-// pathCheck checks the paths of a version.
-type pathCheck struct {
-	version *shortschema.Version
-	reader  *shortschema.Reader
-	report  func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
-}
-
-// check checks a path at a place of the definition. typ is the type that it must lead to, and in how it may begin;
-// empty: anything.
-func (c *pathCheck) check(path any, place []string, typ string, in ...string) {
+// checkPath checks a path of a version at a place of the definition. typ is the type that it must lead to, and in how
+// it may begin; empty: anything.
+func (r *Rule) checkPath(list *diagnostic.List, version int, path any, place []string, typ string, in ...string) {
 	text, _ := path.(string)
 	if text == "" {
 		return
 	}
-	found := c.version.Find(text)
-	at, ok := c.reader.Place(place, found.Offset)
+	found := r.Parent.defined.Versions[version].Find(text)
+	at, ok := r.Parent.readers[version].Place(place, found.Offset)
 	switch {
 	case !ok:
 	case found.Wrong != "":
-		c.report(at, diagnostic.CodeKindSchema, "%s %s", text, found.Wrong).Suggest(found.Name, found.Names)
+		list.Report(at, diagnostic.CodeKindSchema, "%s %s", text, found.Wrong).Suggest(found.Name, found.Names)
 	case typ != "" && found.Type != "" && found.Type != typ:
-		c.report(at, diagnostic.CodeKindSchema, "%s leads to a field of type %s: scale wants %s", text, found.Type, typ)
+		list.Report(at, diagnostic.CodeKindSchema, "%s leads to a field of type %s: scale wants %s", text, found.Type, typ)
 	case len(in) > 0 && !slices.ContainsFunc(in, func(start string) bool { return strings.HasPrefix(text, start) }):
-		c.report(at, diagnostic.CodeKindSchema, "%s does not begin with %s, as scale wants it", text, strings.Join(in, " or "))
+		list.Report(at, diagnostic.CodeKindSchema, "%s does not begin with %s, as scale wants it", text, strings.Join(in, " or "))
 	}
 }
 
@@ -298,15 +290,11 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	for name, of := range v.scale {
 		reader.MarkText(of, 0, scalePath(index, name)...)
 	}
-	var columns []map[string]any
 	for i, item := range v.columns {
-		columns = append(columns, d.column(item, fmt.Sprintf("%s.columns[%d]", v.path, i), reader, columnPath(index, i)))
+		v.made.Columns = append(v.made.Columns, d.column(item, fmt.Sprintf("%s.columns[%d]", v.path, i), reader, columnPath(index, i)))
 	}
 	for _, c := range reader.Columns() {
-		columns = append(columns, map[string]any{"name": c.Title, "type": c.Type, "jsonPath": kubectlPath(c.Path[len(shortschema.Path(index)):])})
-	}
-	for _, column := range columns {
-		v.made.Columns = append(v.made.Columns, column)
+		v.made.Columns = append(v.made.Columns, map[string]any{"name": c.Title, "type": c.Type, "jsonPath": kubectlPath(c.Path[len(shortschema.Path(index)):])})
 	}
 	for i, item := range v.validations {
 		d.validation(item, fmt.Sprintf("%s.validations[%d]", v.path, i), reader, index, &v.made)
