@@ -1,16 +1,19 @@
 package shortschema
 
-// Column is a column that kubectl get shows.
-type Column struct {
-	Title string
-	// Type is string, integer, number, boolean or date.
-	Type string
-	// Path is the path of the field in the definition.
-	Path []string
-}
+import "strings"
 
-// Columns returns the columns of the fields that were read.
-func (r *Reader) Columns() []Column { return r.columns }
+// Columns returns the columns of the fields that were read, as a definition has them.
+func (r *Reader) Columns() []any { return r.columns }
+
+// kubectlPath is the path of a field for kubectl. place is its path in the definition: that of the schema of a version,
+// and then properties, name, properties, name, …
+func kubectlPath(place []string) string {
+	var b strings.Builder
+	for i := len(Path(0)) + 1; i < len(place); i += 2 {
+		b.WriteString("." + strings.ReplaceAll(place[i], ".", `\.`))
+	}
+	return b.String()
+}
 
 // columnType returns the type of the column of a field.
 func columnType(schema map[string]any) string {

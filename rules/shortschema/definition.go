@@ -14,8 +14,9 @@ import (
 type Kind struct {
 	schema.GroupKind
 	// Plural and Singular are the names in paths and for kubectl. If empty, Names has the defaults.
-	Plural, Singular       string
-	ShortNames, Categories []string
+	Plural, Singular string
+	// ShortNames and Categories are texts.
+	ShortNames, Categories []any
 	Namespaced             bool
 	Description            string
 	Versions               []Version
@@ -49,8 +50,12 @@ func Path(version int, more ...string) []string {
 func (k *Kind) Definition() *unstructured.Unstructured {
 	plural, singular := k.Names()
 	names := map[string]any{"kind": k.Kind, "listKind": k.Kind + "List", "plural": plural, "singular": singular}
-	addTexts(names, "shortNames", k.ShortNames)
-	addTexts(names, "categories", k.Categories)
+	if len(k.ShortNames) > 0 {
+		names["shortNames"] = k.ShortNames
+	}
+	if len(k.Categories) > 0 {
+		names["categories"] = k.Categories
+	}
 	scope := "Cluster"
 	if k.Namespaced {
 		scope = "Namespaced"
@@ -68,17 +73,6 @@ func (k *Kind) Definition() *unstructured.Unstructured {
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata,
 		"spec": map[string]any{"group": k.Group, "names": names, "scope": scope, "versions": versions},
 	}}
-}
-
-func addTexts(to map[string]any, name string, texts []string) {
-	if len(texts) == 0 {
-		return
-	}
-	list := make([]any, len(texts))
-	for i, text := range texts {
-		list[i] = text
-	}
-	to[name] = list
 }
 
 // Names returns the plural and the singular of the kind. Their defaults are those of kubebuilder: policies for Policy,

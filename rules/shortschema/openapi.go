@@ -79,7 +79,7 @@ func (r *Reader) mayBeField(f yamltree.Field) bool {
 	case isText:
 		parts := scan(text)
 		_, isType := typeOf(parts.typ)
-		_, isOwn := r.own.named[parts.typ]
+		_, isOwn := r.own[parts.typ]
 		return isType || isOwn || len(parts.markers) > 0 || strings.ContainsAny(parts.typ, "[]")
 	case f.Value.Kind != yamltree.Mapping:
 		return false

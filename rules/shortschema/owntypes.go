@@ -9,25 +9,6 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// ownTypes are the types that the rule defines for the kind. They are resolved in each field that uses them.
-type ownTypes struct {
-	named map[string]named
-	// open is the stack of types that are being resolved.
-	open []string
-	// cyclic has the types that were reported because they contain themselves.
-	cyclic map[string]bool
-}
-
-func newOwnTypes() ownTypes { return ownTypes{named: map[string]named{}, cyclic: map[string]bool{}} }
-
-// cycle returns the part of the stack from typ on if typ is being resolved, and so contains itself; else nil.
-func (o *ownTypes) cycle(typ string) []string {
-	if i := slices.Index(o.open, typ); i >= 0 {
-		return o.open[i:]
-	}
-	return nil
-}
-
 // define reads the kind's own types.
 func (r *Reader) define(types *yamltree.Node) {
 	if types.Kind != yamltree.Mapping {
@@ -39,40 +20,40 @@ func (r *Reader) define(types *yamltree.Node) {
 			r.report(r.source.At(f.Key), diagnostic.CodeShortType, "%s is a type of every schema: %s", f.name, strings.TrimSuffix(t.Doc, ".")).WithHint("give your type another name")
 			continue
 		}
-		r.own.named[f.name] = f
+		r.own[f.name] = f
 	}
 }
 
 // CheckTypes reads all of the kind's own types, so that mistakes are found in those that no field uses.
 func (r *Reader) CheckTypes() {
 	columns := r.columns
-	for _, name := range slices.Sorted(maps.Keys(r.own.named)) {
-		r.resolve(r.own.named[name], nil)
+	for _, name := range slices.Sorted(maps.Keys(r.own)) {
+		r.resolve(r.own[name], nil)
 	}
 	r.columns = columns // only fields have columns
 }
 
 // resolve returns the schema of one of the kind's own types.
 func (r *Reader) resolve(own named, path []string) *made {
-	r.own.open = append(r.own.open, own.name)
-	defer func() { r.own.open = r.own.open[:len(r.own.open)-1] }()
+	r.open = append(r.open, own.name)
+	defer func() { r.open = r.open[:len(r.open)-1] }()
 	return r.namedField(own, path)
 }
 
 // reportCycle reports that a type contains itself, once for all types of the cycle.
 func (r *Reader) reportCycle(at diagnostic.Position, typ string, cycle []string) {
-	if r.own.cyclic[typ] {
+	if r.cyclic[typ] {
 		return
 	}
 	for _, name := range cycle {
-		r.own.cyclic[name] = true
+		r.cyclic[name] = true
 	}
 	r.report(at, diagnostic.CodeShortType, "type %s contains itself (%s): a schema has an end", typ, strings.Join(append(slices.Clone(cycle), typ), " → ")).
 		WithHint("write object where it would begin anew")
 }
 
 func (r *Reader) unknownType(at diagnostic.Position, typ string) {
-	names := slices.Sorted(maps.Keys(r.own.named))
+	names := slices.Sorted(maps.Keys(r.own))
 	for _, t := range Types() {
 		names = append(names, t.Name)
 	}

@@ -15,9 +15,14 @@ const maxSchemas = 5_000
 // Reader makes the schemas of one kind. It is not safe for concurrent use.
 type Reader struct {
 	Places
-	report  func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
-	own     ownTypes
-	columns []Column
+	report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
+	// own are the types that the rule defines for the kind. They are resolved in each field that uses them.
+	own map[string]named
+	// open is the stack of own types that are being resolved.
+	open []string
+	// cyclic has the own types that were reported because they contain themselves.
+	cyclic  map[string]bool
+	columns []any
 	// repeated counts the lists and maps around the field that is being read. Fields below them have no column.
 	repeated int
 	// constraints counts the fields around the current one that may forbid an object to have all of its fields at once:
@@ -36,7 +41,7 @@ type Reader struct {
 // finding.
 func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding) *Reader {
 	r := &Reader{
-		Places: newPlaces(source), report: report, own: newOwnTypes(),
+		Places: newPlaces(source), report: report, own: map[string]named{}, cyclic: map[string]bool{},
 		roots: map[string]*made{}, reported: map[diagnostic.Position]bool{},
 	}
 	if types != nil {
@@ -131,7 +136,7 @@ func (r *Reader) object(n *yamltree.Node, path []string) *made {
 			required = append(required, named.name)
 		}
 		if field.column != "" && r.repeated == 0 {
-			r.columns = append(r.columns, Column{Title: field.column, Type: columnType(field.schema), Path: at})
+			r.columns = append(r.columns, map[string]any{"name": field.column, "type": columnType(field.schema), "jsonPath": kubectlPath(at)})
 		}
 	}
 	if len(properties) > 0 {
@@ -212,9 +217,9 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 	if t, ok := typeOf(typ); ok {
 		return &made{schema: maps.Clone(t.schema), base: t.base}
 	}
-	if own, ok := r.own.named[typ]; ok {
-		if cycle := r.own.cycle(typ); cycle != nil {
-			r.reportCycle(at, typ, cycle)
+	if own, ok := r.own[typ]; ok {
+		if i := slices.Index(r.open, typ); i >= 0 {
+			r.reportCycle(at, typ, r.open[i:])
 			return nil
 		}
 		return r.resolve(own, path)

@@ -87,7 +87,7 @@ func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
 
 // addNames adds the fields that apply to all versions.
 func (d *decoder) addNames(fields decoders, kind *shortschema.Kind) {
-	texts := func(n *yamltree.Node, path string) (all []string) {
+	texts := func(n *yamltree.Node, path string) (all []any) {
 		for i, item := range d.list(n, path) {
 			if text, ok := d.plainString(item, fmt.Sprintf("%s[%d]", path, i)); ok {
 				all = append(all, text)
@@ -293,24 +293,12 @@ func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
 	for i, item := range v.columns {
 		v.made.Columns = append(v.made.Columns, d.column(item, fmt.Sprintf("%s.columns[%d]", v.path, i), reader, columnPath(index, i)))
 	}
-	for _, c := range reader.Columns() {
-		v.made.Columns = append(v.made.Columns, map[string]any{"name": c.Title, "type": c.Type, "jsonPath": kubectlPath(c.Path[len(shortschema.Path(index)):])})
-	}
+	v.made.Columns = append(v.made.Columns, reader.Columns()...)
 	for i, item := range v.validations {
 		d.validation(item, fmt.Sprintf("%s.validations[%d]", v.path, i), reader, index, &v.made)
 	}
 	v.made.Validations = append(v.made.Validations, reader.Complete()...)
 	return reader
-}
-
-// kubectlPath is the path of a field for kubectl. place is its path in the schema: properties, name, properties, name,
-// …
-func kubectlPath(place []string) string {
-	var b strings.Builder
-	for i := 1; i < len(place); i += 2 {
-		b.WriteString("." + strings.ReplaceAll(place[i], ".", `\.`))
-	}
-	return b.String()
 }
 
 // columnPath is the path of a column in the definition.
