@@ -197,33 +197,44 @@ func (b *builder) scalar(n *yaml.Node) *Node {
 // scalarValue returns the value of a scalar, or an error with a hint.
 func scalarValue(n *yaml.Node) (value any, hint string, err error) {
 	const asText = "put quotes around it if it is meant as text"
-	switch tag := n.ShortTag(); tag {
-	case "!!str", "!!timestamp":
-		return n.Value, "", nil
-	case "!!null":
-		return nil, "", nil
-	case "!!bool":
-		var v bool
-		if err := n.Decode(&v); err != nil {
-			return nil, "", fmt.Errorf("%q is not a boolean", n.Value)
-		}
-		return v, "", nil
-	case "!!int":
-		var v int64
-		if err := n.Decode(&v); err != nil {
-			return nil, asText, fmt.Errorf("%s does not fit an integer of 64 bits", n.Value)
-		}
-		return v, "", nil
-	case "!!float":
-		var v float64
-		if err := n.Decode(&v); err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, asText, fmt.Errorf("%s is not a number that JSON has", n.Value)
-		}
-		return v, "", nil
+	if value, ok := Decoded(n); ok {
+		return value, "", nil
+	}
+	switch tag := n.ShortTag(); {
+	case tag == "!!bool":
+		return nil, "", fmt.Errorf("%q is not a boolean", n.Value)
+	case tag == "!!int":
+		return nil, asText, fmt.Errorf("%s does not fit an integer of 64 bits", n.Value)
+	case tag == "!!float":
+		return nil, asText, fmt.Errorf("%s is not a number that JSON has", n.Value)
+	case strings.HasPrefix(tag, "!!"):
+		return nil, "", fmt.Errorf("the tag %s has no meaning here", tag)
 	default:
-		if strings.HasPrefix(tag, "!!") {
-			return nil, "", fmt.Errorf("the tag %s has no meaning here", tag)
-		}
 		return nil, "put quotes around a value that begins with !", fmt.Errorf("the tag %s has no meaning here", tag)
 	}
+}
+
+// Decoded returns the value of a scalar: a string, nil, a bool, an int64, or a float64 that JSON has. ok is false if the
+// scalar has none of these.
+func Decoded(n *yaml.Node) (value any, ok bool) {
+	switch n.ShortTag() {
+	case "!!str", "!!timestamp":
+		return n.Value, true
+	case "!!null":
+		return nil, true
+	case "!!bool":
+		return decodedAs[bool](n)
+	case "!!int":
+		return decodedAs[int64](n)
+	case "!!float":
+		v, ok := decodedAs[float64](n)
+		return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0)
+	default:
+		return nil, false
+	}
+}
+
+func decodedAs[T any](n *yaml.Node) (value T, ok bool) {
+	err := n.Decode(&value)
+	return value, err == nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -14,6 +13,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 const (
@@ -184,29 +184,13 @@ func (r *yamlReader) merge(out map[string]any, from *yaml.Node, depth int) error
 }
 
 func yamlScalar(n *yaml.Node) (any, error) {
-	var err error
+	if val, ok := yamltree.Decoded(n); ok {
+		return val, nil
+	}
 	switch tag := n.ShortTag(); tag {
-	case "!!str", "!!timestamp":
-		return n.Value, nil
-	case "!!null":
-		return nil, nil
-	case "!!bool":
-		var v bool
-		if err = n.Decode(&v); err == nil {
-			return v, nil
-		}
-	case "!!int":
-		var v int64
-		if err = n.Decode(&v); err == nil {
-			return v, nil
-		}
-	case "!!float":
-		var v float64
-		if err = n.Decode(&v); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
-			return v, nil
-		}
+	case "!!bool", "!!int", "!!float":
+		return nil, fmt.Errorf("line %d: %s is not a number or truth value that can be kept; put quotes around it if it is text", n.Line, n.Value)
 	default:
 		return nil, fmt.Errorf("line %d: the tag %s is not understood", n.Line, tag)
 	}
-	return nil, fmt.Errorf("line %d: %s is not a number or truth value that can be kept; put quotes around it if it is text", n.Line, n.Value)
 }
