@@ -77,39 +77,30 @@ func (e *Evaluator) Variable(n *yamltree.Node, t template.Template, vars Variabl
 // always gives the same value.
 func readsOf(x *celenv.Expression, vars Variables) (reads []string, free bool) {
 	roots, functions := x.Names()
-	if slices.ContainsFunc(functions, func(n celenv.Name) bool { return n.Name == function.RandomName }) {
+	isRandom := func(n celenv.Name) bool { return n.Name == function.RandomName }
+	isVariables := func(n celenv.Name) bool { return n.Name == flow.RootVariables }
+	isOther := func(n celenv.Name) bool { return !isVariables(n) && !x.Env().IsType(n.Name) }
+	if slices.ContainsFunc(functions, isRandom) || slices.ContainsFunc(roots, isOther) {
 		return nil, false
 	}
-	throughVariables := false
-	for _, root := range roots {
-		switch {
-		case root.Name == flow.RootVariables:
-			throughVariables = true
-		case !x.Env().IsType(root.Name):
-			return nil, false
-		}
-	}
-	if !throughVariables {
+	if !slices.ContainsFunc(roots, isVariables) {
 		return nil, true
 	}
-	idents := 0
-	found := sets.New[string]()
+	idents, found := 0, sets.New[string]()
 	for _, n := range x.Nodes() {
 		if n.Kind() == ast.IdentKind && n.AsIdent() == flow.RootVariables {
 			idents++
 		}
-		if n.Kind() != ast.SelectKind || n.AsSelect().IsTestOnly() {
+		if n.Kind() != ast.SelectKind {
 			continue
 		}
-		of := n.AsSelect().Operand()
-		if of.Kind() != ast.IdentKind || of.AsIdent() != flow.RootVariables {
-			continue
+		if name := flow.WholeVariable(n); name != "" {
+			if vars(name) == nil {
+				return nil, false
+			}
+			found.Insert(name)
+			idents--
 		}
-		if vars(n.AsSelect().FieldName()) == nil {
-			return nil, false
-		}
-		found.Insert(n.AsSelect().FieldName())
-		idents--
 	}
 	return sets.List(found), idents == 0 // otherwise a variable is read by a computed name, or only if it is there
 }
