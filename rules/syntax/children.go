@@ -87,16 +87,19 @@ func (d *decoder) child(n *yamltree.Node, list string, index int, before []Child
 				c.Ignore = d.ignored(item, path, i, c.Ignore)
 			}
 		},
-		"template": func(n *yamltree.Node) {
-			if n.Kind != yamltree.Mapping {
-				d.report(n, diagnostic.CodeFieldType, "%s.template must be a mapping, and is %s", path, n.What())
-				return
-			}
-			c.Template = n
-		},
+		"template": func(n *yamltree.Node) { c.Template = d.template(n, path+".template") },
 	})
 	c.lose(n)
 	return c
+}
+
+// template returns a template, which must be a mapping; nil after a finding.
+func (d *decoder) template(n *yamltree.Node, path string) *yamltree.Node {
+	if n.Kind != yamltree.Mapping {
+		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.What())
+		return nil
+	}
+	return n
 }
 
 // ignored decodes an item of ignore: a path, or a mapping with a path and a when.

@@ -23,26 +23,20 @@ import (
 // A rule or a CustomResourceDefinition without mistakes is returned even if others have some, and a rule with mistakes
 // as far as it could be read. The findings are sorted.
 func Decode(name string, data []byte) (Documents, diagnostic.Findings) {
-	d := &decoder{src: yamltree.New(name, data)}
-	d.decode()
-	return d.docs, d.findings.Findings(d.src)
+	return (&decoder{src: yamltree.New(name, data)}).result()
 }
 
 // DecodeFile is Decode for a file that may have other documents beside rules, such as parents. It skips those. It does
 // not skip a document that does not say its kind, does not parse, has the fields of a rule or contains one, as a List
 // does: a rule that is skipped by mistake would count as removed.
 func DecodeFile(name string, data []byte) (Documents, diagnostic.Findings) {
-	d := &decoder{src: yamltree.New(name, data), file: true}
-	d.decode()
-	return d.docs, d.findings.Findings(d.src)
+	return (&decoder{src: yamltree.New(name, data), file: true}).result()
 }
 
 // DecodeObject is Decode for a Rule object as JSON or YAML. Its findings have paths instead of lines, because an object
 // has no lines, and those of the file that it came from are not known.
 func DecodeObject(name string, data []byte) (Documents, diagnostic.Findings) {
-	d := &decoder{src: yamltree.NewObject(name, data)}
-	d.decode()
-	return d.docs, d.findings.Findings(d.src)
+	return (&decoder{src: yamltree.NewObject(name, data)}).result()
 }
 
 const (
@@ -60,6 +54,11 @@ type decoder struct {
 	file     bool
 	docs     Documents
 	findings diagnostic.List
+}
+
+func (d *decoder) result() (Documents, diagnostic.Findings) {
+	d.decode()
+	return d.docs, d.findings.Findings(d.src)
 }
 
 func (d *decoder) decode() {

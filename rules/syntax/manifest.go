@@ -13,9 +13,7 @@ import (
 // those in the file. Inside of a ConfigMap they are exact in block strings, and in quoted strings as long as text and
 // value match.
 func DecodeManifest(name string, data []byte) (Documents, diagnostic.Findings) {
-	d := &decoder{src: yamltree.New(name, data), mixed: true}
-	d.decode()
-	return d.docs, d.findings.Findings(d.src)
+	return (&decoder{src: yamltree.New(name, data), mixed: true}).result()
 }
 
 // labelRules is the label of a ConfigMap whose keys are all rules.

@@ -72,14 +72,9 @@ func (d *decoder) patch(n *yamltree.Node, index int, before []Patch) Patch {
 			p.Refuse = d.word(n, path+".conflict", language.Patch().Words("conflict")) == conflictRefuse
 		},
 		"template": func(n *yamltree.Node) {
-			if n.Kind != yamltree.Mapping {
-				d.report(n, diagnostic.CodeFieldType, "%s.template must be a mapping, and is %s", path, n.What())
-				return
-			}
-			if len(n.Fields) == 0 && !n.Partial {
+			if p.Template = d.template(n, path+".template"); p.Template != nil && len(n.Fields) == 0 && !n.Partial {
 				d.report(n, diagnostic.CodeEmpty, "%s.template is empty", path)
 			}
-			p.Template = n
 		},
 	})
 	if p.Target != nil && IsSecret(p.Target.GVK) {
