@@ -189,7 +189,7 @@ func TestMatchesErrors(t *testing.T) {
 	for when, isWaiting := range map[string]bool{"${parent.status.x}": true, "${parent.spec.x}": false, "${parent.spec.list}": false} {
 		rule := strings.Replace(ruleFor(""), "kind: WebApp}", "kind: WebApp, when: \""+when+"\"}", 1)
 		ok, err := mustCompile(t, rule).Evaluate(t.Context(), program.Input{Parent: parent}).Matches()
-		if failed, known := errors.AsType[*program.MatchError](err); ok || !known || failed.Waits != isWaiting {
+		if failed, known := errors.AsType[*program.MatchError](err); ok || !known || (failed.Verdict == template.Waits) != isWaiting {
 			t.Errorf("%s: %t, %v", when, ok, err)
 		}
 	}

@@ -386,10 +386,10 @@ func TestLookupLength(t *testing.T) {
 `, template.Limits{ListLength: 30})
 	for objects, want := range map[int][]program.Problem{
 		10: nil,
-		20: {{Path: "status.twice", Message: "lookups.twice gives 40 items, more than the 30 allowed by --max-list-length"}},
+		20: {{Verdict: template.Fails, Path: "status.twice", Message: "lookups.twice gives 40 items, more than the 30 allowed by --max-list-length"}},
 		31: {
-			{Path: "status.all", Message: "lookups.all gives 31 items, more than the 30 allowed by --max-list-length"},
-			{Path: "status.twice", Message: "lookups.twice gives 31 items, more than the 30 allowed by --max-list-length"},
+			{Verdict: template.Fails, Path: "status.all", Message: "lookups.all gives 31 items, more than the 30 allowed by --max-list-length"},
+			{Verdict: template.Fails, Path: "status.twice", Message: "lookups.twice gives 31 items, more than the 30 allowed by --max-list-length"},
 		},
 	} {
 		out := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Reader: crowd(objects)}).Result()

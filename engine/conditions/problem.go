@@ -11,6 +11,7 @@ import (
 	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/kinds/schemas"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/program/template"
 )
 
 // Problem is one thing that blocks a parent.
@@ -79,7 +80,7 @@ func OfPredicate(err error) Problem {
 	switch {
 	case !ok:
 		return Problem{Subject: "spec.parent.when", Reason: ReasonEvaluation, Stalled: true, Err: err}
-	case failed.Waits:
+	case failed.Verdict == template.Waits:
 		return Problem{Subject: failed.Path, Reason: ReasonWaiting, Err: errors.New(failed.Message)}
 	}
 	return Problem{Subject: failed.Path, Reason: ReasonEvaluation, Stalled: true, Err: errors.New(failed.Message), Advice: failed.Advice}

@@ -43,7 +43,7 @@ func problemsOf(p *preview.Preview) []Problem {
 		add("", false, waiting)
 	}
 	for _, failed := range p.Result.StatusFailed {
-		add("", true, textOfProblem(failed))
+		add("", true, failed.Error())
 	}
 	return all
 }
@@ -51,16 +51,8 @@ func problemsOf(p *preview.Preview) []Problem {
 // addState adds a child or a patch if it waits or failed.
 func addState(add func(part string, fails bool, message string), part string, state program.State, problem program.Problem) {
 	if state == program.StateWaiting || state == program.StateFailed {
-		add(part, state == program.StateFailed, textOfProblem(problem))
+		add(part, state == program.StateFailed, problem.Error())
 	}
-}
-
-// textOfProblem is a problem with its place in the rule.
-func textOfProblem(p program.Problem) string {
-	if p.Path == "" {
-		return p.Text()
-	}
-	return p.Path + ": " + p.Text()
 }
 
 // Failures lists what keeps the rule from doing everything for the parent: parts that fail, and refused objects.

@@ -160,20 +160,11 @@ func (e *Evaluation) Matches() (bool, error) {
 	if p == nil {
 		return ok, nil
 	}
-	return false, &MatchError{Problem: problemOf(p.Under("spec.parent.when")), Waits: p.Verdict == template.Waits}
+	return false, &MatchError{*p.Under("spec.parent.when")}
 }
 
 // MatchError is why it is not known whether a rule applies to a parent.
-type MatchError struct {
-	Problem
-
-	// Waits is true if the expression reads what does not exist yet. Otherwise it has no value until the rule or what
-	// it reads changes.
-	Waits bool
-}
-
-// Error implements error.
-func (e *MatchError) Error() string { return e.Path + ": " + e.Text() }
+type MatchError struct{ Problem }
 
 // Next returns every node that can be written now, each after those that it needs. A node is returned once, and may
 // have no objects. The batch is empty once nothing more can be written, and if the evaluation is OutOfMemory.
@@ -380,7 +371,7 @@ func (e *Evaluation) nodeResult(i int) NodeResult {
 		p = template.Waiting("waits for %s", e.prog.Children[need].ID)
 	}
 	if p != nil {
-		o.Problem = problemOf(p)
+		o.Problem = *p
 	}
 	return o
 }

@@ -67,7 +67,7 @@ func (o *PatchResult) stop(p *template.Problem) {
 	if p.Verdict == template.Waits {
 		o.State = StateWaiting
 	}
-	o.Problem = problemOf(p)
+	o.Problem = *p
 }
 
 // contribute adds what one item sets. set is false if its when is false. known is false if the targets of the item are

@@ -63,7 +63,7 @@ func (e *Evaluation) WhyNotReady(node string, object *unstructured.Unstructured)
 	if p == nil {
 		return Problem{}
 	}
-	return problemOf(p)
+	return *p
 }
 
 // itemNotReady is why one object is not ready. If readyWhen waits, the object is not ready.

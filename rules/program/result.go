@@ -111,22 +111,7 @@ type NodeResult struct {
 }
 
 // Problem is a place in a rule and what is wrong there.
-type Problem struct {
-	Path string
-	// Message stays the same as long as the cause does.
-	Message string
-	// Advice is what the author of the rule can do about it; may be empty.
-	Advice string
-	// KindMissing is true if a kind is missing: that of a child, of a patch, or of a lookup that it reads.
-	KindMissing bool
-}
-
-func problemOf(p *template.Problem) Problem {
-	return Problem{Path: p.Path, Message: p.Message, Advice: p.Advice, KindMissing: p.KindMissing}
-}
-
-// Text is the message followed by the advice.
-func (p Problem) Text() string { return template.WithAdvice(p.Message, p.Advice) }
+type Problem = template.Problem
 
 // Result is the result of an evaluation, after the caller has written what it could.
 type Result struct {
@@ -227,7 +212,7 @@ func (o *Result) note(p *template.Problem) {
 	case template.Waits:
 		o.StatusWaiting = append(o.StatusWaiting, p.Error())
 	case template.Fails:
-		o.StatusFailed = append(o.StatusFailed, problemOf(p))
+		o.StatusFailed = append(o.StatusFailed, *p)
 	case template.Skips:
 	}
 }

@@ -23,11 +23,12 @@ const (
 type Problem struct {
 	Verdict Verdict
 	// Path is the place in the rule, relative to where the value is used.
-	Path    string
+	Path string
+	// Message stays the same as long as the cause does.
 	Message string
 	// Advice is what the author of the rule can do about it; may be empty.
 	Advice string
-	// KindMissing is true if a missing kind is the cause.
+	// KindMissing is true if a kind is missing: that of a child, of a patch, or of a lookup that it reads.
 	KindMissing bool
 }
 
@@ -50,14 +51,11 @@ func (p *Problem) Error() string {
 }
 
 // Text is the message followed by the advice.
-func (p *Problem) Text() string { return WithAdvice(p.Message, p.Advice) }
-
-// WithAdvice joins a message and advice for the author of the rule.
-func WithAdvice(message, advice string) string {
-	if advice == "" {
-		return message
+func (p *Problem) Text() string {
+	if p.Advice == "" {
+		return p.Message
 	}
-	return message + "; " + advice
+	return p.Message + "; " + p.Advice
 }
 
 // Advising returns the problem with advice for the author of the rule.
