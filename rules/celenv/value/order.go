@@ -21,31 +21,24 @@ func SortedKeys(m traits.Mapper) []ref.Val {
 }
 
 func compareKeys(a, b ref.Val) int {
-	an, aRank := keyRank(a)
-	bn, bRank := keyRank(b)
-	switch as, _ := a.(types.String); {
-	case aRank != bRank:
-		return cmp.Compare(aRank, bRank)
-	case aRank == 0:
-		return cmp.Compare(an, bn)
-	case aRank == 1:
-		bs, _ := b.(types.String)
-		return strings.Compare(string(as), string(bs))
+	if rank := cmp.Compare(keyRank(a), keyRank(b)); rank != 0 {
+		return rank
+	}
+	if c, ok := a.(traits.Comparer); ok {
+		if order, ok := c.Compare(b).(types.Int); ok {
+			return int(order)
+		}
 	}
 	return strings.Compare(types.Format(a), types.Format(b))
 }
 
-// keyRank orders the types of keys. number is the value of a number; the rank of numbers is 0.
-func keyRank(key ref.Val) (number float64, rank int) {
-	switch v := key.(type) {
-	case types.Int:
-		return float64(v), 0
-	case types.Uint:
-		return float64(v), 0
-	case types.Double:
-		return float64(v), 0
+// keyRank orders the types of keys.
+func keyRank(key ref.Val) int {
+	switch key.(type) {
+	case types.Int, types.Uint, types.Double:
+		return 0
 	case types.String:
-		return 0, 1
+		return 1
 	}
-	return 0, 2
+	return 2
 }
