@@ -63,7 +63,7 @@ func (s *Simulation) fitting(object *unstructured.Unstructured, status map[strin
 
 // readyStatus is the status that a controller writes for a ready object; nil for an object that needs none.
 func (s *Simulation) readyStatus(object *unstructured.Unstructured) map[string]any {
-	replicas := number(object, 1, "spec", "replicas")
+	replicas := int64(status.GetIntField(object.Object, "spec.replicas", 1))
 	generation := object.GetGeneration()
 	switch object.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
@@ -90,7 +90,7 @@ func (s *Simulation) readyStatus(object *unstructured.Unstructured) map[string]a
 		}
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		return map[string]any{
-			"succeeded": number(object, 1, "spec", "completions"), "active": int64(0),
+			"succeeded": int64(status.GetIntField(object.Object, "spec.completions", 1)), "active": int64(0),
 			"conditions": []any{condition("Complete", "True", "CompletionsReached")},
 		}
 	case schema.GroupKind{Kind: "Pod"}:
@@ -140,12 +140,4 @@ func failedStatus(object *unstructured.Unstructured) map[string]any {
 
 func condition(kind, value, reason string) map[string]any {
 	return map[string]any{"type": kind, "status": value, "reason": reason}
-}
-
-// number is a field of an object, or otherwise if the object has none.
-func number(object *unstructured.Unstructured, otherwise int64, path ...string) int64 {
-	if n, found, err := unstructured.NestedInt64(object.Object, path...); found && err == nil {
-		return n
-	}
-	return otherwise
 }

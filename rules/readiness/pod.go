@@ -16,7 +16,7 @@ func endedPod(obj *unstructured.Unstructured) (Result, bool) {
 	if gvk.Group != "" || gvk.Kind != "Pod" || obj.GetDeletionTimestamp() != nil {
 		return Result{}, false
 	}
-	switch text(obj, "status", "phase") {
+	switch status.GetStringField(obj.Object, "status.phase", "") {
 	case "Failed":
 		result := because(failed("Pod has failed"), reasonAndMessage(obj.Object["status"]), failedContainer(obj))
 		return result, true
@@ -32,7 +32,7 @@ func endedPod(obj *unstructured.Unstructured) (Result, bool) {
 
 // pod corrects what kstatus reports for a Pod that has not ended.
 func pod(obj *unstructured.Unstructured, result Result) Result {
-	switch phase := text(obj, "status", "phase"); {
+	switch phase := status.GetStringField(obj.Object, "status.phase", ""); {
 	case result.Status == status.TerminatingStatus:
 		return result
 	case phase == "Pending":
@@ -44,7 +44,7 @@ func pod(obj *unstructured.Unstructured, result Result) Result {
 		}
 		return inProgress("Pod is pending")
 	case phase == "Running" && completes(obj) && result.Status == status.CurrentStatus:
-		return inProgress("Pod is running, and is ready when it has succeeded: its restartPolicy is %s", text(obj, "spec", "restartPolicy"))
+		return inProgress("Pod is running, and is ready when it has succeeded: its restartPolicy is %s", status.GetStringField(obj.Object, "spec.restartPolicy", ""))
 	}
 	return result
 }
@@ -57,8 +57,8 @@ func failedContainer(obj *unstructured.Unstructured) string {
 		for _, item := range all {
 			container := &unstructured.Unstructured{}
 			container.Object, _ = item.(map[string]any)
-			if code := number(container, 0, "state", "terminated", "exitCode"); code != 0 {
-				return fmt.Sprintf("container %s: %s, exit code %d", text(container, "name"), text(container, "state", "terminated", "reason"), code)
+			if code := status.GetIntField(container.Object, "state.terminated.exitCode", 0); code != 0 {
+				return fmt.Sprintf("container %s: %s, exit code %d", status.GetStringField(container.Object, "name", ""), status.GetStringField(container.Object, "state.terminated.reason", ""), code)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func failedContainer(obj *unstructured.Unstructured) string {
 
 // completes reports whether a Pod ends when its work is done.
 func completes(obj *unstructured.Unstructured) bool {
-	policy := text(obj, "spec", "restartPolicy")
+	policy := status.GetStringField(obj.Object, "spec.restartPolicy", "")
 	return policy == "Never" || policy == "OnFailure"
 }
 

@@ -123,7 +123,7 @@ func job(obj *unstructured.Unstructured, result Result) Result {
 // any.
 func statefulSet(obj *unstructured.Unstructured, result Result) Result {
 	result = observed(obj, result)
-	if result.Status != status.CurrentStatus || text(obj, "spec", "updateStrategy", "type") != "OnDelete" {
+	if result.Status != status.CurrentStatus || status.GetStringField(obj.Object, "spec.updateStrategy.type", "") != "OnDelete" {
 		return result
 	}
 	return replicas(obj, result, "readyReplicas")
@@ -139,7 +139,8 @@ func replicationController(obj *unstructured.Unstructured, result Result) Result
 
 // replicas waits until as many replicas as spec.replicas exist, and until a field of the status counts as many.
 func replicas(obj *unstructured.Unstructured, result Result, field string) Result {
-	wanted, exist, counted := number(obj, 1, "spec", "replicas"), number(obj, 0, "status", "replicas"), number(obj, 0, "status", field)
+	wanted, exist := status.GetIntField(obj.Object, "spec.replicas", 1), status.GetIntField(obj.Object, "status.replicas", 0)
+	counted := status.GetIntField(obj.Object, "status."+field, 0)
 	switch {
 	case exist != wanted:
 		return inProgress("replicas: %d/%d", exist, wanted)
@@ -152,7 +153,7 @@ func replicas(obj *unstructured.Unstructured, result Result, field string) Resul
 // service waits for the address of a load balancer. kstatus waits for the cluster IP, which the API server sets at
 // once.
 func service(obj *unstructured.Unstructured, result Result) Result {
-	if result.Status != status.CurrentStatus || text(obj, "spec", "type") != "LoadBalancer" {
+	if result.Status != status.CurrentStatus || status.GetStringField(obj.Object, "spec.type", "") != "LoadBalancer" {
 		return result
 	}
 	addresses, _, _ := unstructured.NestedSlice(obj.Object, "status", "loadBalancer", "ingress")
@@ -172,7 +173,7 @@ func apiService(obj *unstructured.Unstructured, result Result) Result {
 
 func certificateSigningRequest(obj *unstructured.Unstructured, result Result) Result {
 	switch {
-	case result.Status != status.CurrentStatus || text(obj, "status", "certificate") != "":
+	case result.Status != status.CurrentStatus || status.GetStringField(obj.Object, "status.certificate", "") != "":
 		return result
 	case isTrue(obj, "Denied"):
 		return failed("the request is denied")
@@ -221,18 +222,4 @@ func reasonAndMessage(of any) string {
 		return reason + message
 	}
 	return reason + ": " + message
-}
-
-// text is a text field of an object; empty if it is missing or no text.
-func text(obj *unstructured.Unstructured, path ...string) string {
-	s, _, _ := unstructured.NestedString(obj.Object, path...)
-	return s
-}
-
-// number is a field of an object; otherwise if it is missing.
-func number(obj *unstructured.Unstructured, otherwise int64, path ...string) int64 {
-	if n, found, err := unstructured.NestedInt64(obj.Object, path...); found && err == nil {
-		return n
-	}
-	return otherwise
 }
