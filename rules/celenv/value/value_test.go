@@ -70,12 +70,13 @@ func TestSortedKeys(t *testing.T) {
 	val := types.NewRefValMap(Adapter{}, map[ref.Val]ref.Val{
 		types.Int(10): types.True, types.Double(2.5): types.True, types.Uint(3): types.True,
 		types.String("b"): types.True, types.String("a!"): types.True, types.String("a"): types.True, types.False: types.True,
+		types.Int(1<<60 + 1): types.True, types.Int(1 << 60): types.True, types.True: types.True,
 	})
 	var got []string
 	for _, key := range SortedKeys(val) {
 		got = append(got, types.Format(key))
 	}
-	want := []string{"2.5", "3u", "10", `"a"`, `"a!"`, `"b"`, "false"}
+	want := []string{"2.5", "3u", "10", "1152921504606846976", "1152921504606846977", `"a"`, `"a!"`, `"b"`, "false", "true"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
