@@ -62,18 +62,4 @@ func IsBuiltIn(group string) bool {
 func IsSecret(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.Kind == "Secret" }
 
 // HasSecrets reports whether a rule reads, creates or patches Secrets, or has them as parents.
-func (r *Rule) HasSecrets() bool {
-	kinds := []schema.GroupVersionKind{r.Parent.GVK}
-	for i := range r.Lookups {
-		kinds = append(kinds, r.Lookups[i].GVK)
-	}
-	for i := range r.Children {
-		kinds = append(kinds, TemplateGVK(r.Children[i].Template))
-	}
-	for i := range r.Patches {
-		if target := r.Patches[i].Target; target != nil {
-			kinds = append(kinds, target.GVK)
-		}
-	}
-	return slices.ContainsFunc(kinds, IsSecret)
-}
+func (r *Rule) HasSecrets() bool { return slices.ContainsFunc(r.Kinds(), IsSecret) }
