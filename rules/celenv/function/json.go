@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -65,30 +66,15 @@ func fromJSONText(args []ref.Val) ref.Val {
 	if !ok {
 		return typeError("fromJson", 1, "a string", args[0])
 	}
-	var val any
-	if err := utiljson.Unmarshal([]byte(text), &val); err != nil {
+	var parsed any
+	if err := utiljson.Unmarshal([]byte(text), &parsed); err != nil {
 		return types.NewErr("fromJson: %v", err)
 	}
-	if depth(val, 0) > value.MaxDepth {
-		return types.NewErr("fromJson: %v", value.ErrTooDeep)
+	val := value.FromJSON(parsed)
+	if _, err := value.Plain(val, math.MaxInt); err != nil { // nested too deep
+		return types.NewErr("fromJson: %v", err)
 	}
-	return value.FromJSON(val)
-}
-
-// depth returns how deeply a value is nested.
-func depth(val any, above int) int {
-	deepest := above
-	switch v := val.(type) {
-	case map[string]any:
-		for _, field := range v {
-			deepest = max(deepest, depth(field, above+1))
-		}
-	case []any:
-		for _, item := range v {
-			deepest = max(deepest, depth(item, above+1))
-		}
-	}
-	return deepest
+	return val
 }
 
 // textUnits returns the cost of reading texts once.
