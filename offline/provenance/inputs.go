@@ -41,7 +41,7 @@ func (t *Tracer) sourceOf(n *yamltree.Node, part template.Template, in place, kn
 		s.Expression = strings.TrimRight(text, "\n")
 	}
 	paths := map[string]bool{}
-	for x := range expressions(part) {
+	for x := range template.Expressions(part) {
 		for _, input := range t.inputs(x, in, known) {
 			if !paths[input.Path] {
 				paths[input.Path] = true
@@ -54,41 +54,6 @@ func (t *Tracer) sourceOf(n *yamltree.Node, part template.Template, in place, kn
 		s.Expression = t.withoutLiterals(part, in)
 	}
 	return s
-}
-
-// expressions iterates over the expressions in a part of a template.
-func expressions(part template.Template) func(yield func(*template.Expression) bool) {
-	return func(yield func(*template.Expression) bool) { each(part, yield) }
-}
-
-func each(part template.Template, yield func(*template.Expression) bool) bool {
-	switch part := part.(type) {
-	case template.Expr:
-		return yield(part.X)
-	case template.Text:
-		for _, p := range part.Parts {
-			if p.X != nil && !yield(p.X) {
-				return false
-			}
-		}
-	case template.Map:
-		for _, e := range part.Entries {
-			if e.Key != nil && !each(*e.Key, yield) || !each(e.Value, yield) {
-				return false
-			}
-		}
-	case template.List:
-		for _, item := range part.Items {
-			if item.Spread != nil {
-				if !yield(item.Spread) {
-					return false
-				}
-			} else if !each(item.Value, yield) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // parse parses and checks an expression of the rule without the rule's types. It returns nil if that fails.

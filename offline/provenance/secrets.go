@@ -73,7 +73,7 @@ func (s *Source) withheld() *Source {
 // withoutLiterals lists the expressions in a part of a template, with their literals hidden.
 func (t *Tracer) withoutLiterals(part template.Template, in place) string {
 	var texts []string
-	for x := range expressions(part) {
+	for x := range template.Expressions(part) {
 		if expr := t.parse(x.Text, in); expr != nil {
 			texts = append(texts, withoutText(expr))
 		}

@@ -63,7 +63,7 @@ func (w *walker) keyed(fields []Field, key *template.Text, in place) {
 	}
 	var inputs []Input
 	known := seen{}
-	for x := range expressions(*key) {
+	for x := range template.Expressions(*key) {
 		inputs = append(inputs, w.inputs(x, in, known)...)
 	}
 	done := map[*Source]bool{} // leaves of one expression share their source

@@ -122,23 +122,12 @@ func (e *Evaluator) trial(vars Variables) *template.Trial {
 
 // Is reports whether a template always gives the same value.
 func (e *Evaluator) Is(t template.Template) bool {
-	switch t := t.(type) {
-	case template.Const:
-		return true
-	case template.Expr:
-		return e.values[t.X] != nil
-	case template.Text:
-		return !slices.ContainsFunc(t.Parts, func(p template.Part) bool { return p.X != nil && e.values[p.X] == nil })
-	case template.Map:
-		return !slices.ContainsFunc(t.Entries, func(entry template.Entry) bool {
-			return !e.Is(entry.Value) || entry.Key != nil && !e.Is(*entry.Key)
-		})
-	case template.List:
-		return !slices.ContainsFunc(t.Items, func(i template.Item) bool {
-			return i.Spread != nil && e.values[i.Spread] == nil || i.Spread == nil && !e.Is(i.Value)
-		})
+	for x := range template.Expressions(t) {
+		if e.values[x] == nil {
+			return false
+		}
 	}
-	return false
+	return true
 }
 
 // Try evaluates a part of the rule that always gives the same value, as an evaluation does, and reports a value that

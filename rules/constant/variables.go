@@ -108,38 +108,8 @@ func readsOf(x *celenv.Expression, vars Variables) (reads []string, free bool) {
 // reads lists the variables that the expressions of a constant template read.
 func (e *Evaluator) reads(t template.Template) []string {
 	found := sets.New[string]()
-	add := func(x *template.Expression) {
-		if x != nil && e.values[x] != nil {
-			found.Insert(e.values[x].reads...)
-		}
+	for x := range template.Expressions(t) {
+		found.Insert(e.values[x].reads...)
 	}
-	var walk func(template.Template)
-	text := func(t template.Text) {
-		for _, part := range t.Parts {
-			add(part.X)
-		}
-	}
-	walk = func(t template.Template) {
-		switch t := t.(type) {
-		case template.Expr:
-			add(t.X)
-		case template.Text:
-			text(t)
-		case template.Map:
-			for _, entry := range t.Entries {
-				walk(entry.Value)
-				if entry.Key != nil {
-					text(*entry.Key)
-				}
-			}
-		case template.List:
-			for _, item := range t.Items {
-				if add(item.Spread); item.Spread == nil {
-					walk(item.Value)
-				}
-			}
-		}
-	}
-	walk(t)
 	return sets.List(found)
 }

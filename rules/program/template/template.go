@@ -3,6 +3,7 @@ package template
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -17,6 +18,41 @@ import (
 // for a field or an item that is left out.
 type Template interface {
 	Render(s Scope) (val any, ok bool, p *Problem)
+}
+
+// Expressions iterates over the expressions in a part of a rule, in the order of its text.
+func Expressions(t Template) iter.Seq[*Expression] {
+	return func(yield func(*Expression) bool) { each(t, yield) }
+}
+
+func each(t Template, yield func(*Expression) bool) bool {
+	switch t := t.(type) {
+	case Expr:
+		return yield(t.X)
+	case Text:
+		for _, part := range t.Parts {
+			if part.X != nil && !yield(part.X) {
+				return false
+			}
+		}
+	case Map:
+		for _, e := range t.Entries {
+			if e.Key != nil && !each(*e.Key, yield) || !each(e.Value, yield) {
+				return false
+			}
+		}
+	case List:
+		for _, item := range t.Items {
+			if item.Spread != nil {
+				if !yield(item.Spread) {
+					return false
+				}
+			} else if !each(item.Value, yield) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Const is a part without expressions.
