@@ -242,29 +242,17 @@ type read struct {
 
 // reads lists the nodes that the expressions in a part of the rule read, directly or through variables.
 func (b *builder) reads(n *yamltree.Node, names celenv.Scope) []read {
-	if n == nil {
-		return nil
-	}
 	var ids []read
-	for _, field := range n.Fields {
-		ids = append(ids, b.reads(field.Key, names)...)
-		ids = append(ids, b.reads(field.Value, names)...)
-	}
-	for _, item := range n.Items {
-		ids = append(ids, b.reads(item, names)...)
-	}
-	text, ok := n.Text()
-	if !ok {
-		return ids
-	}
-	parts, err := scanner.Scan(text)
-	if err != nil {
-		b.fail(err)
-		return ids
-	}
-	for _, part := range parts {
-		if part.Expr {
-			ids = append(ids, b.expression(part.Text, names)...)
+	for n := range n.All() {
+		text, _ := n.Text()
+		parts, err := scanner.Scan(text)
+		if err != nil {
+			b.fail(err)
+		}
+		for _, part := range parts {
+			if part.Expr {
+				ids = append(ids, b.expression(part.Text, names)...)
+			}
 		}
 	}
 	return ids

@@ -18,20 +18,10 @@ func CheckSelfWait(spec *syntax.Child, r *reporting.Reporter, parsed func(n *yam
 	if spec.ID == "" || spec.Many() || spec.Adopt || spec.When != nil || spec.CreateWhen != nil {
 		return
 	}
-	var walk func(n *yamltree.Node)
-	walk = func(n *yamltree.Node) {
-		for _, f := range n.Fields {
-			walk(f.Value)
-		}
-		for _, item := range n.Items {
-			walk(item)
-		}
+	for n := range spec.Template.All() {
 		if x := parsed(n); x != nil && flow.AlwaysReads(x.Root(), spec.ID) {
 			r.ReportNode(n, diagnostic.CodeSelfReference, "%s cannot be created: this waits for a field of observed.%s, which comes with the object", spec.ID, spec.ID).
 				WithHint("begin with a ?, as in observed.%s.?…, and give a value for when the object does not exist, with orValue(…) or optMap(…)", spec.ID)
 		}
-	}
-	if spec.Template != nil {
-		walk(spec.Template)
 	}
 }

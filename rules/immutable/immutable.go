@@ -178,15 +178,9 @@ const maxVariables = 10
 
 // below returns the fields that the expressions in a part of the rule read.
 func (r *Reads) below(n *yamltree.Node) []flow.FieldRead {
-	if n == nil {
-		return nil
-	}
-	out := slices.Clone(r.fields[n])
-	for _, f := range n.Fields {
-		out = slices.Concat(out, r.fields[f.Key], r.below(f.Value))
-	}
-	for _, item := range n.Items {
-		out = append(out, r.below(item)...)
+	var out []flow.FieldRead
+	for n := range n.All() {
+		out = append(out, r.fields[n]...)
 	}
 	return out
 }

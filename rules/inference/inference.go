@@ -214,16 +214,14 @@ func (i *inference) unknownKind(n *yamltree.Node) *schema.GroupVersionKind {
 	return nil
 }
 
-// textOf is all text of a part of a rule.
+// textOf is all text of a part of a rule, line by line.
 func textOf(n *yamltree.Node) string {
-	text, _ := n.Text()
-	for _, f := range n.Fields {
-		text += f.Name + "\n" + textOf(f.Value)
+	var b strings.Builder
+	for n := range n.All() {
+		text, _ := n.Text()
+		b.WriteString(text + "\n")
 	}
-	for _, item := range n.Items {
-		text += "\n" + textOf(item)
-	}
-	return text
+	return b.String()
 }
 
 // define reads the definitions of the text.

@@ -2,7 +2,6 @@ package inference
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"kanon.dev/kanon/kinds/openapi"
@@ -38,15 +37,14 @@ func (s *Status) scalar(n *yamltree.Node) Scalar {
 
 // isWrong reports whether an expression below a node does not compile. Compile reports these.
 func (s *Status) isWrong(n *yamltree.Node) bool {
-	switch n.Kind {
-	case yamltree.Mapping:
-		return slices.ContainsFunc(n.Fields, func(f yamltree.Field) bool { return s.isWrong(f.Key) || s.isWrong(f.Value) })
-	case yamltree.Sequence:
-		return slices.ContainsFunc(n.Items, s.isWrong)
+	for n := range n.All() {
+		if text, _ := n.Text(); scanner.HasExpression(text) {
+			if scalar, compiled := s.Scalar(n); !compiled || scalar.IsWrong {
+				return true
+			}
+		}
 	}
-	text, _ := n.Text()
-	scalar, compiled := s.Scalar(n)
-	return scanner.HasExpression(text) && (!compiled || scalar.IsWrong)
+	return false
 }
 
 // hint says what to write in place of an expression whose values JSON does not have. It is empty if JSON may have them.

@@ -38,35 +38,24 @@ func HideAll(src *yamltree.Source) {
 // Hide hides what the mappings of kind Secret below a node contain, wherever they are by mistake. Expressions stay visible, without the
 // string literals in them.
 func Hide(src *yamltree.Source, n *yamltree.Node) {
-	if kind, _ := n.Get("kind").Text(); diagnostic.Distance(kind, "Secret") <= 1 { // it may be misspelt
-		HideValues(src, n)
-	}
-	for _, field := range n.Entries() {
-		Hide(src, field.Value)
-	}
-	for _, item := range n.Items {
-		Hide(src, item)
+	for n := range n.All() {
+		if kind, _ := n.Get("kind").Text(); diagnostic.Distance(kind, "Secret") <= 1 { // it may be misspelt
+			HideValues(src, n)
+		}
 	}
 }
 
 // HideValues hides what a template writes into a Secret. An unknown field counts as one with values: its name may be misspelt.
 func HideValues(src *yamltree.Source, template *yamltree.Node) {
 	for _, field := range template.Entries() {
-		if !slices.Contains(notValues(), field.Name) {
-			hideBelow(src, field.Value)
+		if slices.Contains(notValues(), field.Name) {
+			continue
 		}
-	}
-}
-
-func hideBelow(src *yamltree.Source, n *yamltree.Node) {
-	for _, field := range n.Entries() {
-		hideBelow(src, field.Value)
-	}
-	for _, item := range n.Items {
-		hideBelow(src, item)
-	}
-	if n.Kind == yamltree.Scalar && n.Value != nil {
-		hideText(src, n)
+		for n, isKey := range field.Value.All() {
+			if !isKey && n.Kind == yamltree.Scalar && n.Value != nil {
+				hideText(src, n)
+			}
+		}
 	}
 }
 

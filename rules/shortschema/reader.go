@@ -255,17 +255,9 @@ func (r *Reader) reportExpression(n *yamltree.Node) *diagnostic.Finding {
 // expressionIn returns the first scalar in a part of a schema that is an expression; nil if there is none. Expressions
 // in markers do not count.
 func expressionIn(n *yamltree.Node) *yamltree.Node {
-	if text, ok := n.Text(); ok && strings.Contains(text, "${") && !strings.Contains(text, "|") {
-		return n
-	}
-	for _, f := range n.Fields {
-		if found := expressionIn(f.Value); found != nil {
-			return found
-		}
-	}
-	for _, item := range n.Items {
-		if found := expressionIn(item); found != nil {
-			return found
+	for n, isKey := range n.All() {
+		if text, _ := n.Text(); !isKey && strings.Contains(text, "${") && !strings.Contains(text, "|") {
+			return n
 		}
 	}
 	return nil

@@ -25,5 +25,5 @@
 //
 // Documents can be hostile: bounds.go has the limits, which build.go and parse.go enforce. source.go has lines and
 // positions, hidden.go the parts of lines that nobody is shown, locate.go the positions inside scalars, span.go the
-// lengths of scalars, objectpath.go the paths in objects, and node.go the tree.
+// lengths of scalars, objectpath.go the paths in objects, and node.go the tree and the walk over it.
 package yamltree

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,6 +94,26 @@ func (n *Node) KeyOf(name string) *Node {
 		return f.Key
 	}
 	return nil
+}
+
+// All iterates over a node and all nodes below it, outer ones first and a key before its value. isKey is true for keys.
+// It is empty for nil.
+func (n *Node) All() iter.Seq2[*Node, bool] {
+	return func(yield func(n *Node, isKey bool) bool) { n.each(false, yield) }
+}
+
+func (n *Node) each(isKey bool, yield func(n *Node, isKey bool) bool) bool {
+	if n == nil {
+		return true
+	}
+	goesOn := yield(n, isKey)
+	for _, f := range n.Fields {
+		goesOn = goesOn && f.Key.each(true, yield) && f.Value.each(false, yield)
+	}
+	for _, item := range n.Items {
+		goesOn = goesOn && item.each(false, yield)
+	}
+	return goesOn
 }
 
 // Text returns the value of a string, and false for any other node.
