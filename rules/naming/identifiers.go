@@ -2,18 +2,17 @@ package naming
 
 import (
 	"strings"
+	"unicode"
 
 	"kanon.dev/kanon/rules/scanner"
 )
 
 // IsIdentifier reports whether a text consists of letters, digits and _, and does not begin with a digit.
 func IsIdentifier(s string) bool {
-	valid := s != "" && (s[0] < '0' || s[0] > '9')
-	for i := range len(s) {
-		valid = valid && scanner.IsNameByte(s[i])
-	}
-	return valid
+	return s != "" && (s[0] < '0' || s[0] > '9') && !strings.ContainsFunc(s, isBetweenNames)
 }
+
+func isBetweenNames(r rune) bool { return r > unicode.MaxASCII || !scanner.IsNameByte(byte(r)) }
 
 // IsCELValue reports whether CEL reads an identifier as a value or an operator, even behind a dot.
 func IsCELValue(s string) bool { return s == "true" || s == "false" || s == "null" || s == "in" }
@@ -54,21 +53,14 @@ func Other(name string) string {
 
 // CamelCase proposes an identifier for a text, such as webServer for web-server. It is empty if the text has no letter to begin with.
 func CamelCase(s string) string {
-	var out []byte
-	upper := false
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case !scanner.IsNameByte(c):
-			upper = len(out) > 0
-		case upper && c >= 'a' && c <= 'z':
-			out, upper = append(out, c-'a'+'A'), false
-		default:
-			out, upper = append(out, c), false
+	words := strings.FieldsFunc(s, isBetweenNames)
+	for i, word := range words {
+		if i > 0 {
+			words[i] = strings.ToUpper(word[:1]) + word[1:]
 		}
 	}
-	if len(out) == 0 || out[0] >= '0' && out[0] <= '9' {
-		return ""
+	if name := strings.Join(words, ""); IsIdentifier(name) {
+		return name
 	}
-	return string(out)
+	return ""
 }

@@ -2,8 +2,7 @@ package naming
 
 import (
 	"fmt"
-
-	"kanon.dev/kanon/rules/scanner"
+	"regexp"
 )
 
 const (
@@ -13,21 +12,16 @@ const (
 	MaxEventReason = 128
 )
 
-// WrongReason says what is wrong with a reason that may have so many bytes. It is empty for a valid one. metav1.Condition allows
-// [A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?.
+// validReason is what metav1.Condition allows.
+var validReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// WrongReason says what is wrong with a reason that may have so many bytes. It is empty for a valid one.
 func WrongReason(s string, longest int) string {
-	if len(s) > longest {
+	switch {
+	case len(s) > longest:
 		return fmt.Sprintf("must have at most %d characters", longest)
-	}
-	ok := s != "" && isLetter(s[0])
-	for i := range len(s) {
-		last := i == len(s)-1
-		ok = ok && (scanner.IsNameByte(s[i]) || !last && (s[i] == ',' || s[i] == ':'))
-	}
-	if !ok {
+	case !validReason.MatchString(s):
 		return "must be one word of letters, digits and _ that begins with a letter"
 	}
 	return ""
 }
-
-func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

@@ -57,12 +57,6 @@ func (s *Source) inObject(n *yaml.Node, offset int) diagnostic.Position {
 
 // IsPathName reports whether a name needs no quotes in a path: it consists of letters, digits, _, - and $.
 func IsPathName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (c < '0' || c > '9') && c != '_' && c != '-' && c != '$' {
-			return false
-		}
-	}
-	return s != ""
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$"
+	return s != "" && strings.Trim(s, allowed) == ""
 }

@@ -1,11 +1,13 @@
 package function
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -83,38 +85,25 @@ func dnsName(args []ref.Val) ref.Val {
 // isLabel reports whether a text is a DNS-1123 label.
 func isLabel(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }
 
-func isLabelByte(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
-
 // readableName returns the letters, in lower case, and digits of texts, with one dash for everything between them, in
 // at most so many characters. It returns "x" if there are none.
 func readableName(parts []string, most int) string {
 	var b strings.Builder
 	for _, part := range parts {
-		gap := true
-		for i := 0; i < len(part) && b.Len() < most; i++ {
-			c := part[i]
-			if c >= 'A' && c <= 'Z' {
-				c += 'a' - 'A'
+		for word := range strings.FieldsFuncSeq(part, isBetweenWords) {
+			if b.Len() > most {
+				break
 			}
-			if !isLabelByte(c) {
-				gap = true
-				continue
-			}
-			if gap && b.Len() > 0 {
-				b.WriteByte('-')
-			}
-			gap = false
-			b.WriteByte(c)
+			b.WriteString("-" + word[:min(len(word), most)])
 		}
 	}
-	name := b.String()
-	if len(name) > most {
-		name = name[:most]
-	}
-	if name = strings.TrimRight(name, "-"); name == "" {
-		return "x"
-	}
-	return name
+	name := strings.TrimPrefix(b.String(), "-")
+	name = strings.TrimRight(name[:min(len(name), most)], "-")
+	return cmp.Or(strings.ToLower(name), "x")
+}
+
+func isBetweenWords(r rune) bool {
+	return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
 
 // hashOf hashes a list of texts. The length of each text is hashed too, so that ["ab", "c"] and ["a", "bc"] differ.
