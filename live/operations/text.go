@@ -3,7 +3,6 @@ package operations
 import (
 	"errors"
 	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -185,11 +184,7 @@ func lineBounds(text string, line int) (start, end int) {
 
 // cutColumn splits a line before a column. Columns count characters from 1.
 func cutColumn(line string, column int) (before, rest string) {
-	at := 0
-	for n := 1; n < column && at < len(line); n++ {
-		_, size := utf8.DecodeRuneInString(line[at:])
-		at += size
-	}
+	at := diagnostic.ByteOf(line, column-1)
 	return line[:at], line[at:]
 }
 

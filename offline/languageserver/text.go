@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"kanon.dev/kanon/rules/diagnostic"
 )
@@ -61,19 +60,9 @@ func unitsOf(r rune) int {
 
 // span is the range of a finding or a node. Their lines and columns count from 1, and columns count characters.
 func (t *text) span(line, column, length int) textRange {
-	from := byteOf(t.line(line-1), column-1)
-	to := from + byteOf(t.line(line - 1)[from:], length)
+	from := diagnostic.ByteOf(t.line(line-1), column-1)
+	to := from + diagnostic.ByteOf(t.line(line - 1)[from:], length)
 	return textRange{Start: t.at(line-1, from), End: t.at(line-1, to)}
-}
-
-// byteOf is the byte offset after a number of characters.
-func byteOf(line string, characters int) int {
-	at := 0
-	for ; characters > 0 && at < len(line); characters-- {
-		_, size := utf8.DecodeRuneInString(line[at:])
-		at += size
-	}
-	return at
 }
 
 // whole is the range of the whole text.

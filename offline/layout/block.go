@@ -3,10 +3,10 @@ package layout
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
+	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
 )
 
@@ -88,7 +88,7 @@ func (p *page) mapping(n *yaml.Node, first, limit int, t *language.Type) []strin
 
 // isComplex reports whether a key is written with a question mark or as a block scalar.
 func (p *page) isComplex(key *yaml.Node) bool {
-	before := strings.TrimRight(cut(p.lines[key.Line-1], key.Column-1, false), " ")
+	before := strings.TrimRight(upTo(p.lines[key.Line-1], key.Column-1), " ")
 	return strings.HasSuffix(before, "?") || key.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
 }
 
@@ -137,7 +137,7 @@ func (p *page) list(n *yaml.Node, first, limit int, t *language.Type) []string {
 // dash is the column of a list's dashes.
 func (p *page) dash(n *yaml.Node) int {
 	item := n.Content[0]
-	before := cut(p.lines[startOf(item)-1], item.Column-1, false)
+	before := upTo(p.lines[startOf(item)-1], item.Column-1)
 	if strings.HasSuffix(strings.TrimRight(before, " "), "-") {
 		return strings.LastIndexByte(before, '-')
 	}
@@ -244,7 +244,7 @@ func (p *page) item(val *yaml.Node, at, dash, end int, t *language.Type) part {
 			p.unusual = true // an anchor
 		}
 		above = append(above, p.comments(at+1, first)...)
-	} else if strings.TrimSpace(cut(p.lines[at], val.Column-1, false)[dash+1:]) != "" {
+	} else if strings.TrimSpace(upTo(p.lines[at], val.Column-1)[dash+1:]) != "" {
 		p.unusual = true
 	}
 	if p.unusual {
@@ -314,17 +314,5 @@ func isComment(line string) bool { return strings.HasPrefix(strings.TrimLeft(lin
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// cut splits a line at a column, counted in runes from 0, and returns the part before or the rest.
-func cut(line string, column int, rest bool) string {
-	at := 0
-	for range column {
-		if at < len(line) {
-			_, size := utf8.DecodeRuneInString(line[at:])
-			at += size
-		}
-	}
-	if rest {
-		return line[at:]
-	}
-	return line[:at]
-}
+// upTo is the part of a line before a column, counted in characters from 0.
+func upTo(line string, column int) string { return line[:diagnostic.ByteOf(line, column)] }

@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
 )
 
@@ -80,12 +81,13 @@ func (p *page) raw(n *yaml.Node) (string, bool) {
 	if !ok || end.line != n.Line-1 {
 		return "", false
 	}
-	return cut(p.lines[end.line][:end.column], n.Column-1, true), true
+	line := p.lines[end.line][:end.column]
+	return line[diagnostic.ByteOf(line, n.Column-1):], true
 }
 
 // closing is the position after a quoted text, or after a flow mapping or list.
 func (p *page) closing(n *yaml.Node) (position, bool) {
-	at := position{n.Line - 1, len(cut(p.lines[n.Line-1], n.Column-1, false))}
+	at := position{n.Line - 1, diagnostic.ByteOf(p.lines[n.Line-1], n.Column-1)}
 	s := &scanner{lines: p.lines, position: at, start: true}
 	for s.line < len(s.lines) {
 		if s.step() {

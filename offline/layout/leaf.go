@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
 )
 
@@ -50,7 +51,7 @@ func (p *page) value(val *yaml.Node, at, after, end, parent int, t *language.Typ
 		out.above = append(out.above, tidy(p.comments(at+1, start))...)
 		after = 0
 	}
-	from := len(cut(p.lines[start], val.Column-1, false))
+	from := diagnostic.ByteOf(p.lines[start], val.Column-1)
 	if strings.TrimSpace(p.lines[start][min(after, from):from]) != "" {
 		p.unusual = true
 		return out
@@ -173,7 +174,7 @@ func (p *page) blockScalar(out *laid, val *yaml.Node, at position, end int, inne
 // blockIndent is the indentation of the text of a block scalar, and its indentation indicator, or 0.
 func (p *page) blockIndent(n *yaml.Node, end int) (indent, digit int, ok bool) {
 	header := p.lines[n.Line-1]
-	header, _, _ = strings.Cut(header[len(cut(header, n.Column-1, false)):], " #")
+	header, _, _ = strings.Cut(header[diagnostic.ByteOf(header, n.Column-1):], " #")
 	header = header[strings.LastIndexAny(header, "|>")+1:]
 	digit, _ = strconv.Atoi(strings.Trim(header, "+- "))
 	for _, line := range p.lines[n.Line:end] {
@@ -210,7 +211,7 @@ func (p *page) blockScalarEnd(n *yaml.Node, next, parent int) int {
 			break
 		}
 	}
-	if header := p.lines[n.Line-1]; strings.Contains(cut(header, n.Column-1, true), "+") {
+	if header := p.lines[n.Line-1]; strings.Contains(header[diagnostic.ByteOf(header, n.Column-1):], "+") {
 		return stop // keep: trailing empty lines belong to the text
 	}
 	return end
@@ -219,7 +220,7 @@ func (p *page) blockScalarEnd(n *yaml.Node, next, parent int) int {
 // key is the name of a field as written, and the byte after its colon.
 func (p *page) key(n *yaml.Node) (name string, after int) {
 	line := p.lines[n.Line-1]
-	from := len(cut(line, n.Column-1, false))
+	from := diagnostic.ByteOf(line, n.Column-1)
 	end := from + len(n.Value)
 	name = n.Value
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {

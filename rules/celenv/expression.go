@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // Expression is a parsed and checked expression. It is immutable.
@@ -52,15 +53,7 @@ func nodeOffset(a *ast.AST, text string, id int64) int {
 	if !ok {
 		return -1
 	}
-	// cel-go's offsets are in code points.
-	n := int32(0)
-	for i := range text {
-		if n == r.Start {
-			return i
-		}
-		n++
-	}
-	return len(text)
+	return diagnostic.ByteOf(text, int(r.Start)) // cel-go's offsets are in code points
 }
 
 // Names returns the names that the paths of the expression start with, and the functions that it calls, both in the

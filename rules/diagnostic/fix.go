@@ -66,7 +66,8 @@ func (x *Fix) settled(lineAt func(Position) string) *Fix {
 		if e.Line == 0 || e.Column == 0 || e.Path != "" {
 			return nil
 		}
-		rest := from(lineAt(e.Position), e.Column)
+		line := lineAt(e.Position)
+		rest := line[ByteOf(line, e.Column-1):]
 		if quoted := rest != "" && (rest[0] == '"' || rest[0] == '\''); quoted && e.Old != "" && strings.HasPrefix(rest[1:], e.Old+rest[:1]) {
 			e.Column++ // the name is in quotes
 			continue
@@ -137,7 +138,7 @@ func (l lineOffsets) offset(text string, e Edit) (int, bool) {
 		return 0, false
 	}
 	line, _, _ := CutLine(text[l[e.Line-1]:])
-	rest := from(line, e.Column)
+	rest := line[ByteOf(line, e.Column-1):]
 	if rest == "" && utf8.RuneCountInString(line) != e.Column-1 || !strings.HasPrefix(rest, e.Old) {
 		return 0, false
 	}
@@ -162,16 +163,4 @@ func CutLine(text string) (line, end, rest string) {
 		size = len("\r\n")
 	}
 	return text[:i], text[i : i+size], text[i+size:]
-}
-
-// from returns the text from a column on. Columns count from 1.
-func from(text string, column int) string {
-	for n := 1; n < column; n++ {
-		_, size := utf8.DecodeRuneInString(text)
-		if size == 0 {
-			return ""
-		}
-		text = text[size:]
-	}
-	return text
 }

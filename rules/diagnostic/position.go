@@ -31,6 +31,17 @@ func (p Position) String() string {
 	return s
 }
 
+// ByteOf returns the byte of a line, or of another text, that follows so many characters; its length if it has fewer.
+func ByteOf(line string, characters int) int {
+	for i := range line {
+		if characters <= 0 {
+			return i
+		}
+		characters--
+	}
+	return len(line)
+}
+
 // compare orders positions by file, line and column.
 func (p Position) compare(o Position) int {
 	return cmp.Or(

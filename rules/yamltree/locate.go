@@ -24,7 +24,7 @@ func (s *Source) within(n *yaml.Node, offset int) diagnostic.Position {
 		return s.at(n)
 	}
 	c := &cursor{lines: s.lines, line: n.Line - 1}
-	c.col = byteColumn(c.text(), n.Column)
+	c.col = diagnostic.ByteOf(c.text(), n.Column-1)
 	c.skipProperties()
 	ok := false
 	switch {
@@ -43,18 +43,6 @@ func (s *Source) within(n *yaml.Node, offset int) diagnostic.Position {
 		return s.at(n)
 	}
 	return s.outside(diagnostic.Position{File: s.name, Line: c.line + 1, Column: utf8.RuneCountInString(c.text()[:c.col]) + 1})
-}
-
-// byteColumn converts a column in characters, which counts from 1, to an offset in bytes.
-func byteColumn(line string, column int) int {
-	n := 1
-	for i := range line {
-		if n == column {
-			return i
-		}
-		n++
-	}
-	return len(line)
 }
 
 // cursor is a position in the lines of a source. col counts bytes from 0.

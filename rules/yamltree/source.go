@@ -106,7 +106,7 @@ func (s *Source) outside(p diagnostic.Position) diagnostic.Position {
 	if s.outer == nil || p.Line < 1 || p.Line > len(s.lines) {
 		return p
 	}
-	return s.outer.within(s.holder, s.starts()[p.Line-1]+byteColumn(s.lines[p.Line-1], max(p.Column, 1)))
+	return s.outer.within(s.holder, s.starts()[p.Line-1]+diagnostic.ByteOf(s.lines[p.Line-1], p.Column-1))
 }
 
 // starts returns the offsets of the lines in the value of holder.
