@@ -80,10 +80,8 @@ func (c *compiler) field(n *yamltree.Node, sc *compileScope, u *flow.Uses, f for
 
 // scalar compiles a scalar. A single expression must have one of the form's types, as far as its type is known.
 func (c *compiler) scalar(n *yamltree.Node, sc *compileScope, u *flow.Uses, f form) template.Template {
-	s, _ := n.Text()
-	parts, err := scanner.Scan(s)
-	whole, ok := scanner.Whole(parts)
-	if err != nil || !ok || whole.Spread {
+	whole, ok := scanner.WholeOf(n)
+	if !ok || whole.Spread {
 		t, _ := c.template(n, sc, u)
 		return t
 	}

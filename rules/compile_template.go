@@ -266,16 +266,11 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 
 // spread compiles a list item of the form ${...list}. It is false for every other item.
 func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*template.Expression, *origin, bool) {
-	s, ok := n.Text()
-	if !ok || !strings.Contains(s, "...") {
+	if s, _ := n.Text(); !strings.Contains(s, "...") {
 		return nil, nil, false
 	}
-	parts, err := scanner.Scan(s)
-	if err != nil {
-		return nil, nil, false // template reports it
-	}
-	whole, ok := scanner.Whole(parts)
-	if !ok || !whole.Spread {
+	whole, _ := scanner.WholeOf(n)
+	if !whole.Spread {
 		return nil, nil, false
 	}
 	before := c.Count()

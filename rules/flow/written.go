@@ -32,7 +32,7 @@ func Written(n *yamltree.Node, path []string) []writtenField {
 	case yamltree.Sequence:
 		return []writtenField{{Path: path, as: asList}}
 	case yamltree.Scalar:
-		if isWhole(n) {
+		if _, whole := scanner.WholeOf(n); whole {
 			return []writtenField{{Path: path, as: asComputed}}
 		}
 		return []writtenField{{Path: path}}
@@ -46,17 +46,6 @@ func Written(n *yamltree.Node, path []string) []writtenField {
 		out = append(out, Written(f.Value, append(slices.Clip(path), f.Name))...)
 	}
 	return out
-}
-
-// isWhole reports whether a scalar is one expression and nothing else.
-func isWhole(n *yamltree.Node) bool {
-	text, _ := n.Text()
-	parts, err := scanner.Scan(text)
-	if err != nil {
-		return false
-	}
-	_, whole := scanner.Whole(parts)
-	return whole
 }
 
 // IsReadBy reports whether a read contains the written field, or is a part of it.

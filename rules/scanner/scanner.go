@@ -181,15 +181,17 @@ func Whole(parts []Part) (Part, bool) {
 	return Part{}, false
 }
 
+// WholeOf is Whole for a node. It is false for every node but a string, and for a string that Scan refuses.
+func WholeOf(n *yamltree.Node) (Part, bool) {
+	text, _ := n.Text()
+	parts, _ := Scan(text) // none with an error
+	return Whole(parts)
+}
+
 // IsSpread reports whether an item of a list is ${...list}, which is replaced by the items of that list.
 func IsSpread(item *yamltree.Node) bool {
-	text, _ := item.Text()
-	parts, err := Scan(text)
-	if err != nil {
-		return false
-	}
-	whole, ok := Whole(parts)
-	return ok && whole.Spread
+	whole, _ := WholeOf(item)
+	return whole.Spread
 }
 
 // Strings returns the ranges of the string literals in an expression, as offsets without the end. A string that is not
