@@ -18,6 +18,7 @@ import (
 
 	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/diagnostic"
 )
 
 // NowName is the name of the time of the evaluation in expressions.
@@ -211,29 +212,13 @@ func planIssues(x *Expression, err error) []Issue {
 	return []Issue{{Offset: at, Message: err.Error()}}
 }
 
-// offset returns the byte of a location, whose line counts from 1 and whose column, in code points, counts from 0.
+// offset returns the byte of a location; -1 if the text does not have it.
 func offset(text string, loc common.Location) int {
-	if loc == nil || loc.Line() < 1 {
+	n, ok := common.NewTextSource(text).LocationOffset(loc)
+	if !ok {
 		return -1
 	}
-	line, column := 1, 0
-	for i, r := range text {
-		if line == loc.Line() && column == loc.Column() {
-			return i
-		}
-		if r == '\n' {
-			if line == loc.Line() {
-				return i
-			}
-			line, column = line+1, 0
-			continue
-		}
-		column++
-	}
-	if line == loc.Line() {
-		return len(text)
-	}
-	return -1
+	return diagnostic.ByteOf(text, int(n))
 }
 
 // ChangesAt reports whether the time at which the value of a call changes can be computed. speeds says for each
