@@ -274,8 +274,8 @@ func (r *Result) take(val ref.Val) {
 		val = optional.GetValue()
 		r.Type = "optional " + typeName(val)
 	}
-	if t, isType := val.(ref.Type); isType {
-		r.Value = shortName(t.TypeName())
+	if t, isType := val.(*types.Type); isType {
+		r.Value = celenv.ShortType(t)
 		return
 	}
 	plain, err := value.ToJSON(val)
@@ -286,17 +286,8 @@ func (r *Result) take(val ref.Val) {
 	r.Value = plain
 }
 
-func typeName(val ref.Val) string { return shortName(val.Type().TypeName()) }
-
-// shortName is a type name without its package.
-func shortName(name string) string {
-	switch name {
-	case "google.protobuf.Timestamp":
-		return "timestamp"
-	case "google.protobuf.Duration":
-		return "duration"
-	}
-	return strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "_type")
+func typeName(val ref.Val) string {
+	return celenv.ShortType(val.Type().(*types.Type)) //nolint:forcetypeassert // CEL's own types and Kanon's are of one kind.
 }
 
 // wholeWord is the index of a whole word in a text; -1 if it is missing, or if it is a word that sentences commonly
