@@ -1,7 +1,6 @@
 package celenv
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -203,15 +202,6 @@ func issues(text string, errs []*common.Error) []Issue {
 	return found
 }
 
-// planIssues converts an error of cel-go's planner.
-func planIssues(x *Expression, err error) []Issue {
-	at := -1
-	if celErr, ok := errors.AsType[*types.Err](err); ok {
-		at = x.Offset(celErr.NodeID())
-	}
-	return []Issue{{Offset: at, Message: err.Error()}}
-}
-
 // offset returns the byte of a location; -1 if the text does not have it.
 func offset(text string, loc common.Location) int {
 	n, ok := common.NewTextSource(text).LocationOffset(loc)
@@ -219,12 +209,6 @@ func offset(text string, loc common.Location) int {
 		return -1
 	}
 	return diagnostic.ByteOf(text, int(n))
-}
-
-// ChangesAt reports whether the time at which the value of a call changes can be computed. speeds says for each
-// operand, the receiver of a method first, by how many seconds it grows in a second.
-func (e *Env) ChangesAt(function string, speeds []int) bool {
-	return e.table.Own(function).ChangesAt(speeds)
 }
 
 // IsType reports whether a name is a type or a constant of CEL itself.

@@ -2,6 +2,7 @@ package celenv
 
 import (
 	"cmp"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -69,7 +70,11 @@ func (x *Expression) Plan(attributes interpreter.AttributeFactory, options ...in
 	machine := interpreter.NewInterpreter(x.env.dispatcher, base.Container, base.CELTypeProvider(), value.Adapter{}, attributes)
 	run, err := machine.NewInterpretable(x.ast, options...)
 	if err != nil {
-		return nil, planIssues(x, err)
+		at := -1
+		if celErr, ok := errors.AsType[*types.Err](err); ok {
+			at = x.Offset(celErr.NodeID())
+		}
+		return nil, []Issue{{Offset: at, Message: err.Error()}}
 	}
 	return run, nil
 }

@@ -47,7 +47,7 @@ func (a *analyzer) clockedCall(e ast.Expr, operands []*Origin) *Origin {
 		return a.sum(e, moving[0]-moving[1])
 	case isConversion(function) && len(moving) == 1:
 		return clocked(moving[0])
-	case run.IsComparison(function), a.Expr.Env().ChangesAt(function, moving):
+	case run.IsComparison(function), a.Expr.Env().Functions().Own(function).ChangesAt(moving):
 		a.out.Moving[e.ID()] = slices.Clone(moving)
 		return fixed()
 	}

@@ -26,9 +26,7 @@ func (e *Evaluation) RuleScope() template.Scope {
 }
 
 // StatusScope is the scope of spec.events, which can read the rendered status.
-func (e *Evaluation) StatusScope(status map[string]any) template.Scope { return e.statusScope(status) }
-
-func (e *Evaluation) statusScope(status map[string]any) *scope {
+func (e *Evaluation) StatusScope(status map[string]any) template.Scope {
 	s := e.base
 	s.status = types.WrapErr(template.Waiting("status has no value yet"))
 	if status != nil {

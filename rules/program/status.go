@@ -30,7 +30,7 @@ func (e *Evaluation) renderEvents(out *Result) {
 	if len(e.prog.Events) == 0 {
 		return
 	}
-	s := e.statusScope(out.Status)
+	s := e.StatusScope(out.Status)
 	for i := range e.prog.Events {
 		x := &e.prog.Events[i]
 		event, p := x.Render(s)

@@ -68,7 +68,9 @@ func (f *Function) ChangesIn(args []ref.Val, speeds []int) (Wait, bool) {
 	return f.change(args, speeds)
 }
 
-// ChangesAt is Env.ChangesAt for one function. f is nil for a function that is not Kanon's own.
+// ChangesAt reports whether the time at which the value of a call changes can be computed. speeds says for each
+// operand, the receiver of a method first, by how many seconds it grows in a second. f is nil for a function that is not
+// Kanon's own.
 func (f *Function) ChangesAt(speeds []int) bool {
 	if f == nil || f.change == nil {
 		return false
