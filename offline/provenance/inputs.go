@@ -88,7 +88,7 @@ func (t *Tracer) inputs(x *template.Expression, in place, known seen) []Input {
 // the path ends before the key.
 func reads(expr *celenv.Expression, names celenv.Scope) []ast.Expr {
 	r := &reader{names: names}
-	r.walk(expr.Root(), nil)
+	celenv.Walk(expr.Root(), nil, r.visit)
 	slices.SortStableFunc(r.found, func(a, b ast.Expr) int { return expr.Offset(rootOf(a).ID()) - expr.Offset(rootOf(b).ID()) })
 	return r.found
 }
@@ -108,34 +108,13 @@ type reader struct {
 	found []ast.Expr
 }
 
-// walk collects the reads in e. bound are the names that surrounding loops declare.
-func (r *reader) walk(e ast.Expr, bound []string) {
-	if step, ok := flow.StepOf(e); ok || e.Kind() == ast.IdentKind {
-		if root := flow.PathOf(e).RootName(); r.isName(root, bound) {
-			r.path(e, bound)
-			return
-		}
-		if ok {
-			r.walk(step.Operand, bound)
-			if step.Index != nil {
-				r.walk(step.Index, bound)
-			}
-		}
-		return
+// visit collects the reads in e. bound are the names that surrounding loops declare.
+func (r *reader) visit(e ast.Expr, bound []string) bool {
+	if !r.isName(flow.PathOf(e).RootName(), bound) {
+		return true
 	}
-	if e.Kind() == ast.ComprehensionKind {
-		c := e.AsComprehension()
-		r.walk(c.IterRange(), bound)
-		r.walk(c.AccuInit(), bound)
-		inner := append(slices.Clone(bound), c.AccuVar(), c.IterVar(), c.IterVar2())
-		for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()} {
-			r.walk(part, inner)
-		}
-		return
-	}
-	for _, o := range celenv.Operands(e) {
-		r.walk(o, bound)
-	}
+	r.path(e, bound)
+	return false
 }
 
 func (r *reader) isName(name string, bound []string) bool {
@@ -151,7 +130,7 @@ func (r *reader) path(e ast.Expr, bound []string) {
 			break
 		}
 		if step.Index != nil && !step.Literal {
-			r.walk(step.Index, bound)
+			celenv.Walk(step.Index, bound, r.visit)
 			if mentions(step.Index, bound) {
 				longest = step.Operand
 			}

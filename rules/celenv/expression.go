@@ -154,39 +154,47 @@ type names struct {
 
 func namesOf(env *Env, text string, tree *ast.AST) (roots, functions []Name) {
 	n := &names{ast: tree, text: text, isFunction: env.base.HasFunction}
-	n.walk(tree.Expr(), nil)
+	Walk(tree.Expr(), nil, n.visit)
 	return sortNames(n.roots), sortNames(n.functions)
 }
 
-// walk collects the names in e. bound has the names that the expression declares around it.
-func (n *names) walk(e ast.Expr, bound []string) {
+// visit collects the names in e. bound has the names that the expression declares around it.
+func (n *names) visit(e ast.Expr, bound []string) bool {
 	switch e.Kind() {
 	case ast.IdentKind:
 		if !slices.Contains(bound, e.AsIdent()) {
 			n.roots = append(n.roots, Name{Name: e.AsIdent(), Offset: nodeOffset(n.ast, n.text, e.ID())})
 		}
-		return
-	case ast.ComprehensionKind:
-		c := e.AsComprehension()
-		n.walk(c.IterRange(), bound)
-		n.walk(c.AccuInit(), bound)
-		inner := append(slices.Clone(bound), c.AccuVar(), c.IterVar(), c.IterVar2())
-		n.walk(c.LoopCondition(), inner)
-		n.walk(c.LoopStep(), inner)
-		n.walk(c.Result(), inner)
-		return
 	case ast.CallKind:
 		if call := e.AsCall(); call.IsMemberFunction() && n.isNamespace(e, call.Target()) {
 			for _, arg := range call.Args() {
-				n.walk(arg, bound)
+				Walk(arg, bound, n.visit)
 			}
-			return
+			return false
 		}
 		n.functions = append(n.functions, Name{Name: e.AsCall().FunctionName(), Offset: nodeOffset(n.ast, n.text, e.ID())})
 	default:
 	}
+	return true
+}
+
+// Walk visits a node and all nodes below it, outer ones first, with the names that the loops around each declare. It
+// leaves out what is below a node for which visit returns false.
+func Walk(e ast.Expr, bound []string, visit func(e ast.Expr, bound []string) bool) {
+	if !visit(e, bound) {
+		return
+	}
 	for _, operand := range Operands(e) {
-		n.walk(operand, bound)
+		Walk(operand, bound, visit)
+	}
+	if e.Kind() == ast.ComprehensionKind {
+		c := e.AsComprehension()
+		Walk(c.IterRange(), bound, visit)
+		Walk(c.AccuInit(), bound, visit)
+		inner := append(slices.Clone(bound), c.AccuVar(), c.IterVar(), c.IterVar2())
+		for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()} {
+			Walk(part, inner, visit)
+		}
 	}
 }
 
@@ -195,7 +203,7 @@ func (n *names) isNamespace(e, target ast.Expr) bool {
 	return target.Kind() == ast.IdentKind && n.isFunction(target.AsIdent()+"."+e.AsCall().FunctionName())
 }
 
-// Operands returns the nodes directly below a node. A comprehension has none; see All.
+// Operands returns the nodes directly below a node. A comprehension has none; see All and Walk.
 func Operands(e ast.Expr) []ast.Expr {
 	var below []ast.Expr
 	switch e.Kind() {
