@@ -21,7 +21,6 @@
 //	marks.go        proves whose child an object is; adds and removes marks
 //	mark.go         the text of a mark, and what its seal covers
 //	owner.go        the owner that a mark names, and whether the child is kept when it ends
-//	ownertext.go    parses the owner in a former mark
 //	former.go       the marks of earlier versions
 //	fingerprint.go  the hashes of the last write
 //	identity.go     references to objects, ids of rules, the name of the finalizer

@@ -44,6 +44,12 @@ func readFormerOwner(obj *unstructured.Unstructured) (Owner, bool) {
 	return record.Owner, true
 }
 
+// parseOwner parses the content of a former AnnotationOwner.
+func parseOwner(text string) (record ownerRecord, ok bool) {
+	err := json.Unmarshal([]byte(text), &record)
+	return record, err == nil
+}
+
 // checkFormer returns what a former mark proves.
 func (m *Marks) checkFormer(obj *unstructured.Unstructured) (Owner, keyring.Verdict) {
 	owner, ok := readFormerOwner(obj)
@@ -73,8 +79,11 @@ func IsFormer(obj *unstructured.Unstructured) bool {
 
 // FormerCounts reports whether obj has a former mark that proves something.
 func (m *Marks) FormerCounts(obj *unstructured.Unstructured) bool {
+	if !IsFormer(obj) {
+		return false
+	}
 	_, verdict := m.checkFormer(obj)
-	return IsFormer(obj) && verdict.Proves()
+	return verdict.Proves()
 }
 
 // AddFormer is the former version of Marks.Add.

@@ -141,6 +141,35 @@ func TestNodeOf(t *testing.T) {
 	}
 }
 
+// The owner of a former mark is read as earlier versions wrote it.
+func TestFormerOwner(t *testing.T) {
+	t.Parallel()
+	obj := applytest.Object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}")
+	read := func(text string) (Owner, bool) {
+		obj.SetAnnotations(map[string]string{AnnotationOwner: text})
+		return ReadOwner(obj)
+	}
+	const child = `"child":{"group":"apps","kind":"Deployment","name":"d"}`
+	for text, want := range map[string]Owner{
+		`{"id":"01","rule":"kanon-system/webapp","node":"config","parent":{"group":"shop.example.com","kind":"WebApp","namespace":"team-a","name":"front","uid":"0b5c"},` + child + `}`: {
+			RuleID: "01", Rule: "kanon-system/webapp", Node: "config",
+			Parent: Ref{Group: "shop.example.com", Kind: "WebApp", Namespace: "team-a", Name: "front", UID: "0b5c"},
+		},
+		`{"id":"","rule":"","node":"config","parent":{"kind":"Node","name":"n"},"tracked":true,"retain":"Always",` + child + `}`: {
+			Node: "config", Parent: Ref{Kind: "Node", Name: "n"}, Tracked: true, Retain: "Always",
+		},
+	} {
+		if got, ok := read(text); !ok || got != want {
+			t.Errorf("%s is read as %v, %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{``, `{}`, `null`, `{"id":7,` + child + `}`, `{` + child + `} x`, `{"child":{"kind":"Deployment","name":"d"}}`} {
+		if got, ok := read(text); ok {
+			t.Errorf("%s is read as %v", text, got)
+		}
+	}
+}
+
 // What a mark says is what was put into it, whatever that is.
 func TestMarkIsReadAsWritten(t *testing.T) {
 	uids := []types.UID{"", "parent-uid", "0b5c4f6e-8a0d-4e9b-9c55-3f1f7f3a2b10", "0B5C4F6E-8A0D-4E9B-9C55-3F1F7F3A2B10", "a.b", "~"}

@@ -86,10 +86,10 @@ func ReadOwner(obj *unstructured.Unstructured) (Owner, bool) {
 // NodeOf returns the node that the mark of an object names; empty if there is none. Like ReadOwner, it proves nothing.
 func NodeOf(obj *unstructured.Unstructured) string {
 	applied, _ := MetadataString(obj, "annotations", AnnotationApplied)
-	owner, _ := MetadataString(obj, "annotations", AnnotationOwner)
 	if read, ok := ParseMark(applied); ok {
 		return read.node
 	}
+	owner, _ := MetadataString(obj, "annotations", AnnotationOwner)
 	former, _ := parseOwner(owner)
 	return former.Node
 }
