@@ -13,7 +13,6 @@ import (
 	"kanon.dev/kanon/engine/impersonation"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/kinds/restmapping"
-	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -152,25 +151,13 @@ func (p *Plan) planChild(child *program.Child) {
 		p.Unread[child.ID] = true
 	}
 	p.Policies[child.ID] = fieldset.Policy{
-		Ignore:  PathsOf(child.Ignore),
+		Ignore:  child.Ignore,
 		Content: child.UpdatePolicy == syntax.UpdateRecreate || child.Rollout != nil || len(child.WaitsFor) > 0,
 	}
 	p.Adopters[child.ID] = child.Adopt
 	if child.UpdatePolicy == syntax.UpdateRecreate || child.UpdatePolicy == syntax.UpdateApplyOrRecreate {
 		p.Recreators[child.ID] = child.UpdatePolicy
 	}
-}
-
-// PathsOf converts paths of a rule for the writer.
-func PathsOf(ignored []ignore.Path) []fieldset.Path {
-	out := make([]fieldset.Path, len(ignored))
-	for i, path := range ignored {
-		out[i] = make(fieldset.Path, len(path))
-		for j, step := range path {
-			out[i][j] = fieldset.Step(step)
-		}
-	}
-	return out
 }
 
 // Former returns what is known of the plan of a rule that ran in another process: the kinds of its children.

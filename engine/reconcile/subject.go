@@ -14,7 +14,6 @@ import (
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/parents"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules/program"
 )
@@ -61,7 +60,7 @@ func (s *subject) RequeueAfter(d time.Duration) { s.next.RequeueAfter(d) }
 // policyOf returns how to write an object that a node rendered in this reconcile.
 func (s *subject) policyOf(node string, object *unstructured.Unstructured) fieldset.Policy {
 	policy := s.op.Policies[node]
-	if now := plan.PathsOf(s.evaluation.Ignores(object)); len(now) > 0 {
+	if now := s.evaluation.Ignores(object); len(now) > 0 {
 		policy.Ignore, policy.Relinquished = slices.Concat(policy.Ignore, now), now
 	}
 	return policy

@@ -319,7 +319,7 @@ func (w *world) write(ev *program.Evaluation, rendered program.Rendered) (node N
 			continue
 		}
 		live[i] = applied
-		written := Object{Unstructured: object, Written: w.normalised(object), Live: live[i], Ignore: pathsOf(w.ignored(rendered.Node, object)), Ending: ev.Ending(object)}
+		written := Object{Unstructured: object, Written: w.normalised(object), Live: live[i], Ignore: w.ignored(rendered.Node, object), Ending: ev.Ending(object)}
 		written.Recreation, written.WhyRecreated = w.recreation(rendered.Node, object, rendered.Recreation(i))
 		written.KeepsGenerated = rendered.KeepsGenerated(i)
 		if w.stepwise && written.Recreation == RecreateNow {

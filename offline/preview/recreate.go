@@ -8,7 +8,6 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/rules/ignore"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -75,18 +74,7 @@ func (w *world) outdated(node string, rendered *unstructured.Unstructured) bool 
 	return !equality.Semantic.DeepEqual(live.Object, w.applied(node, rendered).Object)
 }
 
-// policyOf has the ignored fields of a child in the form that engine/apply/fieldset takes.
+// policyOf returns which fields of a child are ignored.
 func (w *world) policyOf(node string, rendered *unstructured.Unstructured) fieldset.Policy {
-	return fieldset.Policy{Ignore: pathsOf(w.ignored(node, rendered)), Relinquished: pathsOf(w.ignores(rendered))}
-}
-
-func pathsOf(ignored []ignore.Path) []fieldset.Path {
-	out := make([]fieldset.Path, len(ignored))
-	for i, path := range ignored {
-		out[i] = make(fieldset.Path, len(path))
-		for j, step := range path {
-			out[i][j] = fieldset.Step(step)
-		}
-	}
-	return out
+	return fieldset.Policy{Ignore: w.ignored(node, rendered), Relinquished: w.ignores(rendered)}
 }

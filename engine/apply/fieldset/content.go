@@ -27,7 +27,7 @@ const maxRelinquished = 6
 // the policy ignores, the others with some of the relinquished fields.
 func Contents(rendered *unstructured.Unstructured, policy Policy) ([]string, error) {
 	always := slices.DeleteFunc(slices.Clone(policy.Ignore), func(path Path) bool {
-		return slices.ContainsFunc(policy.Relinquished, path.equal)
+		return slices.ContainsFunc(policy.Relinquished, path.Equal)
 	})
 	flips := policy.Relinquished[:min(len(policy.Relinquished), maxRelinquished)]
 	always = append(always, policy.Relinquished[len(flips):]...)
@@ -77,7 +77,7 @@ func dropField(v any, path Path) {
 		for i, item := range v {
 			m, ok := item.(map[string]any)
 			switch {
-			case !ok || !step.selects(func(name string) any { return m[name] }):
+			case !ok || !selects(step, func(name string) any { return m[name] }):
 			case len(rest) > 0:
 				dropField(m, rest)
 			default:

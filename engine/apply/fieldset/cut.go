@@ -69,17 +69,17 @@ func (c *cutter) cutItems(v any, ref smdschema.TypeRef, live any, done int) (lef
 	for name := range c.path[done].Keys {
 		if !slices.Contains(list.Keys, name) {
 			return nil, false, fmt.Errorf("ignore: %s: the items of %s are told apart by %s, not by %s",
-				c.path, c.path[:done], strings.Join(list.Keys, " and "), name)
+				textOfPath(c.path), textOfPath(c.path[:done]), strings.Join(list.Keys, " and "), name)
 		}
 	}
 	if rest := c.path[done+1:]; len(rest) == 1 && slices.Contains(list.Keys, rest[0].Field) {
-		return nil, false, fmt.Errorf("ignore: %s: %s tells the items of %s apart", c.path, rest[0].Field, c.path[:done])
+		return nil, false, fmt.Errorf("ignore: %s: %s tells the items of %s apart", textOfPath(c.path), rest[0].Field, textOfPath(c.path[:done]))
 	}
 	there, _ := live.([]any)
 	kept := make([]any, 0, len(items))
 	for _, item := range items {
 		m, ok := item.(map[string]any)
-		if !ok || !c.path[done].selects(func(name string) any { return m[name] }) {
+		if !ok || !selects(c.path[done], func(name string) any { return m[name] }) {
 			kept = append(kept, item)
 			continue
 		}
@@ -103,7 +103,7 @@ func (c *cutter) cutItems(v any, ref smdschema.TypeRef, live any, done int) (lef
 // indivisible reports that the value at the first done steps of the path is one value to the API server, so that a
 // part of it cannot be left to others: an apply would remove it.
 func (c *cutter) indivisible(done int) error {
-	return fmt.Errorf("ignore: %s: %s is one value to the API server; ignore it as a whole, or nothing of it", c.path, c.path[:done])
+	return fmt.Errorf("ignore: %s: %s is one value to the API server; ignore it as a whole, or nothing of it", textOfPath(c.path), textOfPath(c.path[:done]))
 }
 
 // sameItem returns the item of a live list with the keys of a rendered one; nil if there is none.

@@ -102,17 +102,18 @@ func (d *Desired) WithMarks(content map[string]any) map[string]any {
 
 // ignores reports whether the policy ignores a path of managedFields, or a path above it.
 func (d *Desired) ignores(path fieldpath.Path) bool {
-	return slices.ContainsFunc(d.Ignore, func(ignored Path) bool { return ignored.leadsTo(path) })
+	return slices.ContainsFunc(d.Ignore, func(ignored Path) bool { return leadsTo(ignored, path) })
 }
 
-func (p Path) leadsTo(path fieldpath.Path) bool {
-	if len(path) < len(p) {
+// leadsTo reports whether a path of managedFields is an ignored one, or below it.
+func leadsTo(ignored Path, path fieldpath.Path) bool {
+	if len(path) < len(ignored) {
 		return false
 	}
-	for i, step := range p {
+	for i, step := range ignored {
 		switch element := path[i]; {
 		case step.Keys != nil:
-			if element.Key == nil || !step.selects(keyOf(element)) {
+			if element.Key == nil || !selects(step, keyOf(element)) {
 				return false
 			}
 		case element.FieldName == nil || *element.FieldName != step.Field:

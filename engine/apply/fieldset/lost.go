@@ -67,10 +67,10 @@ func readablePath(path fieldpath.Path) string {
 			}
 			steps = append(steps, Step{Keys: keys})
 		default:
-			return steps.String()
+			return textOfPath(steps)
 		}
 	}
-	return steps.String()
+	return textOfPath(steps)
 }
 
 // IsMark reports whether a path, as in Lost, belongs to the marks of a child, which no rule can leave to others.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kanon.dev/kanon/rules/ignore"
 )
 
 // PathText returns a path for messages: as in managedFields, without the leading dot.
@@ -20,15 +22,10 @@ func PathText(path fieldpath.Path) string {
 }
 
 // Path is the path from an object to a field or to items of a list. It includes everything below.
-type Path []Step
+type Path = ignore.Path
 
 // Step is one step of a Path.
-type Step struct {
-	// Field is the name of a field, or the key of a map. It is empty if Keys is set.
-	Field string
-	// Keys select items of a list by the text of some of their keys.
-	Keys map[string]string
-}
+type Step = ignore.Step
 
 // PathOf returns the path that leads through the fields of these names.
 func PathOf(names []string) Path {
@@ -39,10 +36,10 @@ func PathOf(names []string) Path {
 	return path
 }
 
-// String returns the path for messages.
-func (p Path) String() string {
+// textOfPath returns a path for messages. Unlike in the text of a rule, nothing is in quotes.
+func textOfPath(path Path) string {
 	var b strings.Builder
-	for i, step := range p {
+	for i, step := range path {
 		switch {
 		case step.Keys != nil:
 			var pairs []string
@@ -61,14 +58,9 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// equal reports whether two paths are the same.
-func (p Path) equal(other Path) bool {
-	return slices.EqualFunc(p, other, func(a, b Step) bool { return a.Field == b.Field && maps.Equal(a.Keys, b.Keys) })
-}
-
-// selects reports whether an item's fields have the texts of Keys.
-func (s Step) selects(field func(name string) any) bool {
-	for name, text := range s.Keys {
+// selects reports whether an item's fields have the texts of a step's Keys.
+func selects(step Step, field func(name string) any) bool {
+	for name, text := range step.Keys {
 		if textOf(field(name)) != text {
 			return false
 		}
