@@ -90,12 +90,10 @@ func TestFloodOfForgedChildren(t *testing.T) {
 		}
 	}
 	synced, events := make(chan struct{}, 1), make(chan monitor.Event, objects)
-	monitors, err := monitor.New(monitor.Options{
+	monitors := monitor.New(monitor.Options{
 		Client: client, Tag: e.tagOf, Handle: func(event monitor.Event) { events <- event }, Synced: func(monitor.Key) { synced <- struct{}{} },
+		Failed: e.failed, Requested: e.countWatch,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	flood(0, objects/2) // which are listed
 	key := monitor.Key{GVR: configMaps, Namespace: namespace, Selector: mark.LabelRule}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -93,8 +93,7 @@ func New(options Options) (*Engine, error) {
 	}
 	e.unread.Store(int32(len(options.Sources))) //nolint:gosec // a handful
 	e.objectCounts = &objectCounts{count: e.inbox.Notify}
-	var err error
-	e.monitors, err = monitor.New(monitor.Options{
+	e.monitors = monitor.New(monitor.Options{
 		Client:    options.Client,
 		Handle:    e.handle,
 		Synced:    e.synced,
@@ -103,9 +102,6 @@ func New(options Options) (*Engine, error) {
 		Tag:       e.tagOf,
 		Indexers:  map[string]cache.IndexFunc{plan.IndexParent: plan.IndexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
-	if err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
-	}
 	e.readers = readers.New(e.monitors)
 	e.keys = keyring.NewStore(keyring.Options{
 		Client: options.Client, Namespace: options.Namespace, Recorder: options.Recorder, Changed: e.keysChanged,
@@ -123,15 +119,13 @@ func New(options Options) (*Engine, error) {
 		requeue: func(k queue.Key) { e.queue.Add(k) }, report: e.inbox.Notify, evaluated: e.enqueueRemovals,
 	})
 	e.marks = mark.NewMarks(e.keys.Keyring)
-	if err := e.makeWriters(); err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
-	}
+	e.makeWriters()
 	e.feedback = feedback.NewTracker(e.parents, options.Clock.Now, mark.AnnotationRecreated)
 	return e, nil
 }
 
 // makeWriters makes the writers of children, statuses and patches.
-func (e *Engine) makeWriters() (err error) {
+func (e *Engine) makeWriters() {
 	api := server.New(e.options.Client, e.options.Schemas, func(gvk schema.GroupVersionKind) bool {
 		kind, _ := e.options.Mapper.Lookup(gvk)
 		return kind.HasStatus
@@ -147,8 +141,7 @@ func (e *Engine) makeWriters() (err error) {
 		Kinds: []schema.GroupKind{{Group: "kanon.dev", Kind: syntax.RuleKind}},
 	}
 	e.statuses, e.patchWriter = statuswriter.New(api), patchwriter.New(api, own)
-	e.writer, err = apply.New(apply.Options{Server: api, Marks: e.marks, NameOf: e.running.NameOf, Reserved: own, IsGone: e.isGone})
-	return err
+	e.writer = apply.New(apply.Options{Server: api, Marks: e.marks, NameOf: e.running.NameOf, Reserved: own, IsGone: e.isGone})
 }
 
 // Run runs every rule of every source until ctx ends. Then it stops everything that it started and waits for it. The

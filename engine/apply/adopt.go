@@ -51,7 +51,7 @@ func (c *Child) refuseAdoption(live *unstructured.Unstructured) error {
 // though labels are copied. The parent is never its own child. An object in which we applied fields that are now
 // ignored is not adopted either: that would remove the fields.
 func (c *Child) mayAdopt(live *unstructured.Unstructured) bool {
-	_, claimed := c.marks.OwnerOf(live)
+	_, claimed := c.Marks.OwnerOf(live)
 	_, labelled := mark.MetadataString(live, "labels", mark.LabelRule)
 	return !claimed && !labelled && metav1.GetControllerOfNoCopy(live) == nil &&
 		live.GetUID() != c.Owner.Parent.UID && !c.OwnsIgnored(live)

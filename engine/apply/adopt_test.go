@@ -42,7 +42,7 @@ func TestAdoption(t *testing.T) {
 	if a, b := fieldValue(live, "data", "a"), fieldValue(live, "data", "b"); a != "ours" || b != "theirs" {
 		t.Errorf("data is %v", live.Object["data"])
 	}
-	if !w.writer.marks.Owns(live, w.owner.RuleID, w.owner.Parent.UID) || live.GetUID() != free.GetUID() {
+	if !w.writer.Marks.Owns(live, w.owner.RuleID, w.owner.Parent.UID) || live.GetUID() != free.GetUID() {
 		t.Error("it is not the parent's now")
 	}
 	w.settled(c)

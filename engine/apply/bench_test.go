@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/openapi"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/server"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/kinds/schemas"
@@ -27,10 +28,7 @@ func BenchmarkChild(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w, err := New(Options{Server: server.New(client, schemas.New(openapi.NewClientWithContext(discoveryClient.RESTClient())), nil), Marks: testMarks()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := New(Options{Server: server.New(client, schemas.New(openapi.NewClientWithContext(discoveryClient.RESTClient())), nil), Marks: testMarks(), NameOf: func(string) string { return "" }, IsGone: func(mark.Owner) bool { return false }})
 	rendered := object(b, deployment)
 	rendered.SetNamespace(controlplanetest.Namespace(b, config))
 	owner := testOwner()

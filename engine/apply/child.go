@@ -24,7 +24,7 @@ type Child struct {
 	// Owner is for whom the child is created.
 	Owner mark.Owner
 
-	claims
+	Options
 	// mark is the child's own; former is true if it has the former form.
 	mark   mark.Mark
 	former bool
@@ -54,7 +54,7 @@ func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructure
 	if ref.Kind == "" || ref.Name == "" || rendered.GetAPIVersion() == "" {
 		return nil, &refusal.InvalidError{Ref: ref, Err: errors.New("apiVersion, kind and metadata.name are required")}
 	}
-	if err := w.reserved.Check(rendered); err != nil {
+	if err := w.Reserved.Check(rendered); err != nil {
 		return nil, err
 	}
 	return server.ByNewestSchema(ctx, w.Server, rendered, ref, func() (*Child, error) { return w.prepare(ctx, rendered, owner, controller, policy) })
@@ -72,7 +72,7 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 		return nil, err
 	}
 	child := &Child{
-		Desired: *desired, Owner: owner, policy: normal, claims: w.claims,
+		Desired: *desired, Owner: owner, policy: normal, Options: w.Options,
 		source: w.sourceOf(kind, rendered, owner, controller, policy),
 	}
 	if policy.Content {
@@ -81,7 +81,7 @@ func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructure
 		}
 		child.fingerprint.Content = child.contents[0]
 	}
-	child.mark = w.marks.Add(child.Object, owner, controller)
+	child.mark = w.Marks.Add(child.Object, owner, controller)
 	if err := w.takeFingerprint(child); err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (w *Writer) unfinished(live *unstructured.Unstructured, owner mark.Owner, c
 	object.SetNamespace(live.GetNamespace())
 	object.SetName(live.GetName())
 	return &Child{
-		Desired: fieldset.Desired{Object: object, Ref: mark.RefOf(object)}, Owner: owner, mark: w.marks.Add(object, owner, controller), claims: w.claims,
+		Desired: fieldset.Desired{Object: object, Ref: mark.RefOf(object)}, Owner: owner, mark: w.Marks.Add(object, owner, controller), Options: w.Options,
 	}
 }
 
@@ -96,7 +96,7 @@ func (c *Child) missingMarks(live *unstructured.Unstructured) map[string]any {
 // wantedMarks returns the labels and annotations that make live the owner's child; nil for those that it must not
 // have. The hashes in AnnotationApplied stay as they are. A former mark of the same owner is kept.
 func (c *Child) wantedMarks(live *unstructured.Unstructured) map[string]map[string]any {
-	if owner, ok := c.marks.OwnerOf(live); ok && c.marks.FormerCounts(live) && owner == c.Owner {
+	if owner, ok := c.Marks.OwnerOf(live); ok && c.Marks.FormerCounts(live) && owner == c.Owner {
 		return map[string]map[string]any{"labels": {
 			mark.LabelRule: owner.RuleID, mark.LabelParentUID: string(owner.Parent.UID), mark.LabelNode: mark.NodeLabel(owner.Node),
 		}}

@@ -282,7 +282,7 @@ func TestEndpointSlicesCopyLabels(t *testing.T) {
 	if slice.GetLabels()[mark.LabelRule] != w.owner.RuleID {
 		t.Errorf("labels = %v", slice.GetLabels())
 	}
-	if w.writer.marks.Owns(slice, w.owner.RuleID, w.parent.GetUID()) {
+	if w.writer.Marks.Owns(slice, w.owner.RuleID, w.parent.GetUID()) {
 		t.Error("the EndpointSlice is taken for a child of the parent")
 	}
 	if err := w.writer.Delete(t.Context(), resourceOf(slice), slice); err == nil {

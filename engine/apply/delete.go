@@ -20,12 +20,12 @@ import (
 // to the owner of live. The error is nil if the object is gone, was replaced, is being deleted already, or is no
 // longer ours. An object whose mark proves no owner is never deleted.
 func (w *Writer) Delete(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) error {
-	owner, ok := w.marks.OwnerOf(live)
+	owner, ok := w.Marks.OwnerOf(live)
 	if !ok || owner.Parent.UID == "" {
 		return fmt.Errorf("delete %s: it is not proven to be a child", mark.RefOf(live))
 	}
 	_, err := w.exactly(ctx, gvr, live, 2, apierrors.IsConflict, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if live.GetDeletionTimestamp() != nil || !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
+		if live.GetDeletionTimestamp() != nil || !w.Marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 			return nil, nil
 		}
 		return nil, w.deleteExactly(ctx, gvr, live, metav1.DeletePropagationBackground)

@@ -6,7 +6,8 @@
 // while the hash of what is rendered equals the one in its mark, and our entries in managedFields have every rendered
 // path.
 //
-//	w, err := apply.New(apply.Options{Server: server.New(dynamicClient, schemas.New(openAPIClient), nil), Marks: marks})
+//	api := server.New(dynamicClient, schemas.New(openAPIClient), nil)
+//	w := apply.New(apply.Options{Server: api, Marks: marks, NameOf: nameOf, IsGone: isGone})
 //	...
 //	owner := mark.Owner{
 //		RuleID: mark.RuleID("kanon-system", "kanon-system", "webapp"),

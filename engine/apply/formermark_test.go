@@ -67,7 +67,7 @@ func TestFormerMark(t *testing.T) {
 			c := prepare(formerDeployment)
 			w.formerChild(c)
 			live := w.get(c.Object)
-			owner, proven := w.writer.marks.OwnerOf(live)
+			owner, proven := w.writer.Marks.OwnerOf(live)
 			if proven == tracked || owner != w.owner {
 				t.Fatalf("a former mark is read as %+v, and proves that: %t", owner, proven)
 			}
@@ -96,7 +96,7 @@ func TestFormerMark(t *testing.T) {
 			}
 			changed := prepare(strings.Replace(formerDeployment, "a:1", "a:2", 1))
 			live = applies(changed, live, "PATCH PUT")
-			if !w.writer.marks.Owns(live, w.owner.RuleID, w.owner.Parent.UID) || mark.IsFormer(live) {
+			if !w.writer.Marks.Owns(live, w.owner.RuleID, w.owner.Parent.UID) || mark.IsFormer(live) {
 				t.Errorf("the mark is %v", live.GetAnnotations())
 			}
 			for _, gone := range []string{mark.LabelNode} {
@@ -147,7 +147,7 @@ func TestFormerMarkThatIsTooYoung(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if owner, ok := w.writer.marks.OwnerOf(live); ok {
+	if owner, ok := w.writer.Marks.OwnerOf(live); ok {
 		t.Errorf("it counts as a child of %v", owner)
 	}
 	if err := w.writer.Delete(t.Context(), resourceOf(live), live); err == nil {
@@ -214,7 +214,7 @@ func TestLostKey(t *testing.T) {
 			}
 			live := w.sync(prepare(), nil, ActionCreated, "POST")
 			w.ring = ringSince(time.Now().Add(-time.Hour))
-			if _, ok := w.writer.marks.OwnerOf(live); ok {
+			if _, ok := w.writer.Marks.OwnerOf(live); ok {
 				t.Fatal("the mark proves something under another key")
 			}
 			if err := w.writer.Delete(t.Context(), resourceOf(live), live); err == nil || w.isGone(live) {
@@ -222,7 +222,7 @@ func TestLostKey(t *testing.T) {
 			}
 			again := prepare()
 			live = w.sync(again, nil, ActionApplied, "POST GET PUT")
-			if !w.writer.marks.Owns(live, w.owner.RuleID, w.owner.Parent.UID) {
+			if !w.writer.Marks.Owns(live, w.owner.RuleID, w.owner.Parent.UID) {
 				t.Errorf("the mark is %v", live.GetAnnotations())
 			}
 			w.settled(again)
@@ -242,7 +242,7 @@ func TestRotation(t *testing.T) {
 	if w.unchanged(live) {
 		t.Error("it counts as unchanged, with a mark that is sealed by an old key")
 	}
-	if !w.writer.marks.Owns(live, w.owner.RuleID, w.owner.Parent.UID) {
+	if !w.writer.Marks.Owns(live, w.owner.RuleID, w.owner.Parent.UID) {
 		t.Error("an old key proves nothing any more")
 	}
 	c := w.child(deployment)
@@ -266,7 +266,7 @@ func TestForgedMark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if owner, ok := w.writer.marks.OwnerOf(made); ok {
+	if owner, ok := w.writer.Marks.OwnerOf(made); ok {
 		t.Errorf("it counts as a child of %v", owner)
 	}
 	if err := w.writer.Delete(t.Context(), resourceOf(made), made); err == nil || w.isGone(made) {

@@ -20,7 +20,7 @@ import (
 // gone, is being deleted, or is no longer ours.
 func (w *Writer) Orphan(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) (*unstructured.Unstructured, error) {
 	return w.exactly(ctx, gvr, live, 2, apierrors.IsConflict, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if live.GetDeletionTimestamp() != nil || !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
+		if live.GetDeletionTimestamp() != nil || !w.Marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 			return nil, nil
 		}
 		return w.orphanExactly(ctx, gvr, live, owner)
@@ -58,6 +58,6 @@ func (c *Child) isRetainedForOwner(live *unstructured.Unstructured) bool {
 	if !ok || by != c.Owner.RetainedBy() {
 		return false
 	}
-	_, claimed := c.marks.OwnerOf(live)
+	_, claimed := c.Marks.OwnerOf(live)
 	return !claimed && metav1.GetControllerOfNoCopy(live) == nil
 }

@@ -18,17 +18,17 @@ import (
 // refuse returns why live must not be written to, or nil.
 func (c *Child) refuse(live *unstructured.Unstructured) error {
 	ref := mark.RefOf(live)
-	if err := c.reserved.Check(live); err != nil {
+	if err := c.Reserved.Check(live); err != nil {
 		return err
 	}
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		return TerminatingNow(live)
-	case c.marks.Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
+	case c.Marks.Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
 		return nil
 	case c.isOrphanOfParent(live), c.inheritsFromGoneRule(live), c.takesRetained && c.isRetainedForOwner(live), c.isOursUnproven(live):
 		return nil
-	case c.marks.EarlierParent(live, c.Owner.Parent):
+	case c.Marks.EarlierParent(live, c.Owner.Parent):
 		return &refusal.TerminatingError{Ref: ref, Reason: fmt.Sprintf(
 			"was created for an earlier %s; waiting until it is deleted", c.Owner.Parent)}
 	default:
@@ -48,15 +48,15 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 // isOrphanOfParent reports whether live was a child of the same rule for an earlier object with the parent's name,
 // and was orphaned when that was deleted. Nobody else will delete it, so it returns to the new parent.
 func (c *Child) isOrphanOfParent(live *unstructured.Unstructured) bool {
-	owner, ok := c.marks.OwnerOf(live)
+	owner, ok := c.Marks.OwnerOf(live)
 	return ok && owner.RuleID == c.Owner.RuleID && owner.IsFor(c.Owner.Parent) && len(live.GetOwnerReferences()) == 0
 }
 
 // inheritsFromGoneRule reports whether live was created for the same parent by a deleted rule, for example one that
 // was renamed.
 func (c *Child) inheritsFromGoneRule(live *unstructured.Unstructured) bool {
-	owner, ok := c.marks.OwnerOf(live)
-	return ok && owner.Parent.UID == c.Owner.Parent.UID && c.isGone(owner)
+	owner, ok := c.Marks.OwnerOf(live)
+	return ok && owner.Parent.UID == c.Owner.Parent.UID && c.IsGone(owner)
 }
 
 // isOursUnproven reports whether live is the child although no mark proves it any more, because somebody removed the
@@ -64,10 +64,10 @@ func (c *Child) inheritsFromGoneRule(live *unstructured.Unstructured) bool {
 // controller, or that managedFields show that our manager set its labels. That is enough to write to it, but never to
 // delete it.
 func (c *Child) isOursUnproven(live *unstructured.Unstructured) bool {
-	if _, proven := c.marks.OwnerOf(live); proven {
+	if _, proven := c.Marks.OwnerOf(live); proven {
 		return false
 	}
-	if c.marks.IsSealedFor(live, c.Owner.RuleID, c.Owner.Parent.UID) {
+	if c.Marks.IsSealedFor(live, c.Owner.RuleID, c.Owner.Parent.UID) {
 		return true
 	}
 	rule, labelled := mark.MetadataString(live, "labels", mark.LabelRule)
@@ -120,8 +120,8 @@ func finalizersOf(obj *unstructured.Unstructured) string {
 
 // ownedBy describes whose an object is, for messages.
 func (c *Child) ownedBy(obj *unstructured.Unstructured) string {
-	if owner, ok := c.marks.OwnerOf(obj); ok {
-		whose := "rule " + cmp.Or(owner.Rule, c.nameOf(owner.RuleID), owner.RuleID)
+	if owner, ok := c.Marks.OwnerOf(obj); ok {
+		whose := "rule " + cmp.Or(owner.Rule, c.NameOf(owner.RuleID), owner.RuleID)
 		if owner.Parent.Name != "" {
 			whose += " for " + owner.Parent.String()
 		}

@@ -73,7 +73,7 @@ func WithoutAllocated(object, live *unstructured.Unstructured) *unstructured.Uns
 //
 // A *refusal.ReplacedError means that the object is gone or has changed; the caller reads it again.
 func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) error {
-	if !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
+	if !w.Marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 		return fmt.Errorf("delete %s: it is not proven to be a child", mark.RefOf(live))
 	}
 	err := w.deleteExactly(ctx, gvr, live, metav1.DeletePropagationForeground)

@@ -2,16 +2,13 @@ package apply
 
 import (
 	"context"
-	"hash/maphash"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"kanon.dev/kanon/engine/apply/applytest"
-	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/server"
 )
@@ -52,18 +49,12 @@ func (f *fakeSchemas) Recheck(context.Context, schema.GroupVersion) (bool, error
 // offline returns a Writer for what sends no request.
 func offline(tb testing.TB) *Writer {
 	tb.Helper()
-	seed := maphash.MakeSeed()
-	return &Writer{
+	return New(Options{
 		Server: server.New(nil, &fakeSchemas{known: applytest.Converter(tb, applytest.Schemas)}, nil),
-		claims: claims{
-			marks:  testMarks(),
-			nameOf: func(id string) string { return "named-" + id },
-			isGone: func(mark.Owner) bool { return false },
-		},
-		seed:   seed,
-		shapes: fieldset.Shapes{Seed: seed},
-		known:  map[types.UID]inSyncState{},
-	}
+		Marks:  testMarks(),
+		NameOf: func(id string) string { return "named-" + id },
+		IsGone: func(mark.Owner) bool { return false },
+	})
 }
 
 // object reads YAML.

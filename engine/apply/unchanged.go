@@ -32,7 +32,7 @@ func (w *Writer) sourceOf(k fieldset.Kind, rendered *unstructured.Unstructured, 
 	h := fieldset.Hasher{Seed: w.seed}
 	sum := h.Value(rendered.Object)
 	sum = h.Join(sum, maphash.Comparable(h.Seed, owner))
-	sum = h.Join(sum, maphash.String(h.Seed, w.marks.Keys().CurrentID()))
+	sum = h.Join(sum, maphash.String(h.Seed, w.Marks.Keys().CurrentID()))
 	if controller != nil {
 		sum = h.Join(sum, maphash.Comparable(h.Seed, [...]string{controller.APIVersion, controller.Kind, controller.Name, string(controller.UID)}))
 	}
@@ -82,7 +82,7 @@ func (w *Writer) Unchanged(ctx context.Context, rendered *unstructured.Unstructu
 		return true
 	}
 	last, ok := mark.Recorded(live)
-	if !ok || !w.marks.Owns(live, owner.RuleID, owner.Parent.UID) {
+	if !ok || !w.Marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 		return false
 	}
 	state, err := w.stateOf(live, last.Value)

@@ -98,13 +98,11 @@ func (w *world) restartAs(user string) {
 	statuses := map[string]bool{"Deployment": true, "Service": true, "Job": true, "PersistentVolumeClaim": true}
 	api := server.New(client, clusterSchemas(w.t), func(gvk schema.GroupVersionKind) bool { return statuses[gvk.Kind] })
 	w.statuses = statuswriter.New(api)
-	w.writer, err = New(Options{
+	w.writer = New(Options{
 		Server: api, Marks: mark.NewMarks(func() *keyring.Keyring { return w.ring }),
 		NameOf: func(string) string { return "kanon-system/test" },
+		IsGone: func(mark.Owner) bool { return false },
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 }
 
 // recorder keeps what requests were sent.

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"hash/maphash"
 	"sync"
 
@@ -16,34 +15,24 @@ import (
 	"kanon.dev/kanon/engine/apply/server"
 )
 
-// Options configures a Writer.
+// Options is what a Writer and its children need. All functions are required.
 type Options struct {
-	// Server sends all requests. Required.
+	// Server sends all requests.
 	Server *server.API
-	// Marks proves whose child an object is. Required.
+	// Marks proves whose child an object is.
 	Marks *mark.Marks
 	// Reserved are objects that are never written.
 	Reserved reserved.Objects
-	// NameOf returns the namespace/name of a rule, for messages; empty if unknown. nil: always unknown.
+	// NameOf returns the namespace/name of a rule, for messages; empty if unknown.
 	NameOf func(ruleID string) string
 	// IsGone reports whether the rule in an owner is known to be deleted. Another rule that renders the child for the
-	// same parent then takes it over. nil: never.
+	// same parent then takes it over.
 	IsGone func(mark.Owner) bool
-}
-
-// claims is what a Writer and its children need to decide whose child an object is. The fields are as in Options.
-type claims struct {
-	marks    *mark.Marks
-	reserved reserved.Objects
-	isGone   func(mark.Owner) bool
-	nameOf   func(ruleID string) string
 }
 
 // Writer compares and writes children. It is safe for concurrent use.
 type Writer struct {
-	claims
-	// Server sends all requests.
-	Server *server.API
+	Options
 	shapes fieldset.Shapes
 
 	// seed is the seed for hashing sources and shapes.
@@ -58,25 +47,10 @@ type Writer struct {
 	known map[types.UID]inSyncState
 }
 
-// New returns a Writer, or an error if a required option is missing.
-func New(o Options) (*Writer, error) {
-	if o.Server == nil || o.Marks == nil {
-		return nil, errors.New("apply: Options.Server and Marks are required")
-	}
-	if o.IsGone == nil {
-		o.IsGone = func(mark.Owner) bool { return false }
-	}
-	if o.NameOf == nil {
-		o.NameOf = func(string) string { return "" }
-	}
+// New returns a Writer.
+func New(o Options) *Writer {
 	seed := maphash.MakeSeed()
-	return &Writer{
-		claims: claims{marks: o.Marks, reserved: o.Reserved, isGone: o.IsGone, nameOf: o.NameOf},
-		Server: o.Server,
-		seed:   seed,
-		shapes: fieldset.Shapes{Seed: seed},
-		known:  map[types.UID]inSyncState{},
-	}, nil
+	return &Writer{Options: o, seed: seed, shapes: fieldset.Shapes{Seed: seed}, known: map[types.UID]inSyncState{}}
 }
 
 // Action says what Sync did.
@@ -116,7 +90,7 @@ func (w *Writer) Sync(ctx context.Context, gvr schema.GroupVersionResource, chil
 // InSync reports whether live is as child wants it: it has the child's mark and value hash, and our entries in
 // managedFields have every rendered path. It sends no request.
 func (w *Writer) InSync(_ context.Context, child *Child, live *unstructured.Unstructured) bool {
-	if w.marks.FormerCounts(live) {
+	if w.Marks.FormerCounts(live) {
 		former, err := w.asFormer(child)
 		if err != nil {
 			return false

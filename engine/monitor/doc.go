@@ -5,11 +5,14 @@
 // An owner, such as a rule, declares which keys it wants; the difference from before decides which informers start
 // and stop:
 //
-//	monitors, err := monitor.New(monitor.Options{
-//		Client:   client,
-//		Handle:   func(e monitor.Event) { queue.Add(keyOf(e)) },
-//		Synced:   func(k monitor.Key) { startWaitingFor(k) },
-//		Indexers: cache.Indexers{"parent": parentsOf},
+//	monitors := monitor.New(monitor.Options{
+//		Client:    client,
+//		Handle:    func(e monitor.Event) { queue.Add(keyOf(e)) },
+//		Synced:    func(k monitor.Key) { startWaitingFor(k) },
+//		Failed:    func(k monitor.Key) { report(k, monitors.Failure(k)) },
+//		Requested: countRequest,
+//		Tag:       func(k monitor.Key, obj *wire.Object) (string, bool) { return parentOf(obj), isOurs(obj) },
+//		Indexers:  cache.Indexers{"parent": parentsOf},
 //	})
 //	// ...
 //	go func() { done <- monitors.Run(ctx) }()

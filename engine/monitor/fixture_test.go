@@ -68,18 +68,18 @@ func newFixture(t *testing.T, options ...func(*monitor.Options)) fixture {
 	}
 	verifyNoLeaks(t)
 	o := monitor.Options{
-		Client:   clientFor(t, cfg),
-		Handle:   f.events.handle,
-		Synced:   func(k monitor.Key) { f.events.ready <- k },
-		Indexers: monitor.ByLabels("rule", "parent"),
+		Client:    clientFor(t, cfg),
+		Handle:    f.events.handle,
+		Synced:    func(k monitor.Key) { f.events.ready <- k },
+		Failed:    func(monitor.Key) {},
+		Requested: func(schema.GroupResource, string) {},
+		Tag:       everyTag,
+		Indexers:  monitor.ByLabels("rule", "parent"),
 	}
 	for _, option := range options {
 		option(&o)
 	}
-	monitors, err := monitor.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	monitors := monitor.New(o)
 	f.monitors = monitors
 
 	log := funcr.New(func(_, line string) {
@@ -98,6 +98,9 @@ func newFixture(t *testing.T, options ...func(*monitor.Options)) fixture {
 	})
 	return f
 }
+
+// everyTag has every object in view, without a tag.
+func everyTag(monitor.Key, *wire.Object) (string, bool) { return "", true }
 
 func (f fixture) key(selector string) monitor.Key {
 	return monitor.Key{GVR: configMaps(), Namespace: f.namespace, Selector: selector}

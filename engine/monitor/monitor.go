@@ -55,12 +55,12 @@ func newMonitor(key Key, o Options) *monitor {
 	}
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			o.requested(key, "list")
+			o.Requested(key.GVR.GroupResource(), "list")
 			options.LabelSelector = key.Selector
 			return resource.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			o.requested(key, "watch")
+			o.Requested(key.GVR.GroupResource(), "watch")
 			options.LabelSelector = key.Selector
 			return resource.Watch(ctx, options)
 		},
@@ -117,7 +117,7 @@ func (m *monitor) start(ctx context.Context, group *sync.WaitGroup) error {
 		}
 		close(m.handlerSynced)
 		log.V(4).Info("Informer has synced")
-		if m.options.Synced != nil && m.state.Load() == running {
+		if m.state.Load() == running {
 			m.options.Synced(m.key)
 		}
 		m.announced.Store(true)
@@ -149,7 +149,7 @@ func (m *monitor) watchFailed(ctx context.Context, err error) {
 		return
 	}
 	logr.FromContextOrDiscard(ctx).Error(err, "Cannot watch; retrying until it works or the watch is released")
-	if m.options.Failed != nil && m.state.Load() == running {
+	if m.state.Load() == running {
 		m.options.Failed(m.key)
 	}
 }

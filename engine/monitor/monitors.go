@@ -3,7 +3,6 @@ package monitor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
@@ -81,7 +80,7 @@ type Client interface {
 	Objects(gvr schema.GroupVersionResource, namespace string) wire.Resource
 }
 
-// Options configures Monitors. Client and Handle are required.
+// Options configures Monitors. All but Indexers are required.
 type Options struct {
 	// Client lists and watches.
 	Client Client
@@ -91,18 +90,18 @@ type Options struct {
 	// was being delivered while Watch released its key may still arrive.
 	Handle func(Event)
 
-	// Synced, if set, is called once for each informer that was started, after Handle has returned for its whole
+	// Synced is called once for each informer that was started, after Handle has returned for its whole
 	// first list.
 	Synced func(Key)
 
-	// Failed, if set, is called when an informer cannot list or watch, once for each reason in a row; Failure returns
+	// Failed is called when an informer cannot list or watch, once for each reason in a row; Failure returns
 	// the error. It must not block.
 	Failed func(Key)
 
-	// Requested, if set, is called for each list and watch that an informer begins. It must not block.
+	// Requested is called for each list and watch that an informer begins. It must not block.
 	Requested func(resource schema.GroupResource, verb string)
 
-	// Tag, if set, is called when an object arrives and returns its tag. An object that is not in view is treated as
+	// Tag is called when an object arrives and returns its tag. An object that is not in view is treated as
 	// though it did not exist: only its identity is kept.
 	Tag func(Key, *wire.Object) (tag string, inView bool)
 
@@ -111,15 +110,9 @@ type Options struct {
 	Indexers cache.Indexers
 }
 
-func (o *Options) requested(key Key, verb string) {
-	if o.Requested != nil {
-		o.Requested(key.GVR.GroupResource(), verb)
-	}
-}
-
 // keep returns what is kept of an object that arrived: a stub if it is not in view.
 func (o *Options) keep(key Key, obj *wire.Object) *wire.Object {
-	if obj == nil || o.Tag == nil || obj.IsStub() {
+	if obj == nil || obj.IsStub() {
 		return key.kept(obj)
 	}
 	tag, inView := o.Tag(key, obj)
@@ -151,19 +144,15 @@ type Monitors struct {
 	monitors map[Key]*monitor
 }
 
-// New returns a set that watches nothing yet. Informers start once Run runs and an owner wants them. The error names
-// missing options.
-func New(o Options) (*Monitors, error) {
-	if o.Client == nil || o.Handle == nil {
-		return nil, errors.New("monitor: Options.Client and Handle are required")
-	}
+// New returns a set that watches nothing yet. Informers start once Run runs and an owner wants them.
+func New(o Options) *Monitors {
 	o.Indexers = indexersOfView(o.Indexers)
 	return &Monitors{
 		options:  o,
 		changed:  make(chan struct{}, 1),
 		wanted:   map[string][]Key{},
 		monitors: map[Key]*monitor{},
-	}, nil
+	}
 }
 
 // indexersOfView wraps indexers so that they skip objects that are not in view.

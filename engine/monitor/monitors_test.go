@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/internal/controlplanetest"
@@ -266,14 +265,14 @@ func TestWatchOutsideRun(t *testing.T) {
 	namespace := controlplanetest.Namespace(t, cfg)
 	verifyNoLeaks(t)
 	synced := make(chan monitor.Key, 1)
-	monitors, err := monitor.New(monitor.Options{
-		Client: clientFor(t, cfg),
-		Handle: func(monitor.Event) {},
-		Synced: func(k monitor.Key) { synced <- k },
+	monitors := monitor.New(monitor.Options{
+		Client:    clientFor(t, cfg),
+		Handle:    func(monitor.Event) {},
+		Synced:    func(k monitor.Key) { synced <- k },
+		Failed:    func(monitor.Key) {},
+		Requested: func(schema.GroupResource, string) {},
+		Tag:       everyTag,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	key := monitor.Key{GVR: configMaps(), Namespace: namespace}
 	monitors.Watch("released before Run", monitor.Key{GVR: configMaps()})
 	monitors.Watch("released before Run")
@@ -296,25 +295,5 @@ func TestWatchOutsideRun(t *testing.T) {
 	monitors.Watch("late", monitor.Key{GVR: configMaps()})
 	if len(sent.sent) > 0 || monitors.HasSynced(monitor.Key{GVR: configMaps()}) {
 		t.Error("an informer was started after Run")
-	}
-}
-
-func TestOptions(t *testing.T) {
-	client := clientFor(t, &rest.Config{})
-	handle := func(monitor.Event) {}
-	tests := map[string]struct {
-		options monitor.Options
-		ok      bool
-	}{
-		"only what is required": {options: monitor.Options{Client: client, Handle: handle}, ok: true},
-		"no client":             {options: monitor.Options{Handle: handle}},
-		"no handler":            {options: monitor.Options{Client: client}},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if _, err := monitor.New(tc.options); (err == nil) != tc.ok {
-				t.Errorf("error %v, want one: %t", err, !tc.ok)
-			}
-		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestKeepsPacked(t *testing.T) {
 	t.Parallel()
 	const many = 1000
-	m, packed := &monitor{overlay: &overlay{}}, 0
+	m, packed := &monitor{overlay: &overlay{}, options: Options{Tag: func(Key, *wire.Object) (string, bool) { return "", true }}}, 0
 	for n := range many {
 		object, err := wire.Decode(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"app-%d","namespace":"default",`+
 			`"uid":"%d","resourceVersion":"%d","labels":{"app.kubernetes.io/managed-by":"somebody"},"managedFields":[{"manager":"somebody","fieldsV1":{"f:data":{}}}]},`+
