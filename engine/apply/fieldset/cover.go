@@ -85,13 +85,7 @@ func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 
 // emptyGranular reports whether an empty map was rendered at path that is granular in the schema.
 func (d *Desired) emptyGranular(path fieldpath.Path) bool {
-	var at any = d.Object.Object
-	for _, element := range path {
-		var ok bool
-		if at, ok = childOf(at, element); !ok {
-			return false
-		}
-	}
+	at, _ := LookUp(d.Object.Object, path)
 	m, ok := at.(map[string]any)
 	if !ok || len(m) > 0 {
 		return false

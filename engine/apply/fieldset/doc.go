@@ -26,7 +26,8 @@
 //	desired.go         a rendered object and the fields that it sets
 //	cover.go           the cover check
 //	lost.go            which fields others took, and who
-//	replacements.go    the values to replace if only values differ; jsonpatch.go has the steps
+//	replacements.go    the values to replace if only values differ; jsonpatch.go has the steps,
+//	                   and follows a path into an object
 //	move.go            the entries to write before an apply that drops fields
 //	ownerreference.go  who owns the owner reference
 //	policy.go          what is left to others, such as ignored fields

@@ -54,6 +54,16 @@ func childOf(at any, element fieldpath.PathElement) (child any, ok bool) {
 	return nil, false
 }
 
+// LookUp returns the value at a path.
+func LookUp(at any, path fieldpath.Path) (found any, ok bool) {
+	for _, element := range path {
+		if at, ok = childOf(at, element); !ok {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
 // indexIn returns the index of the item of a list that a key or a value selects, or -1.
 func indexIn(items []any, element fieldpath.PathElement) int {
 	switch {

@@ -120,23 +120,11 @@ func (r *replacer) isCovered(path fieldpath.Path) bool {
 // SameValues reports whether two objects have the same values at the leaves of a set. No list may have two items with the
 // same keys.
 func SameValues(leaves *fieldpath.Set, a, b map[string]any) bool {
-	return sameBelow(leaves, place{want: a, have: b})
-}
-
-func sameBelow(leaves *fieldpath.Set, at place) bool {
 	same := true
-	leaves.Members.Iterate(func(element fieldpath.PathElement) {
-		if same {
-			leaf, ok := at.step(element)
-			same = ok && equalValues(leaf.want, leaf.have)
-		}
-	})
-	leaves.Children.Iterate(func(element fieldpath.PathElement) {
-		if same {
-			next, ok := at.step(element)
-			below, _ := leaves.Children.Get(element)
-			same = ok && sameBelow(below, next)
-		}
+	leaves.Iterate(func(path fieldpath.Path) {
+		x, inA := LookUp(a, path)
+		y, inB := LookUp(b, path)
+		same = same && inA && inB && equalValues(x, y)
 	})
 	return same
 }

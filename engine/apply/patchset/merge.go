@@ -241,7 +241,7 @@ func agree(parts []*Part) (agreeing []*Part, contradictions []Contradiction, err
 		own := make(map[string]string)
 		other, at := -1, ""
 		for path := range part.Paths.Leaves().All() {
-			set, _ := LookUp(content, path)
+			set, _ := fieldset.LookUp(content, path)
 			text, err := json.Marshal(set)
 			if err != nil {
 				return nil, nil, fmt.Errorf("encode what a patch sets: %w", err)

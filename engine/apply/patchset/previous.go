@@ -144,15 +144,3 @@ func HasUnusedPrevious(obj *unstructured.Unstructured) bool {
 		return !ok || !patched
 	})
 }
-
-// LookUp returns the value at a path.
-func LookUp(at any, path fieldpath.Path) (any, bool) {
-	for _, element := range path {
-		next, _, ok := fieldset.StepInto(at, element)
-		if !ok {
-			return nil, false
-		}
-		at = next
-	}
-	return at, true
-}

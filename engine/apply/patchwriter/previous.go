@@ -47,8 +47,8 @@ func (w *Writer) recordPrevious(ctx context.Context, p Patch, held *fieldpath.Se
 // previousOf returns what to record about a field that the patch sets; nil if the field does not exist, already has
 // this value, or belongs to the patch alone.
 func (p Patch) previousOf(path fieldpath.Path, held bool) (*patchset.Previous, error) {
-	there, found := patchset.LookUp(p.Object.Object, path)
-	wanted, _ := patchset.LookUp(p.Content.AsObject(), path)
+	there, found := fieldset.LookUp(p.Object.Object, path)
+	wanted, _ := fieldset.LookUp(p.Content.AsObject(), path)
 	if fields, isMap := wanted.(map[string]any); !found || path[len(path)-1].FieldName == nil || isMap && len(fields) == 0 ||
 		value.Equals(value.NewValueInterface(there), value.NewValueInterface(wanted)) {
 		return nil, nil
