@@ -30,7 +30,7 @@ func (d *Desired) Covered(live *unstructured.Unstructured) bool { return d.uncov
 func (d *Desired) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
 	entries := slices.DeleteFunc(EntriesOf(live), func(e Entry) bool { return !d.counts(e) })
 	hash, hashed := d.shape.hashEntries(entries, d.controller)
-	if uncovered, known := d.shape.known(hash); hashed && known {
+	if uncovered, known := d.shape.uncovered.get(hash); hashed && known {
 		return uncovered
 	}
 	owned, uncovered := Owned(live, d.counts), &fieldpath.Set{}
@@ -40,7 +40,7 @@ func (d *Desired) uncovered(live *unstructured.Unstructured) *fieldpath.Set {
 		}
 	})
 	if hashed && (d.controller == "" || !uncovered.Has(referencePath(d.controller))) {
-		d.shape.remember(hash, uncovered)
+		d.shape.uncovered.put(hash, uncovered, maxVerdicts)
 	}
 	return uncovered
 }

@@ -34,6 +34,7 @@
 //	ignore.go          takes ignored fields out of an object; cut.go cuts them out of a set
 //	path.go            the paths of ignore
 //	shape.go           caches what depends on the paths of a template alone
+//	bounded.go         a cache of a limited size
 //	hash.go            hashes of values
 //	content.go         hashes of what is rendered alone, without marks and the kind's normal form
 package fieldset

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -85,10 +84,9 @@ func (e Entry) Fields() (*fieldpath.Set, error) {
 }
 
 // decodedEntries caches decoded entries by their text: managers edit the objects of one kind in the same way again and
-// again. It is safe for concurrent use. The zero value is ready.
+// again.
 type decodedEntries struct {
-	mu    sync.Mutex
-	known map[string]*fieldpath.Set // guarded by mu
+	bounded[string, *fieldpath.Set]
 }
 
 // The bounds of decodedEntries. Decoded, an entry takes about ten times as much memory as its text.
@@ -104,21 +102,14 @@ func (d *decodedEntries) fieldsOf(e Entry) (*fieldpath.Set, error) {
 	if err != nil || len(text) > maxDecodedText || strings.Contains(text, referenceStart) {
 		return e.Fields()
 	}
-	d.mu.Lock()
-	fields, known := d.known[text]
-	d.mu.Unlock()
+	fields, known := d.get(text)
 	if known {
 		return fields, nil
 	}
 	if fields, err = e.Fields(); err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.known == nil || len(d.known) >= maxDecoded {
-		d.known = make(map[string]*fieldpath.Set)
-	}
-	d.known[strings.Clone(text)] = fields // a copy: the text may be a part of a larger one
+	d.put(strings.Clone(text), fields, maxDecoded) // a copy: the text may be a part of a larger one
 	return fields, nil
 }
 

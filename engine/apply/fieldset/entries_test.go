@@ -19,19 +19,19 @@ func TestDecodedEntries(t *testing.T) {
 		t.Errorf("decoded again as %v, %v", again, err)
 	}
 	for i := range 3 * maxDecoded {
-		if _, err := cache.fieldsOf(entry(fmt.Sprintf(`{"f:data":{"f:%d":{}}}`, i))); err != nil || len(cache.known) > maxDecoded {
-			t.Fatalf("entry %d: %d entries are cached, %v", i, len(cache.known), err)
+		if _, err := cache.fieldsOf(entry(fmt.Sprintf(`{"f:data":{"f:%d":{}}}`, i))); err != nil || len(cache.entries) > maxDecoded {
+			t.Fatalf("entry %d: %d entries are cached, %v", i, len(cache.entries), err)
 		}
 	}
 	owner := `{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"u\"}":{}}}}`
-	if fields, err := cache.fieldsOf(entry(owner)); err != nil || fields.Size() != 1 || cache.known[owner] != nil {
+	if fields, err := cache.fieldsOf(entry(owner)); err != nil || fields.Size() != 1 || cache.entries[owner] != nil {
 		t.Errorf("an entry with an owner is decoded as %v, %v, or cached", fields, err)
 	}
 	long := fmt.Sprintf(`{"f:data":{"f:%s":{}}}`, strings.Repeat("x", maxDecodedText))
-	if fields, err := cache.fieldsOf(entry(long)); err != nil || fields.Size() != 1 || cache.known[long] != nil {
+	if fields, err := cache.fieldsOf(entry(long)); err != nil || fields.Size() != 1 || cache.entries[long] != nil {
 		t.Errorf("a long entry is decoded as %v, %v, or cached", fields, err)
 	}
-	if _, err := cache.fieldsOf(entry(`{"f:`)); err == nil || cache.known[`{"f:`] != nil {
+	if _, err := cache.fieldsOf(entry(`{"f:`)); err == nil || cache.entries[`{"f:`] != nil {
 		t.Errorf("a broken entry is decoded, or cached: %v", err)
 	}
 }

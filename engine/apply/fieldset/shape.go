@@ -7,10 +7,8 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
@@ -41,32 +39,14 @@ type shape struct {
 	leaves *fieldpath.Set
 
 	seed maphash.Seed
-	mu   sync.Mutex
-	// uncovered caches, by a hash of managedFields entries, the leaves that they do not cover. Guarded by mu.
-	uncovered map[uint64]*fieldpath.Set
+	// uncovered caches, by a hash of managedFields entries, the leaves that they do not cover; read-only.
+	uncovered bounded[uint64, *fieldpath.Set]
 	// others has the decoded entries of other managers; it belongs to all shapes.
 	others *decodedEntries
 }
 
 // maxVerdicts bounds the cache of a shape. All children have the same entries, except where others took a field.
 const maxVerdicts = 64
-
-// known returns what entries with this hash do not cover, if cached; read-only.
-func (s *shape) known(entries uint64) (uncovered *fieldpath.Set, known bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	uncovered, known = s.uncovered[entries]
-	return uncovered, known
-}
-
-func (s *shape) remember(entries uint64, uncovered *fieldpath.Set) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.uncovered == nil || len(s.uncovered) >= maxVerdicts {
-		s.uncovered = make(map[uint64]*fieldpath.Set)
-	}
-	s.uncovered[entries] = uncovered
-}
 
 // hashEntries hashes entries without the controller's UID. ok is false if the UID does not occur in exactly one
 // reference, which is then the controller's if that is covered.
@@ -99,46 +79,16 @@ func (s *shape) hashEntries(entries []Entry, controller string) (hash uint64, ok
 // Shapes caches shapes. It is safe for concurrent use.
 type Shapes struct {
 	Seed maphash.Seed
-	mu   sync.Mutex
-	// known has at most maxShapes. Guarded by mu.
-	known map[shapeKey]*shape
-
+	// known is by a hash and the schema of the kind. Hashes of 64 bits suffice, because the seed is secret: see
+	// Writer.sourceOf.
+	known bounded[Source, *shape]
 	// others are the entries of other managers.
 	others decodedEntries
-}
-
-// shapeKey identifies a shape by a hash and the schema of the kind. Hashes of 64 bits suffice, because the seed is
-// secret: see Writer.sourceOf.
-type shapeKey struct {
-	hash      uint64
-	converter managedfields.TypeConverter
 }
 
 // maxShapes bounds the cache: a shape takes some 10 KB. A rule that renders other paths for each parent does not
 // profit from it.
 const maxShapes = 256
-
-func (s *Shapes) get(key shapeKey) (*shape, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found, ok := s.known[key]
-	return found, ok
-}
-
-func (s *Shapes) put(key shapeKey, found *shape) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known == nil {
-		s.known = make(map[shapeKey]*shape)
-	}
-	for other := range s.known { // in random order
-		if len(s.known) < maxShapes {
-			break
-		}
-		delete(s.known, other)
-	}
-	s.known[key] = found
-}
 
 // of returns the shape of an object that is complete except for the text of AnnotationApplied, and the controller's
 // UID if the shape leaves it out. It fails if the object does not fit its schema.
@@ -156,10 +106,10 @@ func (s *Shapes) of(d *Desired) (found *shape, controller string, err error) {
 		content["metadata"] = metadata
 	}
 	h := Hasher{Seed: s.Seed}
-	key := shapeKey{converter: d.kind.Converter, hash: h.Join(
+	key := Source{Converter: d.kind.Converter, Hash: h.Join(
 		maphash.Comparable(h.Seed, [...]string{d.kind.Version, d.Ref.Kind, strconv.FormatBool(controller != "")}),
 		h.shape(d.kind, content, d.kind.root))}
-	if found, ok := s.get(key); ok {
+	if found, ok := s.known.get(key); ok {
 		return found, controller, nil
 	}
 	if found, err = s.newShape(d, controller); err != nil {
@@ -169,7 +119,7 @@ func (s *Shapes) of(d *Desired) (found *shape, controller string, err error) {
 		found, err = s.newShape(d, "")
 		return found, "", err
 	}
-	s.put(key, found)
+	s.known.put(key, found, maxShapes)
 	return found, controller, nil
 }
 

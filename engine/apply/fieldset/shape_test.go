@@ -44,10 +44,10 @@ func TestShapes(t *testing.T) {
 	}
 	known := &Shapes{Seed: maphash.MakeSeed()}
 	for _, tt := range tests {
-		before := len(known.known)
+		before := len(known.known.entries)
 		got, gotPaths := desiredWith(t, known, tt.text, tt.parent)
 		want, wantPaths := desiredWith(t, &Shapes{Seed: maphash.MakeSeed()}, tt.text, tt.parent)
-		if more := len(known.known) > before; more == tt.shared && tt.name != "another owner" {
+		if more := len(known.known.entries) > before; more == tt.shared && tt.name != "another owner" {
 			t.Errorf("%s: its shape is new: %t", tt.name, more)
 		}
 		if gotPaths != wantPaths {
@@ -88,14 +88,14 @@ func TestShapesAreBounded(t *testing.T) {
 	for i := range maxShapes + 10 {
 		desiredWith(t, known, rendered+fmt.Sprintf("data: {k%d: v}\n", i), "")
 	}
-	if n := len(known.known); n != maxShapes {
+	if n := len(known.known.entries); n != maxShapes {
 		t.Errorf("%d shapes are remembered, want %d", n, maxShapes)
 	}
 	s := &shape{}
 	for i := range uint64(maxVerdicts + 10) {
-		s.remember(i, nil)
+		s.uncovered.put(i, nil, maxVerdicts)
 	}
-	if n := len(s.uncovered); n > maxVerdicts {
+	if n := len(s.uncovered.entries); n > maxVerdicts {
 		t.Errorf("%d verdicts are remembered", n)
 	}
 }
