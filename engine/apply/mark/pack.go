@@ -3,9 +3,9 @@ package mark
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"strings"
 
+	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -18,10 +18,8 @@ func parentHash(parent Ref) string {
 
 // packUID encodes a UID, in practice a UUID, in 22 characters; any other in as many as it needs.
 func packUID(uid types.UID) string {
-	if digits := strings.ReplaceAll(string(uid), "-", ""); len(digits) == 32 {
-		if packed, err := hex.DecodeString(digits); err == nil && formatUUID(packed) == uid {
-			return base64.RawURLEncoding.EncodeToString(packed)
-		}
+	if id, err := uuid.Parse(string(uid)); err == nil && id.String() == string(uid) {
+		return base64.RawURLEncoding.EncodeToString(id[:])
 	}
 	return "~" + base64.RawURLEncoding.EncodeToString([]byte(uid))
 }
@@ -29,26 +27,12 @@ func packUID(uid types.UID) string {
 func unpackUID(text string) (types.UID, bool) {
 	other, isOther := strings.CutPrefix(text, "~")
 	packed, err := base64.RawURLEncoding.DecodeString(other)
-	switch {
-	case err != nil:
-		return "", false
-	case isOther:
+	if err == nil && isOther {
 		return types.UID(packed), true
-	case len(packed) != 16:
+	}
+	id, wrong := uuid.FromBytes(packed)
+	if err != nil || wrong != nil {
 		return "", false
-	default:
-		return formatUUID(packed), true
 	}
-}
-
-func formatUUID(b []byte) types.UID {
-	var text [36]byte
-	hex.Encode(text[:], b[:4])
-	at := 8
-	for _, part := range [][]byte{b[4:6], b[6:8], b[8:10], b[10:]} {
-		text[at] = '-'
-		hex.Encode(text[at+1:], part)
-		at += 1 + 2*len(part)
-	}
-	return types.UID(text[:])
+	return types.UID(id.String()), true
 }
