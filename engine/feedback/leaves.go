@@ -1,11 +1,10 @@
 package feedback
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // ChangedLeaves lists the paths of the fields of wanted, which is at path, that have lacks or has with another value. A
@@ -13,7 +12,7 @@ import (
 func ChangedLeaves(path string, wanted, have any) []string {
 	fields, isMap := wanted.(map[string]any)
 	switch {
-	case !isMap && sameJSON(wanted, have):
+	case !isMap && value.Equals(value.NewValueInterface(wanted), value.NewValueInterface(have)):
 		return nil
 	case !isMap:
 		return []string{path}
@@ -24,17 +23,4 @@ func ChangedLeaves(path string, wanted, have any) []string {
 		changed = append(changed, ChangedLeaves(path+"."+name, fields[name], others[name])...)
 	}
 	return changed
-}
-
-// sameJSON reports whether two values are the same in JSON, such as 1 and 1.0.
-func sameJSON(a, b any) bool {
-	if reflect.DeepEqual(a, b) {
-		return true
-	}
-	left, err := json.Marshal(a)
-	if err != nil {
-		return false
-	}
-	right, err := json.Marshal(b)
-	return err == nil && bytes.Equal(left, right)
 }
