@@ -18,20 +18,7 @@ const (
 )
 
 // Field is a field that a rule renders and that others keep changing.
-type Field struct {
-	Path string
-	// Manager owns the field now; empty if nobody does, such as after somebody removed it.
-	Manager string
-}
-
-// FieldsOf converts the fields of another package.
-func FieldsOf[F ~struct{ Path, Manager string }](fields []F) []Field {
-	out := make([]Field, len(fields))
-	for i, f := range fields {
-		out[i] = Field(f)
-	}
-	return out
-}
+type Field = identity.Field
 
 // Conflict describes the fields in conflict of one object. Wait is the time until the object must be reconciled again.
 type Conflict struct {

@@ -37,3 +37,11 @@ func At(obj *wire.Object) ID {
 		NamespacedName: types.NamespacedName{Namespace: obj.Namespace(), Name: obj.Name()},
 	}
 }
+
+// Field names a field of an object, and who owns it.
+type Field struct {
+	// Path has the form of managedFields, such as .status.url; for a child, that of a rule's ignore.
+	Path string
+	// Manager owns the field; empty if nobody does, for example because somebody removed it.
+	Manager string
+}

@@ -213,7 +213,7 @@ func (t *target) sync(ctx context.Context, patch patchwriter.Patch) error {
 	if patch.Content != nil {
 		content = patch.Content.Digest
 	}
-	id, lost := identity.Of(patch.Object), feedback.FieldsOf(t.Writer.Lost(patch))
+	id, lost := identity.Of(patch.Object), t.Writer.Lost(patch)
 	var suppressed bool
 	t.Parents.UpdateConflicts(t.key, func(c *feedback.Conflicts) { suppressed = c.Suppress(id, content, lost, now, t.RetryMax) })
 	if !suppressed {

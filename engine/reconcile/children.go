@@ -15,7 +15,6 @@ import (
 	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
-	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/outcome"
@@ -322,7 +321,7 @@ func (c *childWriter) checkParent(ctx context.Context) error {
 func (c *childWriter) checkConflict(w *write, child *apply.Child, live *unstructured.Unstructured) error {
 	conflicts := &c.memory.Conflicts
 	if live == nil || !conflicts.IsKnown(w.id) ||
-		!conflicts.Suppress(w.id, child.Content(), feedback.FieldsOf(child.Lost(live)), c.started, c.RetryMax) {
+		!conflicts.Suppress(w.id, child.Content(), child.Lost(live), c.started, c.RetryMax) {
 		return nil
 	}
 	return c.conflict(w, child)
@@ -331,7 +330,7 @@ func (c *childWriter) checkConflict(w *write, child *apply.Child, live *unstruct
 // noteConflict counts the fields that a write took back from others. It returns an error if a child is up to date but
 // some of its fields are still in conflict.
 func (c *childWriter) noteConflict(w *write, child *apply.Child, result apply.Result) error {
-	c.memory.Conflicts.Wrote(w.id, child.Content(), feedback.FieldsOf(result.Lost), c.started)
+	c.memory.Conflicts.Wrote(w.id, child.Content(), result.Lost, c.started)
 	return c.conflict(w, child)
 }
 

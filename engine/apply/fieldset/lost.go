@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"kanon.dev/kanon/engine/identity"
 )
 
 // Lost returns the rendered paths that our entries in live lack, each with the manager that owns it now: those that
@@ -79,9 +81,4 @@ func IsMark(path string) bool {
 }
 
 // Contested is a path that two managers set.
-type Contested struct {
-	// Path has the form of managedFields, such as .status.url; for a child, that of a rule's ignore.
-	Path string
-	// Manager owns the path; empty if nobody does, for example because somebody removed the field.
-	Manager string
-}
+type Contested = identity.Field
