@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -42,9 +43,9 @@ func (g *Guard) Blocked() *Blocked {
 		return nil
 	}
 	var b strings.Builder
-	b.WriteString("would delete " + count(sure.objects, "object"))
+	b.WriteString("would delete " + diagnostic.Counted(sure.objects, "object"))
 	if maybe.parents > 0 {
-		fmt.Fprintf(&b, ", and up to %d more of %s that cannot be evaluated now", maybe.objects, count(maybe.parents, "parent"))
+		fmt.Fprintf(&b, ", and up to %d more of %s that cannot be evaluated now", maybe.objects, diagnostic.Counted(maybe.parents, "parent"))
 	}
 	switch {
 	case sure.grave > 0:
@@ -84,11 +85,4 @@ func rank(object identity.ID) int {
 		return 0
 	}
 	return 1
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

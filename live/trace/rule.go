@@ -2,7 +2,6 @@ package trace
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/live/livepreview"
 	"kanon.dev/kanon/offline/preview"
+	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -123,7 +123,7 @@ func (b *branch) lookups(f facts) {
 		switch {
 		case l.Query.Name == "":
 			n.Selector = selectorText(l.Query)
-			n.in(Found).note(FromRule, "", counted(len(l.Found), "object"))
+			n.in(Found).note(FromRule, "", diagnostic.Counted(len(l.Found), "object"))
 		case len(l.Found) > 0:
 			object = l.Found[0]
 			n = nodeOf(Lookup, object).of(f.rule.Name, id).in(Found)
@@ -157,13 +157,6 @@ func selectorText(q program.Query) string {
 		text += " in all namespaces"
 	}
 	return text
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // child adds the objects of one of the rule's children, and notes why objects are missing.
@@ -359,7 +352,7 @@ func (b *branch) patch(f facts, patch program.PatchResult, targets [][]*unstruct
 			n.in(Missing)
 		} else {
 			n.Selector = selectorText(program.Query{Target: program.Target{Selector: c.Target.Selector, AllNamespaces: c.Target.AllNamespaces}})
-			n.in(Skipped).note(FromRule, "", counted(0, "object"))
+			n.in(Skipped).note(FromRule, "", diagnostic.Counted(0, "object"))
 		}
 		b.nodes = append(b.nodes, n)
 	}

@@ -229,18 +229,10 @@ func (c *Checked) Summary() string {
 	for _, f := range c.Findings {
 		number[f.Severity] += f.Count()
 	}
-	found := []string{Counted(number[diagnostic.SeverityError], "error"), Counted(number[diagnostic.SeverityWarning], "warning")}
+	found := []string{diagnostic.Counted(number[diagnostic.SeverityError], "error"), diagnostic.Counted(number[diagnostic.SeverityWarning], "warning")}
 	found = slices.DeleteFunc(found, func(s string) bool { return strings.HasPrefix(s, "0 ") })
 	if len(found) == 0 {
 		found = []string{"nothing is wrong"}
 	}
-	return fmt.Sprintf("%s in %s: %s", Counted(c.Rules, "rule"), Counted(c.Files, "file"), strings.Join(found, ", "))
-}
-
-// Counted is a number with a noun: 1 rule, 2 rules.
-func Counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%s in %s: %s", diagnostic.Counted(c.Rules, "rule"), diagnostic.Counted(c.Files, "file"), strings.Join(found, ", "))
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/offline/textdiff"
 	"kanon.dev/kanon/rules/diagnostic"
 )
@@ -58,10 +57,10 @@ func (p Printer) Print(w io.Writer, r *FileResult) error {
 	case len(r.Cases) == 0:
 		fmt.Fprintf(&out, "     %s: no case ran\n", r.Path)
 	default:
-		fmt.Fprintf(&out, "%s %s: %s (%s)\n", p.colored(green, "ok  "), r.Path, manifests.Counted(len(r.Cases), "case"), rounded(r.Duration))
+		fmt.Fprintf(&out, "%s %s: %s (%s)\n", p.colored(green, "ok  "), r.Path, diagnostic.Counted(len(r.Cases), "case"), rounded(r.Duration))
 	}
 	if r.Updated > 0 {
-		fmt.Fprintf(&out, "     %s: %s rewritten\n", r.Path, manifests.Counted(r.Updated, "output"))
+		fmt.Fprintf(&out, "     %s: %s rewritten\n", r.Path, diagnostic.Counted(r.Updated, "output"))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -98,7 +97,7 @@ func Summary(results []*FileResult) string {
 			}
 		}
 	}
-	text := fmt.Sprintf("%s in %s", manifests.Counted(cases, "case"), manifests.Counted(len(results), "file"))
+	text := fmt.Sprintf("%s in %s", diagnostic.Counted(cases, "case"), diagnostic.Counted(len(results), "file"))
 	switch {
 	case cases == 0 && broken == 0:
 		return text + ": no case ran"
@@ -107,7 +106,7 @@ func Summary(results []*FileResult) string {
 	case broken == 0:
 		return fmt.Sprintf("%s: %d failed", text, failed)
 	}
-	return fmt.Sprintf("%s: %d failed, and %s could not run", text, failed, manifests.Counted(broken, "file"))
+	return fmt.Sprintf("%s: %d failed, and %s could not run", text, failed, diagnostic.Counted(broken, "file"))
 }
 
 // PrintCoverage prints the parts that no case has exercised.

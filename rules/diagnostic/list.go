@@ -94,3 +94,11 @@ func Number[T int | int64 | uint64](n T) string {
 	}
 	return text
 }
+
+// Counted is a number with a noun: 1 rule, 2 rules.
+func Counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

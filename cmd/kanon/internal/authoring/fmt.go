@@ -87,7 +87,7 @@ func (o *fmtOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	prints := !o.write && !o.diff && !o.list && !o.check
 	if prints && len(files) != 1 {
-		return exit.Usagef(cmd, "%s: choose what to do with them: -w, -d, -l or --check", manifests.Counted(len(files), "file"))
+		return exit.Usagef(cmd, "%s: choose what to do with them: -w, -d, -l or --check", diagnostic.Counted(len(files), "file"))
 	}
 	var findings diagnostic.Findings
 	differ := false

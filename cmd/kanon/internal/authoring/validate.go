@@ -231,7 +231,7 @@ func (o *validateOptions) checkAndFix(cmd *cobra.Command, inputs, schemas []mani
 		if o.dryRun {
 			verb = "would be fixed, and this would be left:"
 		}
-		fmt.Fprintf(&text, "%s in %s %s\n", manifests.Counted(len(fixed.Done), "finding"), manifests.Counted(len(changed), "file"), verb)
+		fmt.Fprintf(&text, "%s in %s %s\n", diagnostic.Counted(len(fixed.Done), "finding"), diagnostic.Counted(len(changed), "file"), verb)
 	}
 	if _, err := io.WriteString(cmd.OutOrStdout(), text.String()); err != nil {
 		return nil, false, fmt.Errorf("print what is fixed: %w", err)

@@ -22,6 +22,7 @@ import (
 	"kanon.dev/kanon/live/livepreview"
 	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
 )
@@ -212,7 +213,7 @@ func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule 
 
 // print prints the changes for each parent, and a summary if there are several.
 func (o *diffOptions) print(cmd *cobra.Command, differ *livediff.Differ, rule *program.Program, parents []*unstructured.Unstructured) error {
-	defer terminal.SayIfSlow(cmd.ErrOrStderr(), fmt.Sprintf("Comparing %s with the cluster…", manifests.Counted(len(parents), "parent")))()
+	defer terminal.SayIfSlow(cmd.ErrOrStderr(), fmt.Sprintf("Comparing %s with the cluster…", diagnostic.Counted(len(parents), "parent")))()
 	out := cmd.OutOrStdout()
 	chosen := o.all || o.selector != ""
 	summary := livediff.NewSummary(parents, rule.PruneLimit, o.selector != "" || o.namespace != "")

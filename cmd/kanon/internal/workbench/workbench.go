@@ -24,6 +24,7 @@ import (
 	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/offline/preview"
 	"kanon.dev/kanon/rules"
+	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
@@ -149,7 +150,7 @@ func (o *Options) choose(checked *manifests.Checked, parents []*unstructured.Uns
 // withoutRule evaluates with only a parent, or with nothing.
 func (o *Options) withoutRule(cmd *cobra.Command, parents []*unstructured.Unstructured, options rules.Options) (*console.Session, error) {
 	if o.Parent != "" && len(parents) != 1 {
-		return nil, fmt.Errorf("%s has %s: name a file with one", o.Parent, manifests.Counted(len(parents), "object"))
+		return nil, fmt.Errorf("%s has %s: name a file with one", o.Parent, diagnostic.Counted(len(parents), "object"))
 	}
 	kinds, err := manifests.BuiltinKinds()
 	if err != nil {
