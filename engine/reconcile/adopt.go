@@ -12,41 +12,39 @@ import (
 	"kanon.dev/kanon/rules/privilege"
 )
 
-// adopt takes over an object that has a child's name and that nobody controls, for a node with adopt: true. It never
-// adopts an owner of the parent: each would then be deleted with the other. The content of a guarded object stays as it
-// is.
-func (c *childWriter) adopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *refusal.NameConflictError, guarded bool) (apply.Result, error) {
-	if taken.Free == nil {
-		return apply.Result{}, taken
-	}
-	for _, owner := range c.parent.GetOwnerReferences() {
-		if owner.UID == taken.Free.GetUID() {
-			return apply.Result{}, &refusal.NameConflictError{Ref: taken.Ref, OwnedBy: "others: it owns the parent"}
+// takeOver makes an object that has a child's name a child: one that this rule orphaned for this parent or, for a node
+// with adopt: true, one that nobody controls. The content of a guarded object stays as it is.
+func (c *childWriter) takeOver(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *refusal.NameConflictError, guarded bool) (apply.Result, error) {
+	take, text := c.Writer.Return, "%s is a child of this object again, by rule %s"
+	if !taken.Returns {
+		if err := c.mayAdopt(taken); err != nil {
+			return apply.Result{}, err
 		}
-	}
-	if reason := privilege.OfObject(taken.Free); reason != "" && !c.op.Program.AllowPrivileged {
-		return apply.Result{}, &privilege.Error{Object: taken.Ref.String(), Because: reason}
+		take, text = c.Writer.Adopt, "%s existed already and is now a child of this object, by rule %s"
 	}
 	if err := c.checkParent(ctx); err != nil {
 		return apply.Result{}, err
 	}
-	result, err := c.Writer.Adopt(ctx, kind.GVR, child, taken.Free, guarded)
+	result, err := take(ctx, kind.GVR, child, taken.Free, guarded)
 	if err == nil {
-		conditions.Emit(c.Recorder, c.op.Name, c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
-			"%s existed already and is now a child of this object, by rule %s", taken.Ref, c.op.Name)
+		conditions.Emit(c.Recorder, c.op.Name, c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted, text, taken.Ref, c.op.Name)
 	}
 	return result, err
 }
 
-// readopt makes an object a child again that this rule orphaned for this parent.
-func (c *childWriter) readopt(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *refusal.NameConflictError, guarded bool) (apply.Result, error) {
-	if err := c.checkParent(ctx); err != nil {
-		return apply.Result{}, err
+// mayAdopt returns why an object is not adopted. An owner of the parent never is: each would then be deleted with the
+// other.
+func (c *childWriter) mayAdopt(taken *refusal.NameConflictError) error {
+	if taken.Free == nil {
+		return taken
 	}
-	result, err := c.Writer.Return(ctx, kind.GVR, child, taken.Free, guarded)
-	if err == nil {
-		conditions.Emit(c.Recorder, c.op.Name, c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted,
-			"%s is a child of this object again, by rule %s", taken.Ref, c.op.Name)
+	for _, owner := range c.parent.GetOwnerReferences() {
+		if owner.UID == taken.Free.GetUID() {
+			return &refusal.NameConflictError{Ref: taken.Ref, OwnedBy: "others: it owns the parent"}
+		}
 	}
-	return result, err
+	if reason := privilege.OfObject(taken.Free); reason != "" && !c.op.Program.AllowPrivileged {
+		return &privilege.Error{Object: taken.Ref.String(), Because: reason}
+	}
+	return nil
 }

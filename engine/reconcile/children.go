@@ -270,17 +270,10 @@ func (c *childWriter) writeInPlace(ctx context.Context, kind restmapping.Kind, c
 		}
 		result, err = write(ctx, kind.GVR, child, untied.Live)
 	}
-	var taken *refusal.NameConflictError
-	switch {
-	case !errors.As(err, &taken):
-		return result, err
-	case taken.Returns:
-		return c.readopt(ctx, kind, child, taken, w.guarded)
-	case c.op.Adopters[w.node]:
-		return c.adopt(ctx, kind, child, taken, w.guarded)
-	default:
-		return result, err
+	if taken, ok := errors.AsType[*refusal.NameConflictError](err); ok && (taken.Returns || c.op.Adopters[w.node]) {
+		return c.takeOver(ctx, kind, child, taken, w.guarded)
 	}
+	return result, err
 }
 
 // keepChild leaves the content of a child as it is, but restores what marks it as the parent's. Without that, it would
