@@ -51,12 +51,11 @@
 //
 // # Files
 //
-//	monitors.go    the informers, who wants them, and their options
-//	difference.go  which informers to start and stop
-//	monitor.go     one informer: what it keeps of an object, and which events it sends
-//	health.go      whether its watch works
-//	overlay.go     the answers to our own writes, until the watch has caught up
-//	merge.go       lists store and overlay together
-//	read.go        the functions for readers
-//	stats.go       figures for metrics
+//	monitors.go  the informers, who wants them, and their options
+//	monitor.go   one informer: what it keeps of an object, and which events it sends
+//	health.go    whether its watch works
+//	overlay.go   the answers to our own writes, until the watch has caught up
+//	merge.go     lists store and overlay together
+//	read.go      the functions for readers
+//	stats.go     figures for metrics
 package monitor

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/wire"
@@ -203,48 +204,47 @@ func (m *Monitors) Watch(owner string, keys ...Key) {
 		m.wanted[owner] = slices.Clone(keys)
 	}
 
-	d := differenceFrom(m.monitors, m.wanted)
-	for _, key := range d.remove {
-		m.monitors[key].stop()
-		delete(m.monitors, key)
+	wanted := sets.New[Key]()
+	for _, keys := range m.wanted {
+		wanted.Insert(keys...)
 	}
-	for _, key := range d.add {
-		m.monitors[key] = newMonitor(key, m.options)
+	for key, mon := range m.monitors {
+		if !wanted.Has(key) {
+			mon.stop()
+			delete(m.monitors, key)
+		}
 	}
-	if len(d.add) > 0 {
-		m.signal()
+	for key := range wanted {
+		if m.monitors[key] == nil {
+			m.monitors[key] = newMonitor(key, m.options)
+			m.signal()
+		}
 	}
 }
 
-// Restart replaces all informers of a resource by new ones that list again, and returns how many there were. Call it
-// when a resource went away and came back under the same name: otherwise the informer notices only when its backoff
-// allows the next retry, up to a minute later. No delete events are sent for the objects of the old informers.
-func (m *Monitors) Restart(gvr schema.GroupVersionResource) int {
-	return m.restart(func(key Key) bool { return key.GVR == gvr })
+// Restart replaces all informers of a resource by new ones that list again. Call it when a resource went away and
+// came back under the same name: otherwise the informer notices only when its backoff allows the next retry, up to a
+// minute later. No delete events are sent for the objects of the old informers.
+func (m *Monitors) Restart(gvr schema.GroupVersionResource) {
+	m.restart(func(key Key) bool { return key.GVR == gvr })
 }
 
-// Relist replaces the informers with a selector by new ones that list again, and returns how many there were. Call it
-// when Options.Tag would decide otherwise than before.
-func (m *Monitors) Relist(selector string) int {
-	return m.restart(func(key Key) bool { return key.Selector == selector })
+// Relist replaces the informers with a selector by new ones that list again. Call it when Options.Tag would
+// decide otherwise than before.
+func (m *Monitors) Relist(selector string) {
+	m.restart(func(key Key) bool { return key.Selector == selector })
 }
 
-func (m *Monitors) restart(isMeant func(Key) bool) int {
+func (m *Monitors) restart(isMeant func(Key) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	restarted := 0
 	for key, mon := range m.monitors {
-		if !isMeant(key) {
-			continue
+		if isMeant(key) {
+			mon.stop()
+			m.monitors[key] = newMonitor(key, m.options)
+			m.signal()
 		}
-		mon.stop()
-		m.monitors[key] = newMonitor(key, m.options)
-		restarted++
 	}
-	if restarted > 0 {
-		m.signal()
-	}
-	return restarted
 }
 
 // signal makes Run start the informers that have not started.
