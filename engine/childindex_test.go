@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,13 +97,11 @@ func TestFloodOfForgedChildren(t *testing.T) {
 	flood(0, objects/2) // which are listed
 	key := monitor.Key{GVR: configMaps, Namespace: namespace, Selector: mark.LabelRule}
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- monitors.Run(ctx) }()
+	var running sync.WaitGroup
+	running.Go(func() { monitors.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		running.Wait()
 	})
 	monitors.Watch("owner", key)
 	<-synced

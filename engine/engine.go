@@ -152,7 +152,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.reconciler = e.newReconciler()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.options.Mapper.Run(ctx) })
-	group.Go(func() error { return e.monitors.Run(ctx) })
+	group.Go(func() error { e.monitors.Run(ctx); return nil })
 	for i, src := range e.options.Sources {
 		e.activity.Begin() // until the source has published once
 		var first sync.Once

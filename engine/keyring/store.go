@@ -97,13 +97,9 @@ func (s *Store) Run(ctx context.Context) {
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { s.bell.Ring() }, UpdateFunc: func(any, any) { s.bell.Ring() }, DeleteFunc: func(any) { s.bell.Ring() },
 	}
-	if err := errors.Join(
-		informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { s.fail(ctx, err) }),
-		errorOf(informer.AddEventHandler(handler)),
-	); err != nil {
-		s.fail(ctx, err) // only if the informer already runs
-		return
-	}
+	// Both fail only once an informer has started.
+	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { s.fail(ctx, err) })
+	_, _ = informer.AddEventHandler(handler)
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { informer.RunWithContext(ctx) })
@@ -272,5 +268,3 @@ func (s *Store) secrets() dynamic.ResourceInterface {
 func secretsResource() schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource("secrets")
 }
-
-func errorOf[T any](_ T, err error) error { return err }

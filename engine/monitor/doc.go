@@ -15,7 +15,7 @@
 //		Indexers:  cache.Indexers{"parent": parentsOf},
 //	})
 //	// ...
-//	go func() { done <- monitors.Run(ctx) }()
+//	group.Go(func() { monitors.Run(ctx) })
 //
 //	children := monitor.Key{GVR: deployments, Selector: "kanon.dev/rule=0123456789abcdef"}
 //	monitors.Watch("rule kanon-system/webapp", parents, children)

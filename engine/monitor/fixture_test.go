@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -88,13 +89,11 @@ func newFixture(t *testing.T, options ...func(*monitor.Options)) fixture {
 		}
 	}, funcr.Options{})
 	ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), log))
-	ended := make(chan error, 1)
-	go func() { ended <- monitors.Run(ctx) }()
+	var running sync.WaitGroup
+	running.Go(func() { monitors.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		running.Wait()
 	})
 	return f
 }

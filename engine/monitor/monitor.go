@@ -3,7 +3,6 @@ package monitor
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -94,18 +93,14 @@ func (m *monitor) stop() {
 
 // start runs the informer in group until ctx ends or stop is called. If the monitor was stopped meanwhile, it does
 // nothing.
-func (m *monitor) start(ctx context.Context, group *sync.WaitGroup) error {
+func (m *monitor) start(ctx context.Context, group *sync.WaitGroup) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("resource", m.key.GVR.GroupResource().String(),
 		"version", m.key.GVR.Version, "namespace", m.key.Namespace, "selector", m.key.Selector)
-	registration, err := m.configure(log)
-	if err != nil {
-		return fmt.Errorf("set up the informer for %s: %w", m.key.GVR, err)
-	}
-
+	registration := m.configure(log)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.state.CompareAndSwap(fresh, running) {
-		return nil
+		return
 	}
 	ctx, m.cancel = context.WithCancel(logr.NewContext(ctx, log))
 	group.Go(func() { m.informer.RunWithContext(ctx) })
@@ -122,24 +117,19 @@ func (m *monitor) start(ctx context.Context, group *sync.WaitGroup) error {
 		}
 		m.announced.Store(true)
 	})
-	return nil
 }
 
-// configure adds the handlers to the informer. It fails only if the informer already runs.
-func (m *monitor) configure(log logr.Logger) (cache.ResourceEventHandlerRegistration, error) {
-	if err := m.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
-		m.watchFailed(ctx, err)
-	}); err != nil {
-		return nil, err
-	}
-	if err := m.informer.SetTransform(m.transform); err != nil {
-		return nil, err
-	}
-	return m.informer.AddEventHandlerWithOptions(cache.ResourceEventHandlerFuncs{
+// configure adds the handlers to the informer, which must not run yet.
+func (m *monitor) configure(log logr.Logger) cache.ResourceEventHandlerRegistration {
+	// These fail only once an informer has started.
+	_ = m.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { m.watchFailed(ctx, err) })
+	_ = m.informer.SetTransform(m.transform)
+	registration, _ := m.informer.AddEventHandlerWithOptions(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { m.deliver(log, nil, asObject(obj)) },
 		UpdateFunc: func(before, after any) { m.deliver(log, asObject(before), asObject(after)) },
 		DeleteFunc: func(obj any) { m.deliver(log, asObject(obj), nil) },
 	}, cache.HandlerOptions{Logger: &log})
+	return registration
 }
 
 // watchFailed records an error that client-go reports, and logs it with the logger of ctx, in which the informer runs.

@@ -171,22 +171,17 @@ func indexersOfView(indexers cache.Indexers) cache.Indexers {
 }
 
 // Run starts and stops informers as Watch requires, until ctx ends. When it returns, all informers and their
-// goroutines have ended. Call it once. It returns an error only if an informer could not be set up.
-func (m *Monitors) Run(ctx context.Context) error {
+// goroutines have ended. Call it once.
+func (m *Monitors) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // before group.Wait, also on an error
-
 	for {
 		for _, mon := range m.unstarted() {
-			if err := mon.start(ctx, &group); err != nil {
-				return err
-			}
+			mon.start(ctx, &group)
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-m.changed:
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -278,15 +279,13 @@ func TestWatchOutsideRun(t *testing.T) {
 	monitors.Watch("early", key)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- monitors.Run(ctx) }()
+	var running sync.WaitGroup
+	running.Go(func() { monitors.Run(ctx) })
 	if got := <-synced; got != key {
 		t.Errorf("synced %v, want %v", got, key)
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	running.Wait()
 	if n := sent.openWatches(); n != 0 {
 		t.Errorf("%d watches are open after Run", n)
 	}

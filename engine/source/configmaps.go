@@ -50,10 +50,7 @@ func NewConfigMaps(client dynamic.Interface, namespace string) *ConfigMaps {
 // it once.
 func (c *ConfigMaps) Run(ctx context.Context, publish func(Snapshot)) error {
 	changed := make(signal, 1)
-	registration, err := c.informer.AddEventHandler(changed.handler())
-	if err != nil {
-		return fmt.Errorf("watch rule ConfigMaps: %w", err)
-	}
+	registration, _ := c.informer.AddEventHandler(changed.handler()) // fails only once an informer has stopped
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { c.informer.RunWithContext(ctx) })

@@ -69,10 +69,7 @@ func onlyDefinition() string {
 // until ctx ends. Call it once.
 func (r *RuleObjects) Run(ctx context.Context, publish func(Snapshot)) error {
 	changed := make(signal, 1)
-	registration, err := r.definition.AddEventHandler(changed.handler())
-	if err != nil {
-		return fmt.Errorf("watch the definition of Rule objects: %w", err)
-	}
+	registration, _ := r.definition.AddEventHandler(changed.handler()) // fails only once an informer has stopped
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { r.definition.RunWithContext(ctx) })
@@ -86,10 +83,7 @@ func (r *RuleObjects) Run(ctx context.Context, publish func(Snapshot)) error {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
-			next, known, err := r.snapshot(ctx, changed)
-			if err != nil {
-				return err
-			}
+			next, known := r.snapshot(ctx, changed)
 			if known && (!published || !next.equal(r.last)) {
 				published = true
 				r.mu.Lock()
@@ -103,13 +97,13 @@ func (r *RuleObjects) Run(ctx context.Context, publish func(Snapshot)) error {
 
 // snapshot returns the next snapshot to publish. If the definition goes, all objects go, which must not count as the
 // removal of all rules: what was known stays, as an incomplete snapshot. known is false while the informer fills.
-func (r *RuleObjects) snapshot(ctx context.Context, changed signal) (next Snapshot, known bool, err error) {
+func (r *RuleObjects) snapshot(ctx context.Context, changed signal) (next Snapshot, known bool) {
 	uid := r.served()
 	if uid == "" {
 		r.unwatch()
 		next = r.last
 		next.Complete = len(next.Bundles) == 0
-		return next, true, nil
+		return next, true
 	}
 	if r.rules == nil || r.rules.uid != uid {
 		r.unwatch()
@@ -117,16 +111,14 @@ func (r *RuleObjects) snapshot(ctx context.Context, changed signal) (next Snapsh
 			logr.FromContextOrDiscard(ctx).Info("The definition of Rule objects was recreated. Rules whose objects were deleted with the " +
 				"old one keep running unchanged; recreate the objects, also to remove a rule")
 		}
-		if err := r.watch(ctx, uid, changed); err != nil {
-			return Snapshot{}, false, err
-		}
+		r.watch(ctx, uid, changed)
 	}
 	if !r.rules.synced() {
-		return Snapshot{}, false, nil // its first event, or the end of its list, sends the signal again
+		return Snapshot{}, false // its first event, or the end of its list, sends the signal again
 	}
 	next = r.withOrphans(r.read())
 	if !r.loses(next) {
-		return next, true, nil
+		return next, true
 	}
 	// The definition is deleted before its objects are, but its event comes by another watch and may be late.
 	stays, err := r.stays(ctx, uid)
@@ -135,11 +127,11 @@ func (r *RuleObjects) snapshot(ctx context.Context, changed signal) (next Snapsh
 		time.AfterFunc(definitionRetry, changed.send)
 	}
 	if stays {
-		return next, true, nil
+		return next, true
 	}
 	next = r.last
 	next.Complete = false
-	return next, true, nil
+	return next, true
 }
 
 // definitionRetry is the pause before the definition is read again.
@@ -197,12 +189,9 @@ func (r *RuleObjects) served() types.UID {
 }
 
 // watch starts the informer of the objects.
-func (r *RuleObjects) watch(ctx context.Context, uid types.UID, changed signal) error {
+func (r *RuleObjects) watch(ctx context.Context, uid types.UID, changed signal) {
 	informer := dynamicinformer.NewFilteredDynamicInformer(r.client, RulesGVR(), r.namespace, 0, cache.Indexers{}, nil).Informer()
-	registration, err := informer.AddEventHandler(changed.handler())
-	if err != nil {
-		return fmt.Errorf("watch Rule objects: %w", err)
-	}
+	registration, _ := informer.AddEventHandler(changed.handler()) // fails only once an informer has stopped
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { informer.RunWithContext(ctx) })
@@ -217,7 +206,6 @@ func (r *RuleObjects) watch(ctx context.Context, uid types.UID, changed signal) 
 		cancel()
 		running.Wait()
 	}}
-	return nil
 }
 
 // unwatch stops the informer of the objects, if there is one.
