@@ -12,7 +12,7 @@
 // made by package activity. The order is Kanon's own:
 //
 //   - queue.go has the keys and the queue.
-//   - fair.go hands out keys.
+//   - fair.go hands out keys, and has those that wait.
 //   - turns.go decides whose turn it is.
 //   - shares.go limits how many keys of a rule or tenant are in work.
 //   - lane.go has the waiting keys of one rule, and hands out a patient key after every few urgent ones.

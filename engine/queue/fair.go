@@ -5,14 +5,16 @@ import "sync"
 // fairQueue hands out keys in turns: first between tenants, so that a tenant with many rules does not delay one with a
 // single rule; then between the rules of a tenant, so that a rule with thousands of changing parents does not delay the
 // only parent of another. A rule or tenant that has its share of keys in work gets no turn until one of them is done.
-// The work queue calls all methods but release under its own lock.
+// The work queue calls Touch, Push, Len and Pop under its own lock.
 type fairQueue struct {
-	waiting *waiting // counts every key that comes or goes
-	urgent  *urgent  // knows whether a new key is urgent
 	// tenantOf returns the tenant of a rule.
 	tenantOf func(rule string) string
 
-	mu    sync.Mutex // guards what follows
+	mu sync.Mutex // guards what follows
+	// urgent has the keys to which something has happened since they were last placed: the work queue does not tell how
+	// a key was added.
+	urgent Keys
+	// lanes has the waiting keys of each rule that has any.
 	lanes map[string]*lane
 	// turns has the tenants and rules whose keys may be handed out, and size is the number of those keys. The other
 	// rules in lanes have no turn.
@@ -23,15 +25,33 @@ type fairQueue struct {
 }
 
 // newFairQueue makes a queue that hands out at most share keys of a rule at a time.
-func newFairQueue(waiting *waiting, urgent *urgent, tenantOf func(rule string) string, share int) *fairQueue {
-	return &fairQueue{lanes: make(map[string]*lane), waiting: waiting, urgent: urgent, tenantOf: tenantOf, shares: newShares(share)}
+func newFairQueue(tenantOf func(rule string) string, share int) *fairQueue {
+	return &fairQueue{urgent: make(Keys), lanes: make(map[string]*lane), tenantOf: tenantOf, shares: newShares(share)}
+}
+
+// hurry makes a key urgent once it is placed.
+func (q *fairQueue) hurry(k Key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.urgent[k] = true
+}
+
+// waiting returns how many keys of a rule wait.
+func (q *fairQueue) waiting(rule string) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.lanes[rule]; l != nil {
+		return l.len()
+	}
+	return 0
 }
 
 // Touch is called for a key that is added again while it waits.
 func (q *fairQueue) Touch(k Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.urgent.take(k) {
+	if q.urgent[k] {
+		delete(q.urgent, k)
 		q.lanes[k.Rule].hurry(k)
 	}
 }
@@ -46,11 +66,11 @@ func (q *fairQueue) Push(k Key) {
 		q.lanes[k.Rule] = l
 		q.line(q.shares.tenantOf(k.Rule, q.tenantOf), k.Rule)
 	}
-	l.push(k, q.urgent.take(k))
+	l.push(k, q.urgent[k])
+	delete(q.urgent, k)
 	if !q.shares.isPaused(k.Rule) {
 		q.size++
 	}
-	q.waiting.add(k.Rule, 1)
 }
 
 // line gives a rule a turn, if its share allows that, and pauses it otherwise.
@@ -78,7 +98,6 @@ func (q *fairQueue) Pop() Key {
 	tenant, rule := q.turns.next()
 	l := q.lanes[rule]
 	k := l.pop()
-	q.waiting.add(rule, -1)
 	q.shares.begin(tenant, rule)
 	q.size -= l.len() + 1
 	if l.isEmpty() {

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -67,7 +66,7 @@ type Queue struct {
 // keys of a rule are in work at a time. tenantOf returns the tenant of a rule; the rules of a tenant share its turns. It
 // must not call the queue.
 func New(base, limit time.Duration, counter *activity.Counter, tenantOf func(rule string) string, share int) *Queue {
-	order := newFairQueue(newWaiting(), newUrgent(), tenantOf, share)
+	order := newFairQueue(tenantOf, share)
 	return &Queue{TypedRateLimitingInterface: activity.NewQueue("reconcile", counter, order, base, limit), counter: counter, order: order}
 }
 
@@ -80,7 +79,7 @@ func (q *Queue) Done(k Key) {
 
 // Add adds a key to which something has happened.
 func (q *Queue) Add(k Key) {
-	q.order.urgent.put(k)
+	q.order.hurry(k)
 	q.TypedRateLimitingInterface.Add(k)
 }
 
@@ -89,50 +88,4 @@ func (q *Queue) Add(k Key) {
 func (q *Queue) AddPatient(k Key) { q.TypedRateLimitingInterface.Add(k) }
 
 // Waiting returns how many keys of a rule wait for a worker.
-func (q *Queue) Waiting(rule string) int { return q.order.waiting.of(rule) }
-
-// waiting counts the waiting keys of each rule.
-type waiting struct {
-	mu   sync.Mutex
-	keys map[string]int // by rule; zero counts are left out
-}
-
-func newWaiting() *waiting { return &waiting{keys: make(map[string]int)} }
-
-func (w *waiting) of(rule string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.keys[rule]
-}
-
-func (w *waiting) add(rule string, n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.keys[rule] += n; w.keys[rule] == 0 {
-		delete(w.keys, rule)
-	}
-}
-
-// urgent has the keys to which something has happened since they were last placed: the work queue does not tell
-// fairQueue how a key was added.
-type urgent struct {
-	mu   sync.Mutex
-	keys Keys
-}
-
-func newUrgent() *urgent { return &urgent{keys: make(Keys)} }
-
-func (u *urgent) put(k Key) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.keys[k] = true
-}
-
-// take removes a key, and reports whether it was urgent.
-func (u *urgent) take(k Key) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	was := u.keys[k]
-	delete(u.keys, k)
-	return was
-}
+func (q *Queue) Waiting(rule string) int { return q.order.waiting(rule) }

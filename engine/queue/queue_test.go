@@ -15,7 +15,7 @@ import (
 func inOneNamespace(string) string { return "team-a" }
 
 // emptyQueue makes a queue whose shares are larger than what tests hand out.
-func emptyQueue() *fairQueue { return newFairQueue(newWaiting(), newUrgent(), inOneNamespace, 1000) }
+func emptyQueue() *fairQueue { return newFairQueue(inOneNamespace, 1000) }
 
 func TestFairQueueTakesTurns(t *testing.T) {
 	q := emptyQueue()
@@ -46,7 +46,7 @@ func TestFairQueueTakesTurns(t *testing.T) {
 // A tenant with many rules has no more turns than one with a single rule, and a rule of its no more than another one.
 func TestTenantsTakeTurns(t *testing.T) {
 	namespaceOf := func(rule string) string { return rule[:1] }
-	q := newFairQueue(newWaiting(), newUrgent(), namespaceOf, 1000)
+	q := newFairQueue(namespaceOf, 1000)
 	push := func(rule string, keys int) {
 		for i := range keys {
 			q.Push(Key{Rule: rule, Parent: types.NamespacedName{Name: fmt.Sprint(i)}})
@@ -80,7 +80,7 @@ func TestLaneDoesNotGrow(t *testing.T) {
 		for i := range 100_000 {
 			k := Key{Rule: "r", Parent: types.NamespacedName{Name: fmt.Sprint(i)}}
 			if isUrgent {
-				q.urgent.put(k)
+				q.hurry(k)
 			}
 			q.Push(k)
 			if q.Len() > backlog {
@@ -209,8 +209,8 @@ func TestPatientKeysLetOthersBy(t *testing.T) {
 			if diff := cmp.Diff(test.want, drain(q)); diff != "" {
 				t.Errorf("order of keys (-want +got):\n%s", diff)
 			}
-			if q.Waiting("r") != 0 || len(q.order.urgent.keys) != 0 {
-				t.Errorf("%d keys wait and %d are urgent in an empty queue", q.Waiting("r"), len(q.order.urgent.keys))
+			if q.Waiting("r") != 0 || len(q.order.urgent) != 0 {
+				t.Errorf("%d keys wait and %d are urgent in an empty queue", q.Waiting("r"), len(q.order.urgent))
 			}
 		})
 	}

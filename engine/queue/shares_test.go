@@ -10,7 +10,7 @@ import (
 
 // A rule has at most its share of keys in work, and the rules of a tenant have four shares.
 func TestShares(t *testing.T) {
-	q := newFairQueue(newWaiting(), newUrgent(), func(rule string) string { return rule[:1] }, 2)
+	q := newFairQueue(func(rule string) string { return rule[:1] }, 2)
 	push := func(rule string, keys int) {
 		for i := range keys {
 			q.Push(Key{Rule: rule, Parent: types.NamespacedName{Name: fmt.Sprint(i)}})
@@ -59,7 +59,7 @@ func TestShares(t *testing.T) {
 // All keys come, in whatever order they are added and done, and nothing is remembered afterwards.
 func TestSharesForgetNothing(t *testing.T) {
 	tenants := map[string]string{}
-	q := newFairQueue(newWaiting(), newUrgent(), func(rule string) string { return tenants[rule] }, 2)
+	q := newFairQueue(func(rule string) string { return tenants[rule] }, 2)
 	var working []string
 	got := map[string]int{}
 	for i := range 3000 {
