@@ -10,18 +10,27 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/background"
 	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/removal"
 	"kanon.dev/kanon/kinds/restmapping"
 )
 
 // catalogLoop passes changes of texts and kinds to the catalog, publishes the operators of the rules that run, and has
 // reports written. It sends no requests, so a request that hangs delays no other rule: background workers read schemas,
-// apply definitions and write reports, and notify the inbox of results.
+// apply definitions and write reports, and notify the inbox of results. One goroutine owns it.
 type catalogLoop struct {
-	inbox     *catalog.Inbox
-	catalog   *catalog.Catalog
-	publisher *publisher
-	reporter  *background.Reporter
+	engine   *Engine
+	catalog  *catalog.Catalog
+	reporter *background.Reporter
+	// planner decides which rules run.
+	planner *removal.Planner
+	// known has the last operator of each rule, including rules that stopped.
+	known map[string]*operator.Operator
+	// awaiting has the rules whose informers sync before the engine leads.
+	awaiting map[string]*operator.Operator
+	// removals are the removals that wait.
+	removals removals
 }
 
 // runCatalog runs the catalog and its requests until ctx ends.
@@ -49,13 +58,15 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 		MayWrite: e.leads, Arrived: e.inbox.Notify,
 	})
 	l := &catalogLoop{
-		inbox: e.inbox,
+		engine: e,
 		catalog: catalog.New(catalog.Options{
 			Kinds: mapper, Schemas: schemas, Definitions: definitions,
 			Namespace: e.options.Namespace, Limits: e.options.Limits, RuleID: mark.RuleID, Recorded: e.records.Names, Annotations: e.records.Annotations,
 		}, time.Now()),
-		publisher: newPublisher(e),
-		reporter:  e.newReporter(),
+		reporter: e.newReporter(),
+		planner:  removal.NewPlanner(catalog.CompilerKinds(mapper), e.records, e.covers),
+		known:    make(map[string]*operator.Operator),
+		removals: removals{since: make(map[string]time.Time), reported: make(map[string]string)},
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context){schemas.Run, definitions.Run, l.run} {
@@ -81,24 +92,25 @@ func (e *Engine) newReporter() *background.Reporter {
 }
 
 func (l *catalogLoop) run(ctx context.Context) {
-	l.inbox.Bell().Loop(ctx, catalog.GracePeriod, func() time.Duration { return l.update(ctx) })
+	l.engine.inbox.Bell().Loop(ctx, catalog.GracePeriod, func() time.Duration { return l.update(ctx) })
 }
 
 // update processes what changed. It returns when to call it again even if nothing changes; zero means never.
 func (l *catalogLoop) update(ctx context.Context) (again time.Duration) {
-	readAll := l.publisher.engine.unread.Load() == 0
-	l.catalog.Update(l.inbox.Take(), time.Now())
-	l.publisher.publish(ctx, l.catalog)
+	e := l.engine
+	readAll := e.unread.Load() == 0
+	l.catalog.Update(e.inbox.Take(), time.Now())
+	l.publish(ctx)
 	if readAll {
-		l.publisher.engine.taken.Store(true)
+		e.taken.Store(true)
 	}
-	starting, failing := l.publisher.problems(l.catalog)
+	starting, failing := l.problems()
 	reports, again := l.catalog.Reports(starting, failing, time.Now())
-	again = soonest(again, l.publisher.reportRemovals(ctx, time.Now()))
-	l.publisher.noteKnown(l.catalog, reports)
-	l.publisher.countObjects(reports)
-	if l.publisher.engine.leads() {
-		l.publisher.engine.recordReports(reports)
+	again = soonest(again, l.reportRemovals(ctx, time.Now()))
+	l.noteKnown(reports)
+	l.countObjects(reports)
+	if e.leads() {
+		e.recordReports(reports)
 		l.reporter.Report(reports, l.catalog.HasOrigin)
 	}
 	return again

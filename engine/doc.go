@@ -30,8 +30,8 @@
 //	workers.go              takes keys from the queue; workers stand in for others whose requests hang
 //	worker.go               a key: as whom it is reconciled, and what follows (done, retry, later)
 //	catalogloop.go          processes changed texts and kinds, and has reports on rules written
-//	publisher.go            makes an operator of each rule that runs, and publishes the set
-//	startstop.go            starts the informers of new operators, and logs why they started
+//	publish.go              makes an operator of each rule that runs, and publishes the set
+//	start.go                starts the informers of new operators, and logs why they started
 //	enqueue.go              which parents an operator may have work for when it starts
 //	ruleproblems.go         why a rule does not run as written, for its report
 //	rulework.go             work for a rule rather than a parent, such as whether it may read all parents

@@ -36,8 +36,8 @@ func (c *objectCounts) changed() {
 }
 
 // countObjects adds to the reports on Rule objects how many parents and children the rules have.
-func (p *publisher) countObjects(reports map[source.Origin]source.Report) {
-	e, wanted := p.engine, false
+func (l *catalogLoop) countObjects(reports map[source.Origin]source.Report) {
+	e, wanted := l.engine, false
 	for origin, report := range reports {
 		if origin.Rule == (types.NamespacedName{}) {
 			continue

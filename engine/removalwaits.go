@@ -44,12 +44,12 @@ func (r *removals) waiting() map[string]bool {
 
 // reportRemovals reports why a removal has waited for long: in the rule's record, the log and an Event. It returns when
 // to call it again; zero means never.
-func (p *publisher) reportRemovals(ctx context.Context, now time.Time) (again time.Duration) {
-	e, r := p.engine, &p.removals
+func (l *catalogLoop) reportRemovals(ctx context.Context, now time.Time) (again time.Duration) {
+	e, r := l.engine, &l.removals
 	if !e.leads() {
 		return 0
 	}
-	waits := p.removalWaits()
+	waits := l.removalWaits()
 	for id := range r.since {
 		if _, still := waits[id]; !still {
 			delete(r.since, id)
@@ -67,7 +67,7 @@ func (p *publisher) reportRemovals(ctx context.Context, now time.Time) (again ti
 			again = soonest(again, left)
 			continue
 		}
-		p.reportRemoval(ctx, id, waits[id])
+		l.reportRemoval(ctx, id, waits[id])
 	}
 	if len(r.reported) == 0 {
 		r.rechecked = time.Time{}
@@ -93,16 +93,16 @@ func soonest(a, b time.Duration) time.Duration {
 }
 
 // reportRemoval reports that a removal waits, unless that was reported before.
-func (p *publisher) reportRemoval(ctx context.Context, id, why string) {
-	e := p.engine
-	if before, ok := p.removals.reported[id]; ok && before == why {
+func (l *catalogLoop) reportRemoval(ctx context.Context, id, why string) {
+	e := l.engine
+	if before, ok := l.removals.reported[id]; ok && before == why {
 		return
 	}
 	stored, ok := e.records.Get(id)
 	if !ok {
 		return // the record is being written; that calls this again
 	}
-	p.removals.reported[id] = why
+	l.removals.reported[id] = why
 	configMap := types.NamespacedName{Namespace: e.options.Namespace, Name: record.NamePrefix + id}
 	message := fmt.Sprintf("%s. Once that is put right, the removal goes on. To give it up, delete ConfigMap %s: "+
 		"Kanon forgets the rule, and leaves its objects and its finalizers as they are", why, configMap)
@@ -128,8 +128,8 @@ func referenceOf(o record.Origin) *corev1.ObjectReference {
 }
 
 // removalWaits returns, by the rules' ids, what removals wait for, unless it happens by itself.
-func (p *publisher) removalWaits() map[string]string {
-	e, waits := p.engine, maps.Clone(p.planner.Doubts())
+func (l *catalogLoop) removalWaits() map[string]string {
+	e, waits := l.engine, maps.Clone(l.planner.Doubts())
 	if waits == nil {
 		waits = make(map[string]string)
 	}

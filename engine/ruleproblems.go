@@ -17,15 +17,15 @@ import (
 // problems returns the ids of the rules that are starting, and why rules do not run as written. A rule is starting
 // until its record is written and its informers have synced. Until that fails, it counts as in force, so that a restart
 // in a large cluster changes no report.
-func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, failing map[string]catalog.Failure) {
-	e := p.engine
+func (l *catalogLoop) problems() (starting map[string]bool, failing map[string]catalog.Failure) {
+	e := l.engine
 	starting, failing = make(map[string]bool), make(map[string]catalog.Failure)
 	fail := func(id, format string, args ...any) {
 		failing[id] = catalog.Failure{Message: fmt.Sprintf("it cannot start: "+format, args...)}
 	}
 	if loaded, err := e.records.IsLoaded(); !loaded {
 		failure := e.keys.Failure()
-		for _, rule := range c.Rules() {
+		for _, rule := range l.catalog.Rules() {
 			starting[rule.ID] = true
 			switch {
 			case err != nil:
@@ -59,25 +59,25 @@ func (p *publisher) problems(c *catalog.Catalog) (starting map[string]bool, fail
 			}
 		}
 	}
-	p.addDenied(c, failing)
-	p.addBlocked(starting, failing)
+	l.addDenied(failing)
+	l.addBlocked(starting, failing)
 	return starting, failing
 }
 
 // lacksReviews reports whether a rule cannot run because no Reviewer can answer what its ServiceAccount may do.
-func (p *publisher) lacksReviews(of *program.Program) bool {
-	return of.ServiceAccountName != "" && p.engine.options.Reviewer == nil
+func (l *catalogLoop) lacksReviews(of *program.Program) bool {
+	return of.ServiceAccountName != "" && l.engine.options.Reviewer == nil
 }
 
 // addDenied adds the rules whose ServiceAccount lacks rights or cannot be reviewed.
-func (p *publisher) addDenied(c *catalog.Catalog, failing map[string]catalog.Failure) {
-	for _, rule := range c.Rules() {
-		if rule.Program != nil && p.lacksReviews(rule.Program) {
+func (l *catalogLoop) addDenied(failing map[string]catalog.Failure) {
+	for _, rule := range l.catalog.Rules() {
+		if rule.Program != nil && l.lacksReviews(rule.Program) {
 			failing[rule.ID] = catalog.Failure{Message: "it cannot start: Kanon was started without the means to act for a ServiceAccount"}
 		}
 	}
-	for id, op := range p.engine.running.Load().ByID {
-		what, parents := p.engine.parents.Denied(id)
+	for id, op := range l.engine.running.Load().ByID {
+		what, parents := l.engine.parents.Denied(id)
 		if parents == 0 {
 			continue
 		}
@@ -92,8 +92,8 @@ func (p *publisher) addDenied(c *catalog.Catalog, failing map[string]catalog.Fai
 
 // addBlocked adds the rules whose revision the guard blocks. They count as starting until the record lists the objects,
 // because readers of the report look there.
-func (p *publisher) addBlocked(starting map[string]bool, failing map[string]catalog.Failure) {
-	e := p.engine
+func (l *catalogLoop) addBlocked(starting map[string]bool, failing map[string]catalog.Failure) {
+	e := l.engine
 	for id, blocked := range e.guards.blocked() {
 		message, op := messageOf(blocked), e.running.Get(id)
 		if stored, ok := e.records.Get(id); ok && op != nil && !reflect.DeepEqual(stored.Blocked, blockedRecord(op, blocked)) {

@@ -6,7 +6,6 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 
-	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 )
@@ -42,18 +41,18 @@ func (e *Engine) onceLeading(ctx context.Context, group *errgroup.Group, run fun
 // standby syncs the informers of the rules that would run if this engine led. There are no operators before it leads:
 // events enqueue nothing and nothing is remembered of any parent. The records are read only once the former leader no
 // longer writes them. The engine then starts as after a restart, with informers that have synced.
-func (p *publisher) standby(ctx context.Context, c *catalog.Catalog) {
-	e := p.engine
+func (l *catalogLoop) standby(ctx context.Context) {
+	e := l.engine
 	if e.keys.Keyring() == nil {
 		return // without the keys, children cannot be recognised
 	}
 	next := make(map[string]*operator.Operator)
 	var ops, started []*operator.Operator
-	for _, rule := range c.Rules() {
+	for _, rule := range l.catalog.Rules() {
 		if rule.Program == nil {
 			continue
 		}
-		op := p.awaiting[rule.ID]
+		op := l.awaiting[rule.ID]
 		if op == nil || op.Program != rule.Program || op.IsOutdated(e.options.Mapper) {
 			var err error
 			if op, err = operator.New(rule.ID, rule.Name, rule.Program, e.options.Mapper, nil); err != nil {
@@ -69,21 +68,21 @@ func (p *publisher) standby(ctx context.Context, c *catalog.Catalog) {
 	for _, op := range started {
 		e.monitors.Watch(op.ID, op.Informers()...)
 	}
-	for id := range p.awaiting {
+	for id := range l.awaiting {
 		if next[id] == nil {
 			e.monitors.Watch(id)
 		}
 	}
-	p.awaiting = next
+	l.awaiting = next
 }
 
 // dropAwaiting stops, once the engine leads, the informers of rules that do not run. The operators of the other rules
 // use the same informers.
-func (p *publisher) dropAwaiting(running *operator.Set) {
-	for id := range p.awaiting {
+func (l *catalogLoop) dropAwaiting(running *operator.Set) {
+	for id := range l.awaiting {
 		if running.ByID[id] == nil {
-			p.engine.monitors.Watch(id)
+			l.engine.monitors.Watch(id)
 		}
 	}
-	p.awaiting = nil
+	l.awaiting = nil
 }

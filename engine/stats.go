@@ -65,9 +65,9 @@ func (e *Engine) Stats() Stats {
 }
 
 // noteKnown stores what is known of the rules after an update. reports are the reports that are due.
-func (p *publisher) noteKnown(c *catalog.Catalog, reports map[source.Origin]source.Report) {
-	e := p.engine
-	before, now := e.known.Load(), &knownRules{rules: c.Summaries(), ready: make(map[string]bool), removalWaits: p.removals.waiting()}
+func (l *catalogLoop) noteKnown(reports map[source.Origin]source.Report) {
+	e := l.engine
+	before, now := e.known.Load(), &knownRules{rules: l.catalog.Summaries(), ready: make(map[string]bool), removalWaits: l.removals.waiting()}
 	for _, summary := range now.rules {
 		now.ready[summary.ID] = before != nil && before.ready[summary.ID]
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,57 +10,35 @@ import (
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/record"
-	"kanon.dev/kanon/engine/removal"
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// publisher turns the rules of the catalog into operators. One goroutine owns it.
-type publisher struct {
-	engine *Engine
-	// known has the last operator of each rule, including rules that stopped.
-	known map[string]*operator.Operator
-	// planner decides which rules run.
-	planner *removal.Planner
-	// awaiting has the rules whose informers sync before the engine leads.
-	awaiting map[string]*operator.Operator
-	// removals are the removals that wait.
-	removals removals
-}
-
-func newPublisher(e *Engine) *publisher {
-	return &publisher{
-		engine: e, known: make(map[string]*operator.Operator),
-		planner:  removal.NewPlanner(catalog.CompilerKinds(e.options.Mapper), e.records, e.covers),
-		removals: removals{since: make(map[string]time.Time), reported: make(map[string]string)},
-	}
-}
-
 // publish replaces the running operators by those of the rules that run now and of the removals. It starts and stops
 // informers accordingly.
-func (p *publisher) publish(ctx context.Context, c *catalog.Catalog) {
-	e := p.engine
+func (l *catalogLoop) publish(ctx context.Context) {
+	e := l.engine
 	if !e.leads() {
-		p.standby(ctx, c)
+		l.standby(ctx)
 		return
 	}
 	if loaded, _ := e.records.IsLoaded(); loaded && e.keys.Keyring() != nil {
-		p.publishRules(ctx, c)
+		l.publishRules(ctx)
 	} // otherwise the records and the keys notify the inbox once they are read
 	e.recordBlocked()
 }
 
-func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
-	e, log, all := p.engine, logr.FromContextOrDiscard(ctx), c.Rules()
+func (l *catalogLoop) publishRules(ctx context.Context) {
+	e, log, all := l.engine, logr.FromContextOrDiscard(ctx), l.catalog.Rules()
 	e.followRecords(all)
 	e.recordPaused(all)
 	before := e.running.Load()
 	var ops, started []*operator.Operator
-	for _, run := range p.planner.Runs(c, all) {
+	for _, run := range l.planner.Runs(l.catalog, all) {
 		rule := run.Rule
-		if p.lacksReviews(run.Program) {
+		if l.lacksReviews(run.Program) {
 			continue // addDenied reports it
 		}
-		op, known := before.ByID[rule.ID], p.known[rule.ID]
+		op, known := before.ByID[rule.ID], l.known[rule.ID]
 		if op == nil || op.Program != run.Program || op.IsOutdated(e.options.Mapper) {
 			var err error
 			if op, err = operator.New(rule.ID, rule.Name, run.Program, e.options.Mapper, e.previous(known, rule)); err != nil {
@@ -76,7 +53,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 			}
 			e.restartReplaced(known, op)
 			started = append(started, op)
-			p.known[op.ID] = op
+			l.known[op.ID] = op
 		}
 		ops = append(ops, op)
 		e.guards.confirm(op, rule.Confirmed)
@@ -84,7 +61,7 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 	}
 	plan.ShareInformers(plansOf(ops), plansOf(started))
 	after := operator.NewSet(ops)
-	after.Rules, after.Paused = e.idsOf(c, all), paused(all, e.options.Namespace)
+	after.Rules, after.Paused = e.idsOf(l.catalog, all), paused(all, e.options.Namespace)
 	e.running.Store(after)
 	for _, op := range started {
 		e.noteUnselected(before.ByID[op.ID], op)
@@ -94,13 +71,13 @@ func (p *publisher) publishRules(ctx context.Context, c *catalog.Catalog) {
 		if after.ByID[id] == nil {
 			log.Info("rule stopped", "rule", op.Name.String())
 			e.stop(op)
-			p.known[id] = &operator.Operator{Plan: op.Remains()}
+			l.known[id] = &operator.Operator{Plan: op.Remains()}
 			if op.Removal != nil {
-				delete(p.known, id) // nothing of the rule is left
+				delete(l.known, id) // nothing of the rule is left
 			}
 		}
 	}
-	p.dropAwaiting(after)
+	l.dropAwaiting(after)
 	e.begin(log, before, ops, started)
 }
 
