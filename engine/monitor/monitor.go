@@ -198,7 +198,7 @@ func (m *monitor) hasSynced() bool {
 // isIdle reports whether the informer has filled and its watch has shown every observed write. A failing informer
 // counts as idle: it has nothing to do before its next retry.
 func (m *monitor) isIdle() bool {
-	return m.health.failing.Load() || m.announced.Load() && !m.overlay.awaitsEvent() && m.delivering.Load() == 0
+	return m.health.failing.Load() || m.announced.Load() && m.overlay.oldest().IsZero() && m.delivering.Load() == 0
 }
 
 // asObject unwraps the argument of an event handler. It returns nil if the last state of a deleted object is unknown.

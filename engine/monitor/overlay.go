@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,14 +147,19 @@ func (o *overlay) current(name string) (entry, bool) {
 	if o.size.Load() == 0 {
 		return entry{}, false
 	}
+	e, found, dropped := o.refresh(name)
+	return e, found && !dropped
+}
+
+// refresh returns the entry of an object, and drops it if the store has caught up with it.
+func (o *overlay) refresh(name string) (e entry, found, dropped bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	e, ok := o.entryLocked(name)
-	if ok && o.caughtUpLocked(e) {
+	if e, found = o.entryLocked(name); found && o.caughtUpLocked(e) {
 		o.dropLocked(name)
-		return entry{}, false
+		dropped = true
 	}
-	return e, ok
+	return e, found, dropped
 }
 
 // settle drops the entry of an object if the store has caught up with it, and reports whether the entry had exactly
@@ -164,14 +168,8 @@ func (o *overlay) settle(obj *wire.Object) (same bool) {
 	if o.size.Load() == 0 {
 		return false
 	}
-	name := nameOf(obj)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	e, ok := o.entryLocked(name)
-	if ok && o.caughtUpLocked(e) {
-		o.dropLocked(name)
-	}
-	return ok && e.version == obj.ResourceVersion()
+	e, found, _ := o.refresh(nameOf(obj))
+	return found && e.version == obj.ResourceVersion()
 }
 
 // tagOf returns the tag of an object in view if exactly this state was recorded.
@@ -188,18 +186,20 @@ func (o *overlay) tagOf(obj *wire.Object) (tag string, known bool) {
 	return e.object.Tag(), true
 }
 
-// awaitsEvent reports whether the store has an older state of some recorded object in view. An object out of view may
-// never have an event.
-func (o *overlay) awaitsEvent() bool {
+// oldest returns since when the store has had an older state of some recorded object in view; zero if there is none. An
+// object out of view may never have an event.
+func (o *overlay) oldest() (since time.Time) {
 	if o.size.Load() == 0 {
-		return false
+		return since
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.ContainsFunc(o.entries.ListKeys(), func(name string) bool {
-		e, ok := o.entryLocked(name)
-		return ok && e.object != nil && !o.caughtUpLocked(e)
-	})
+	for _, name := range o.entries.ListKeys() {
+		if e, ok := o.entryLocked(name); ok && e.object != nil && (since.IsZero() || e.since.Before(since)) && !o.caughtUpLocked(e) {
+			since = e.since
+		}
+	}
+	return since
 }
 
 // sweepLocked drops all entries that the store has caught up with. The next sweep is due when the number of entries

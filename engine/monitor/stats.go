@@ -28,7 +28,9 @@ func (m *Monitors) Stats() []Stats {
 	for key, mon := range m.monitors {
 		stats := Stats{
 			Resource: key.GVR.GroupResource(), Synced: mon.hasSynced(), Failing: mon.health.failure() != nil,
-			Lag: mon.overlay.lag(time.Now()),
+		}
+		if since := mon.overlay.oldest(); !since.IsZero() {
+			stats.Lag = time.Since(since)
 		}
 		for _, item := range mon.informer.GetIndexer().List() {
 			if obj, ok := item.(*wire.Object); ok {
@@ -39,20 +41,4 @@ func (m *Monitors) Stats() []Stats {
 		all = append(all, stats)
 	}
 	return all
-}
-
-// lag returns the age of the oldest entry in view that the store has not caught up with.
-func (o *overlay) lag(now time.Time) time.Duration {
-	if o.size.Load() == 0 {
-		return 0
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	oldest := now
-	for _, name := range o.entries.ListKeys() {
-		if e, ok := o.entryLocked(name); ok && e.object != nil && e.since.Before(oldest) && !o.caughtUpLocked(e) {
-			oldest = e.since
-		}
-	}
-	return now.Sub(oldest)
 }
