@@ -34,11 +34,12 @@ func TestHeads(t *testing.T) {
 	read := func(step string, want *unstructured.Unstructured, wantWhole bool) {
 		t.Helper()
 		known := f.monitors.Known(key, f.namespace, "one")
-		object, whole := known.Whole()
-		head := known.Head()
-		if whole != wantWhole || whole != (object != nil) {
-			t.Errorf("%s: whole is %t, and an object is kept: %t", step, whole, object != nil)
+		if whole := known.IsWhole(); whole != wantWhole {
+			t.Errorf("%s: whole is %t", step, whole)
+		} else if whole && known.Shared() == nil {
+			t.Errorf("%s: no object is kept", step)
 		}
+		head := known.Head()
 		if version(head) != version(want) || head.GetAnnotations()["said"] != "something" {
 			t.Fatalf("%s: the head is %v", step, head)
 		}
@@ -51,8 +52,8 @@ func TestHeads(t *testing.T) {
 		if listed := f.monitors.HeadsByIndex(key, monitor.ByParent, "r/p"); len(listed) != 2 || version(listed[0]) != version(want) {
 			t.Errorf("%s: the index has %v", step, names(listed))
 		}
-		if object, ok := f.monitors.View(key).Known(f.namespace, "small").Whole(); !ok || object.Object["data"] == nil {
-			t.Errorf("%s: the small one is %v", step, object)
+		if object := f.monitors.View(key).Known(f.namespace, "small"); !object.IsWhole() || object.Shared().Object["data"] == nil {
+			t.Errorf("%s: the small one is %v", step, object.Head())
 		}
 	}
 	// caught waits until the watches have caught up with what was observed.
@@ -81,7 +82,7 @@ func TestHeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	poll(t, "it to be gone", func() bool { return f.monitors.Known(key, f.namespace, "one").Head() == nil })
-	if object, whole := f.monitors.Known(key, f.namespace, "one").Whole(); object != nil || !whole {
-		t.Errorf("of what is not there is known %v, %t", object, whole)
+	if object := f.monitors.Known(key, f.namespace, "one"); object != nil || !object.IsWhole() {
+		t.Errorf("of what is not there is known %v, %t", object.Head(), object.IsWhole())
 	}
 }

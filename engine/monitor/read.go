@@ -70,39 +70,17 @@ func (m *Monitors) View(key Key) *View {
 	return nil
 }
 
-// Known is the newest known state of an object. The zero value stands for an object that does not exist, as far as is
-// known.
-type Known struct{ object *wire.Object }
-
-// UID returns the object's UID; empty if there is no object. It costs nothing, like ResourceVersion.
-func (k Known) UID() types.UID { return k.object.UID() }
-
-// ResourceVersion returns the object's resource version; empty if there is no object.
-func (k Known) ResourceVersion() string { return k.object.ResourceVersion() }
-
-// Head returns the object with at least apiVersion, kind and metadata; nil if there is none. It is read-only.
-func (k Known) Head() *unstructured.Unstructured { return k.object.Head() }
-
-// Whole returns the object with its content; nil if there is none. It returns false if the object exists but its
-// content is not kept. The object is read-only.
-func (k Known) Whole() (*unstructured.Unstructured, bool) {
-	if !k.object.IsWhole() {
-		return nil, false
-	}
-	return k.object.Shared(), true
-}
-
-// Known returns the newest known state of one object in the key's view. Use it for a Key with Heads; Get and the
-// lists are for keys whose objects are kept completely.
-func (m *Monitors) Known(key Key, namespace, name string) Known {
+// Known returns the newest known state of one object in the key's view; nil if there is none. Use it for a Key with
+// Heads; Get and the lists are for keys whose objects are kept completely.
+func (m *Monitors) Known(key Key, namespace, name string) *wire.Object {
 	object, _ := m.monitor(key).get(namespace, name)
-	return Known{object}
+	return object
 }
 
 // Known is like Monitors.Known.
-func (v *View) Known(namespace, name string) Known {
+func (v *View) Known(namespace, name string) *wire.Object {
 	object, _ := v.get(namespace, name)
-	return Known{object}
+	return object
 }
 
 // Get returns the newest known state of one object in the key's view. It is read-only. The namespace of a

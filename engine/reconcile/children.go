@@ -16,7 +16,6 @@ import (
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/parallel"
@@ -25,6 +24,7 @@ import (
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/kinds/restmapping"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/wire"
 )
 
 // errParentDeleted reports that the parent turned out to be being deleted.
@@ -175,10 +175,10 @@ func (c *childWriter) writeChild(ctx context.Context, w *write, waits func()) (l
 		w.before = c.childAsRead(kind.GVR, known)
 		return w.before, nil
 	}
-	var whole bool
-	live, whole = known.Whole()
-	unseen := live == nil && whole
-	if !whole {
+	unseen, whole := known == nil, known.IsWhole()
+	if whole {
+		live = known.Shared()
+	} else {
 		live = known.Head()
 	}
 	if err := c.chooseBefore(ctx, kind, w, live, waits); err != nil || w.repairs && w.before == nil {
@@ -241,7 +241,7 @@ func (c *childWriter) chooseBefore(ctx context.Context, kind restmapping.Kind, w
 
 // needsNoRead reports whether a child is up to date without being read: it is rendered as when it was last in sync, and
 // still has that resourceVersion.
-func (c *childWriter) needsNoRead(ctx context.Context, w *write, known monitor.Known) bool {
+func (c *childWriter) needsNoRead(ctx context.Context, w *write, known *wire.Object) bool {
 	return !c.mayChange(w) && c.Writer.UnchangedIn(ctx, w.object, w.owner, w.controller, w.policy, known.UID(), known.ResourceVersion())
 }
 

@@ -23,6 +23,7 @@ import (
 	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/wire"
 )
 
 // reader answers from the informers' caches what the evaluation reads besides the parent: lookups, and children as they
@@ -259,12 +260,14 @@ func (r *reader) Replaced(rendered *unstructured.Unstructured) *unstructured.Uns
 
 // childAsRead returns a child as the rule reads it: with its content if the plan watches the content of its resource,
 // else its head.
-func (s *subject) childAsRead(gvr schema.GroupVersionResource, known monitor.Known) *unstructured.Unstructured {
+func (s *subject) childAsRead(gvr schema.GroupVersionResource, known *wire.Object) *unstructured.Unstructured {
 	if !s.op.Whole[gvr] {
 		return known.Head()
 	}
-	live, _ := known.Whole()
-	return live
+	if !known.IsWhole() {
+		return nil
+	}
+	return known.Shared()
 }
 
 // madeBy reports whether an object is a child of the parent, created by that node.
