@@ -46,8 +46,8 @@ func (e *Engine) enqueueAll(op *operator.Operator) {
 // remembered, so that it is forgotten.
 func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
 	found := make(queue.Keys)
-	for _, parent := range e.monitors.Names(op.ParentKey) {
-		found[queue.Key{Rule: op.ID, Parent: parent}] = true
+	for _, parent := range e.monitors.Unread(op.ParentKey) {
+		found[keyAt(op.ID, parent)] = true
 	}
 	for kind := range op.ChildKinds() {
 		for _, value := range e.monitors.IndexValues(op.ChildKey(kind.GVR), plan.IndexParent) {

@@ -22,8 +22,8 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 			}
 		}
 	}
-	count("parents", e.parents.Keys())
 	e.parents.UpdateAll(func(k queue.Key, s *parents.State) {
+		count("parents", queue.Keys{k: true})
 		if s.Chain != nil {
 			count("chains", queue.Keys{k: true})
 		}
@@ -60,13 +60,11 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 // Failures counts the failures in a row of the parents with a name.
 func (e *Engine) Failures(parent string) int {
 	n := 0
-	for id := range e.running.Load().ByID {
-		for k := range e.parents.Keys() {
-			if k.Rule == id && k.Parent.Name == parent {
-				n += e.queue.NumRequeues(k)
-			}
+	e.parents.UpdateAll(func(k queue.Key, _ *parents.State) {
+		if e.running.Load().ByID[k.Rule] != nil && k.Parent.Name == parent {
+			n += e.queue.NumRequeues(k)
 		}
-	}
+	})
 	return n
 }
 

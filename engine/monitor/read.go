@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/wire"
@@ -110,16 +109,6 @@ func (v *View) Hidden(namespace, name string) (version string, hidden bool) {
 		return object.ResourceVersion(), true
 	}
 	return "", false
-}
-
-// Names returns the names of the objects in the key's view without decoding them.
-func (m *Monitors) Names(key Key) []types.NamespacedName {
-	objects := m.Unread(key)
-	names := make([]types.NamespacedName, len(objects))
-	for i, object := range objects {
-		names[i] = types.NamespacedName{Namespace: object.Namespace(), Name: object.Name()}
-	}
-	return names
 }
 
 // Unread returns the newest known state of the objects in the key's view, sorted by namespace and name, without

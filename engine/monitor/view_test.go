@@ -42,7 +42,7 @@ func TestObjectsThatAreNotInView(t *testing.T) {
 		}
 		for what, found := range map[string]int{
 			"listed": len(f.monitors.List(key)), "unread": len(f.monitors.Unread(key)), "heads": len(f.monitors.Heads(key)),
-			"named": len(f.monitors.Names(key)), "in an index": len(f.monitors.ByIndex(key, monitor.ByParent, "r/p")),
+			"in an index": len(f.monitors.ByIndex(key, monitor.ByParent, "r/p")),
 		} {
 			if found != 0 {
 				t.Errorf("%s: %d objects are %s", step, found, what)

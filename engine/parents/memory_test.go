@@ -28,7 +28,7 @@ func TestMemoryIsOfOneParent(t *testing.T) {
 		}
 	}
 	s.Release(k)
-	if len(s.Keys()) != 0 {
+	if len(s.byKey) != 0 {
 		t.Error("the memory of a parent that was released is kept")
 	}
 }

@@ -193,17 +193,6 @@ func (s *Store) ForgetRule(id string) {
 	delete(s.denials, id)
 }
 
-// Keys returns the parents of which anything is remembered.
-func (s *Store) Keys() queue.Keys {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := make(queue.Keys, len(s.byKey))
-	for k := range s.byKey {
-		found[k] = true
-	}
-	return found
-}
-
 // AddKeys adds to found the parents of a rule of which anything is remembered.
 func (s *Store) AddKeys(rule string, found queue.Keys) {
 	s.mu.Lock()
