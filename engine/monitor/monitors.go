@@ -147,7 +147,7 @@ type Monitors struct {
 
 // New returns a set that watches nothing yet. Informers start once Run runs and an owner wants them.
 func New(o Options) *Monitors {
-	o.Indexers = indexersOfView(o.Indexers)
+	o.Indexers = indexersOf(o.Indexers, asObject)
 	return &Monitors{
 		options:  o,
 		changed:  make(chan struct{}, 1),
@@ -156,15 +156,16 @@ func New(o Options) *Monitors {
 	}
 }
 
-// indexersOfView wraps indexers so that they skip objects that are not in view.
-func indexersOfView(indexers cache.Indexers) cache.Indexers {
+// indexersOf wraps indexers so that they get what objectOf returns of an item. They skip objects that are missing or
+// not in view.
+func indexersOf(indexers cache.Indexers, objectOf func(item any) *wire.Object) cache.Indexers {
 	wrapped := make(cache.Indexers, len(indexers))
 	for name, index := range indexers {
 		wrapped[name] = func(item any) ([]string, error) {
-			if obj, ok := item.(*wire.Object); ok && obj.IsStub() {
-				return nil, nil
+			if obj := objectOf(item); obj != nil && !obj.IsStub() {
+				return index(obj)
 			}
-			return index(item)
+			return nil, nil
 		}
 	}
 	return wrapped

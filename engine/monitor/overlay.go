@@ -65,24 +65,15 @@ func newOverlay(key Key, informer cache.SharedIndexInformer, indexers cache.Inde
 		selector:  selector,
 		store:     informer.GetIndexer(),
 		synced:    informer.HasSynced,
-		entries:   cache.NewThreadSafeStore(indexersOfEntries(indexers), cache.Indices{}),
+		entries:   cache.NewThreadSafeStore(indexersOf(indexers, objectOf), cache.Indices{}),
 		sweepAt:   minSweep,
 	}
 }
 
-// indexersOfEntries adapts indexers of objects to entries.
-func indexersOfEntries(indexers cache.Indexers) cache.Indexers {
-	wrapped := make(cache.Indexers, len(indexers))
-	for name, index := range indexers {
-		wrapped[name] = func(item any) ([]string, error) {
-			e, ok := item.(entry)
-			if !ok || e.object == nil {
-				return nil, nil
-			}
-			return index(e.object)
-		}
-	}
-	return wrapped
+// objectOf returns the object of an item of the entries; nil if it is not in view.
+func objectOf(item any) *wire.Object {
+	e, _ := item.(entry)
+	return e.object
 }
 
 // observe records the object, unless the store or the overlay knows this state or a newer one.

@@ -77,7 +77,7 @@ func testOverlay(indexers cache.Indexers) *overlay {
 		selector: labels.SelectorFromSet(labels.Set{"in": "view"}),
 		store:    cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
 		synced:   func() bool { return true },
-		entries:  cache.NewThreadSafeStore(indexersOfEntries(indexers), cache.Indices{}),
+		entries:  cache.NewThreadSafeStore(indexersOf(indexers, objectOf), cache.Indices{}),
 		sweepAt:  minSweep,
 	}
 }
