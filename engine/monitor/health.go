@@ -1,12 +1,12 @@
 package monitor
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // healthyAfter is how long a watch must run without an error to count as recovered if no event shows it. It is longer
@@ -19,8 +19,9 @@ type health struct {
 	failing atomic.Bool // lets recovered answer without the lock
 
 	mu sync.Mutex
-	// reason is the last logged reason of the outage. Guarded by mu.
-	reason string
+	// reason is the last logged reason of the outage. All errors without an answer from the API server share one. Guarded
+	// by mu.
+	reason metav1.StatusReason
 	// err is the newest error, and last its time. Guarded by mu.
 	last time.Time
 	err  error
@@ -30,7 +31,7 @@ type health struct {
 func (h *health) failed(err error, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	reason := reasonOf(err)
+	reason := apierrors.ReasonForError(err)
 	begins := !h.failing.Swap(true) || now.Sub(h.last) > healthyAfter || reason != h.reason
 	h.reason, h.last, h.err = reason, now, err
 	return begins
@@ -49,13 +50,4 @@ func (h *health) failure() error {
 // recovered ends an outage and reports whether there was one.
 func (h *health) recovered() bool {
 	return h.failing.Load() && h.failing.Swap(false)
-}
-
-// reasonOf groups errors by the API server's reason. All errors without an answer from it share one reason.
-func reasonOf(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return string(status.Status().Reason)
-	}
-	return "unreachable"
 }
