@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/openapi"
 
+	"kanon.dev/kanon/engine/apply/applytest"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/apply/server"
@@ -28,7 +29,7 @@ func BenchmarkChild(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := New(Options{Server: server.New(client, schemas.New(openapi.NewClientWithContext(discoveryClient.RESTClient())), nil), Marks: testMarks(), NameOf: func(string) string { return "" }, IsGone: func(mark.Owner) bool { return false }})
+	w := New(Options{Server: server.New(client, schemas.New(openapi.NewClientWithContext(discoveryClient.RESTClient())), applytest.NoStatus), Marks: testMarks(), NameOf: func(string) string { return "" }, IsGone: func(mark.Owner) bool { return false }})
 	rendered := object(b, deployment)
 	rendered.SetNamespace(controlplanetest.Namespace(b, config))
 	owner := testOwner()

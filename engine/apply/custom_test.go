@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"kanon.dev/kanon/engine/apply/applytest"
 	"kanon.dev/kanon/engine/apply/server"
 )
 
@@ -88,7 +89,7 @@ func (w *world) install(kind, conditions string) {
 	gvk := schema.GroupVersionKind{Group: "apply.example.com", Version: "v1", Kind: kind}
 	// Publishing has no event; the bound is on a machine under load.
 	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		k, err := server.New(nil, clusterSchemas(w.t), nil).Kind(ctx, gvk)
+		k, err := server.New(nil, clusterSchemas(w.t), applytest.NoStatus).Kind(ctx, gvk)
 		return err == nil && !k.Deduced, nil
 	})
 	if err != nil {

@@ -6,7 +6,7 @@
 // while the hash of what is rendered equals the one in its mark, and our entries in managedFields have every rendered
 // path.
 //
-//	api := server.New(dynamicClient, schemas.New(openAPIClient), nil)
+//	api := server.New(dynamicClient, schemas.New(openAPIClient), hasStatus)
 //	w := apply.New(apply.Options{Server: api, Marks: marks, NameOf: nameOf, IsGone: isGone})
 //	...
 //	owner := mark.Owner{

@@ -189,7 +189,7 @@ func TestPrepareAsksForANewerSchemaBeforeItRefuses(t *testing.T) {
 	w.Server = server.New(nil, &fakeSchemas{
 		known: applytest.Converter(t, applytest.Schemas),
 		next:  applytest.Converter(t, strings.Replace(applytest.Schemas, "paused: {type: boolean}", "paused: {type: string}", 1)),
-	}, nil)
+	}, applytest.NoStatus)
 	if _, err := w.Prepare(t.Context(), object(t, rendered+"spec: {paused: text}"), testOwner(), nil, fieldset.Policy{}); err != nil {
 		t.Errorf("refused by an old schema: %v", err)
 	}
@@ -198,7 +198,7 @@ func TestPrepareAsksForANewerSchemaBeforeItRefuses(t *testing.T) {
 func TestPrepareDoesNotTakeAFailureForNoSchema(t *testing.T) {
 	failure := errors.New("connection refused")
 	w := offline(t)
-	w.Server = server.New(nil, &fakeSchemas{err: failure}, nil)
+	w.Server = server.New(nil, &fakeSchemas{err: failure}, applytest.NoStatus)
 	_, err := w.Prepare(t.Context(), object(t, rendered), testOwner(), nil, fieldset.Policy{})
 	if !errors.Is(err, failure) || class(err) == "invalid" {
 		t.Errorf("error = %v, want the failure itself", err)

@@ -50,7 +50,7 @@ func (f *fakeSchemas) Recheck(context.Context, schema.GroupVersion) (bool, error
 func offline(tb testing.TB) *Writer {
 	tb.Helper()
 	return New(Options{
-		Server: server.New(nil, &fakeSchemas{known: applytest.Converter(tb, applytest.Schemas)}, nil),
+		Server: server.New(nil, &fakeSchemas{known: applytest.Converter(tb, applytest.Schemas)}, applytest.NoStatus),
 		Marks:  testMarks(),
 		NameOf: func(id string) string { return "named-" + id },
 		IsGone: func(mark.Owner) bool { return false },

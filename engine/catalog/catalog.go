@@ -17,7 +17,7 @@ import (
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// Options are what a Catalog needs. All are required, except Limits, Recorded and Annotations.
+// Options are what a Catalog needs. All are required, except Limits.
 type Options struct {
 	Kinds       Kinds
 	Schemas     SchemaReader
@@ -29,10 +29,10 @@ type Options struct {
 	// RuleID returns the id of a rule.
 	RuleID func(kanonNamespace, namespace, name string) string
 	// Recorded returns the names of the rules that have a record, by id: rules that run or ran, and rules that are
-	// being removed. known is false until the records have been read. Default: never known.
+	// being removed. known is false until the records have been read.
 	Recorded func() (rules map[string]types.NamespacedName, known bool)
 	// Annotations returns the annotations of the record of a rule in a file, by the rule's id. Files cannot be
-	// annotated, so people annotate the record. Default: none.
+	// annotated, so people annotate the record.
 	Annotations func(id string) source.Annotations
 }
 
@@ -74,12 +74,6 @@ func New(options Options, now time.Time) *Catalog {
 		texts:       make(map[string]*text),
 		byName:      make(map[types.NamespacedName]*revisions),
 		removed:     make(sets.Set[string]),
-	}
-	if c.recorded == nil {
-		c.recorded = func() (map[string]types.NamespacedName, bool) { return nil, false }
-	}
-	if c.annotations == nil {
-		c.annotations = func(string) source.Annotations { return source.Annotations{} }
 	}
 	c.compiling = rules.Options{
 		Kinds: CompilerKinds(options.Kinds), AwaitKinds: true, Schemas: c.schemas, Namespace: options.Namespace, Limits: options.Limits,

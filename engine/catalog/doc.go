@@ -2,7 +2,10 @@
 // the last good revision of each rule, and reports on every origin: a ConfigMap, a Rule object or a file.
 //
 //	inbox := catalog.NewInbox(counter, len(sources)) // sources and the mapper put changes into it
-//	c := catalog.New(catalog.Options{Kinds: mapper, Schemas: reader, Definitions: writer, RuleID: mark.RuleID}, time.Now())
+//	c := catalog.New(catalog.Options{
+//		Kinds: mapper, Schemas: reader, Definitions: writer, Namespace: "kanon-system",
+//		RuleID: mark.RuleID, Recorded: records.Names, Annotations: records.Annotations,
+//	}, time.Now())
 //	// ... whenever inbox.Bell() rings:
 //	c.Update(inbox.Take(), time.Now())
 //	for _, rule := range c.Rules() {

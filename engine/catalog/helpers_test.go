@@ -142,8 +142,9 @@ func newCluster(t *testing.T) *cluster {
 	c.define(noteKind, "Namespaced", "text")
 	c.Catalog = New(Options{
 		Kinds: c.kinds, Schemas: c.reader, Definitions: c.writer, Namespace: "kanon",
-		RuleID:   func(_, namespace, name string) string { return namespace + "/" + name },
-		Recorded: func() (map[string]types.NamespacedName, bool) { return c.recorded, c.recorded != nil },
+		RuleID:      func(_, namespace, name string) string { return namespace + "/" + name },
+		Recorded:    func() (map[string]types.NamespacedName, bool) { return c.recorded, c.recorded != nil },
+		Annotations: func(string) source.Annotations { return source.Annotations{} },
 	}, c.now)
 	c.now = c.now.Add(startGracePeriod)
 	return c

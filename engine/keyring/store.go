@@ -26,18 +26,18 @@ import (
 // writeTimeout bounds one write.
 const writeTimeout = 30 * time.Second
 
-// Options configures a Store. All but Recorder and MayWrite are required.
+// Options configures a Store. All are required.
 type Options struct {
 	Client dynamic.Interface
 	// Namespace is Kanon's own namespace.
 	Namespace string
 	// MakeNamespace creates that namespace. It is called if it does not exist.
 	MakeNamespace func(ctx context.Context) error
-	// Recorder takes the Events about the Secret. nil: there are none.
+	// Recorder takes the Events about the Secret.
 	Recorder record.EventRecorder
 	// Restored is called from Run when the Secret had been deleted and was recreated.
 	Restored func()
-	// MayWrite reports whether this store may write the Secret; call Retry when that changes. nil: it always may.
+	// MayWrite reports whether this store may write the Secret; call Retry when that changes.
 	MayWrite func() bool
 	// Changed is called from Run when the keys or the failure changed. Keyring returns the same pointer as long as
 	// the keys are the same.
@@ -126,7 +126,7 @@ func (s *Store) reconcile(ctx context.Context, known cache.Store) error {
 		return err
 	}
 	secret, _ := item.(*unstructured.Unstructured)
-	mayWrite := s.options.MayWrite == nil || s.options.MayWrite()
+	mayWrite := s.options.MayWrite()
 	if !found || secret == nil {
 		if !mayWrite {
 			return nil
@@ -163,11 +163,9 @@ func (s *Store) refuseRotation(ctx context.Context, secret *unstructured.Unstruc
 	message := fmt.Sprintf("no new key was made, because there are %d keys and the limit is %d: "+
 		"remove keys that are no longer needed from the data of this Secret, and set the annotation %s again", keys, maxKeys, AnnotationRotate)
 	logr.FromContextOrDiscard(ctx).Error(errors.New(message), "the keys were not rotated", "secret", SecretName)
-	if s.options.Recorder != nil {
-		s.options.Recorder.Event(&corev1.ObjectReference{
-			APIVersion: "v1", Kind: "Secret", Namespace: s.options.Namespace, Name: SecretName, UID: secret.GetUID(),
-		}, corev1.EventTypeWarning, "RotationRefused", message)
-	}
+	s.options.Recorder.Event(&corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Secret", Namespace: s.options.Namespace, Name: SecretName, UID: secret.GetUID(),
+	}, corev1.EventTypeWarning, "RotationRefused", message)
 	return nil // the event of the update brings the ring
 }
 

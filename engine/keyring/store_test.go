@@ -65,6 +65,7 @@ func (w *world) start() *stored {
 		},
 		Recorder: recorder,
 		Restored: func() {},
+		MayWrite: func() bool { return true },
 		Changed:  func() { s.changed <- struct{}{} },
 	})
 	ctx, cancel := context.WithCancel(w.t.Context())

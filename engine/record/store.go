@@ -16,7 +16,7 @@ import (
 	"kanon.dev/kanon/engine/source"
 )
 
-// Options are what a Store needs. All are required, except RuleID and Annotated.
+// Options are what a Store needs. All are required, except RuleID.
 type Options struct {
 	Client dynamic.Interface
 	// Counter counts pending writes as work.
@@ -31,7 +31,7 @@ type Options struct {
 	// Changed is called by Run when the record of a rule was read, written or deleted, and when that failed for a new
 	// reason. The id is empty if all rules are concerned.
 	Changed func(id string)
-	// Annotated is called when the annotations of a record change. Default: no call.
+	// Annotated is called when the annotations of a record change.
 	Annotated func()
 }
 
@@ -94,16 +94,12 @@ func (e *entry) isPending() bool {
 
 // New returns a Store. It does nothing until Run is called.
 func New(o Options) *Store {
-	s := &Store{
+	return &Store{
 		requests: requests{client: o.Client, namespace: o.Namespace}, keys: o.Keys, ruleID: o.RuleID,
 		changed: o.Changed, annotated: o.Annotated,
 		bell: activity.NewBell(o.Counter), byID: make(map[string]*entry),
 		followed: make(chan struct{}), annotations: make(map[string]source.Annotations),
 	}
-	if s.annotated == nil {
-		s.annotated = func() {}
-	}
-	return s
 }
 
 // IsLoaded reports whether the records of the cluster have been read, and the error of the last attempt.

@@ -54,7 +54,7 @@ func TestRemember(t *testing.T) {
 			op := &operator.Operator{Plan: &plan.Plan{ID: "x", Program: &program.Program{}, Parent: restmapping.Kind{HasStatus: true}}}
 			s := &Report{
 				Options: Options{
-					Statuses: statuswriter.New(server.New(nil, fakeSchemas{applytest.Converter(t, applytest.Schemas)}, nil)), Parents: parents.New(),
+					Statuses: statuswriter.New(server.New(nil, fakeSchemas{applytest.Converter(t, applytest.Schemas)}, applytest.NoStatus)), Parents: parents.New(),
 				},
 				Parent: Parent{Op: op, Key: queue.Key{Rule: "x", Parent: types.NamespacedName{Namespace: "n", Name: "a"}}, Object: applytest.Object(t, evaluated), Evaluated: "1"},
 			}

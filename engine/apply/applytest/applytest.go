@@ -82,6 +82,9 @@ func ThingGVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "test", Version: "v1", Kind: "Thing"}
 }
 
+// NoStatus has no kind with a status subresource.
+func NoStatus(schema.GroupVersionKind) bool { return false }
+
 // Converter parses schemas in YAML.
 func Converter(tb testing.TB, text string) managedfields.TypeConverter {
 	tb.Helper()

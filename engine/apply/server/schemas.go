@@ -26,11 +26,8 @@ type API struct {
 }
 
 // New returns an API. The client sends all requests, subject to its own rate limit. hasStatus reports whether a kind
-// has a status subresource; nil: none has.
+// has a status subresource.
 func New(client dynamic.Interface, schemas Schemas, hasStatus func(schema.GroupVersionKind) bool) *API {
-	if hasStatus == nil {
-		hasStatus = func(schema.GroupVersionKind) bool { return false }
-	}
 	return &API{client: client, schemas: schemas, hasStatus: hasStatus}
 }
 

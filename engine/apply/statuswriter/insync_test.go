@@ -11,7 +11,7 @@ import (
 func TestStatusInPlace(t *testing.T) {
 	t.Parallel()
 	const manager = "kanon-status-x"
-	w := New(server.New(nil, fakeSchemas{applytest.Converter(t, statusSchema)}, nil))
+	w := New(server.New(nil, fakeSchemas{applytest.Converter(t, statusSchema)}, applytest.NoStatus))
 	for _, c := range []struct {
 		name, content, live, paths string
 		want                       bool

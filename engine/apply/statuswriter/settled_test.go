@@ -22,7 +22,7 @@ func TestSettledStatus(t *testing.T) {
 		return Status{Object: live, Manager: manager, Content: map[string]any{"url": "here"}}
 	}
 	const held = `{"f:status": {"f:url": {}}}`
-	w := New(server.New(nil, fakeSchemas{applytest.Converter(t, applytest.Schemas)}, nil))
+	w := New(server.New(nil, fakeSchemas{applytest.Converter(t, applytest.Schemas)}, applytest.NoStatus))
 	inSync := func(s Status) bool {
 		t.Helper()
 		is, err := w.IsInPlace(t.Context(), s)
@@ -65,7 +65,7 @@ func TestSettledStatus(t *testing.T) {
 			t.Errorf("%s: what was in sync is not any more", name)
 		}
 	}
-	w.server = server.New(nil, fakeSchemas{applytest.Converter(t, applytest.Schemas)}, nil)
+	w.server = server.New(nil, fakeSchemas{applytest.Converter(t, applytest.Schemas)}, applytest.NoStatus)
 	if kind, err = w.server.Kind(t.Context(), said("here", held).Object.GroupVersionKind()); err != nil {
 		t.Fatal(err)
 	}
