@@ -1,4 +1,4 @@
-// Package identity names an object, without the object itself.
+// Package identity names an object, and a field of it, without the object itself.
 //
 //	id := identity.Of(deployment)          // Deployment.apps team-a/web
 //	seen[identity.At(fromTheInformer)]     // the same, without decoding it

@@ -37,10 +37,7 @@ func TestWatch(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			m, err := New(Options{Client: client, Handle: func(Event) {}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := New(Options{Client: client, Handle: func(Event) {}})
 			watch := func(wanted map[string][]string) map[Key]*monitor {
 				for owner, resources := range wanted {
 					m.Watch(owner, keysOf(resources)...)

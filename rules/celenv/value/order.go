@@ -2,6 +2,7 @@ package value
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// SortedKeys returns a map's keys: numbers by value, then text, then bools.
+// SortedKeys returns a map's keys: numbers by value, then text, then bools and others by how they are written.
 func SortedKeys(m traits.Mapper) []ref.Val {
 	var keys []ref.Val
 	for it := m.Iterator(); it.HasNext() == types.True; {
@@ -21,24 +22,36 @@ func SortedKeys(m traits.Mapper) []ref.Val {
 }
 
 func compareKeys(a, b ref.Val) int {
-	if rank := cmp.Compare(keyRank(a), keyRank(b)); rank != 0 {
-		return rank
+	rank := keyRank(a)
+	if order := cmp.Compare(rank, keyRank(b)); order != 0 {
+		return order
 	}
-	if c, ok := a.(traits.Comparer); ok {
-		if order, ok := c.Compare(b).(types.Int); ok {
-			return int(order)
-		}
+	if rank == rankNumber || rank == rankText {
+		order, _ := a.(traits.Comparer).Compare(b).(types.Int) // no error: the types can be compared, and no number is NaN
+		return int(order)
 	}
 	return strings.Compare(types.Format(a), types.Format(b))
 }
 
-// keyRank orders the types of keys.
+// The types of keys, in their order.
+const (
+	rankNaN = iota
+	rankNumber
+	rankText
+	rankOther
+)
+
 func keyRank(key ref.Val) int {
-	switch key.(type) {
-	case types.Int, types.Uint, types.Double:
-		return 0
+	switch v := key.(type) {
+	case types.Double:
+		if math.IsNaN(float64(v)) {
+			return rankNaN
+		}
+		return rankNumber
+	case types.Int, types.Uint:
+		return rankNumber
 	case types.String:
-		return 1
+		return rankText
 	}
-	return 2
+	return rankOther
 }

@@ -2,7 +2,9 @@ package value
 
 import (
 	"errors"
+	"math"
 	"testing"
+	"time"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -71,12 +73,13 @@ func TestSortedKeys(t *testing.T) {
 		types.Int(10): types.True, types.Double(2.5): types.True, types.Uint(3): types.True,
 		types.String("b"): types.True, types.String("a!"): types.True, types.String("a"): types.True, types.False: types.True,
 		types.Int(1<<60 + 1): types.True, types.Int(1 << 60): types.True, types.True: types.True,
+		types.Double(math.NaN()): types.True, types.Duration{Duration: 2 * time.Second}: types.True, types.Duration{Duration: 10 * time.Second}: types.True,
 	})
 	var got []string
 	for _, key := range SortedKeys(val) {
 		got = append(got, types.Format(key))
 	}
-	want := []string{"2.5", "3u", "10", "1152921504606846976", "1152921504606846977", `"a"`, `"a!"`, `"b"`, "false", "true"}
+	want := []string{`double("NaN")`, "2.5", "3u", "10", "1152921504606846976", "1152921504606846977", `"a"`, `"a!"`, `"b"`, `duration("10s")`, `duration("2s")`, "false", "true"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
