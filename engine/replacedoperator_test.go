@@ -50,7 +50,7 @@ func runRecords(t *testing.T) (records *record.Store, written func(id string) (r
 	}
 	changed := make(chan string, 100)
 	records = record.New(record.Options{
-		Client: client, Namespace: controlplanetest.Namespace(t, config), Keys: oneKey{keys}, Changed: func(id string) { changed <- id },
+		Client: client, Namespace: controlplanetest.Namespace(t, config), Keys: oneKey{keys}, Changed: func(id string) { changed <- id }, Annotated: func() {},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -9,7 +9,7 @@
 //		Client:    client,
 //		Handle:    func(e monitor.Event) { queue.Add(keyOf(e)) },
 //		Synced:    func(k monitor.Key) { startWaitingFor(k) },
-//		Failed:    func(k monitor.Key) { report(k, monitors.Failure(k)) },
+//		Failed:    func(k monitor.Key) { reportFailureOf(k) },
 //		Requested: countRequest,
 //		Tag:       func(k monitor.Key, obj *wire.Object) (string, bool) { return parentOf(obj), isOurs(obj) },
 //		Indexers:  cache.Indexers{"parent": parentsOf},

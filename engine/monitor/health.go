@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,14 +14,16 @@ import (
 // than the longest pause between two attempts of client-go's reflector: 30 s plus up to as much jitter.
 const healthyAfter = 2 * time.Minute
 
+// unreachable is the reason of an error without an answer from the API server. An answer may have an empty reason.
+const unreachable metav1.StatusReason = "Unreachable"
+
 // health tracks whether a watch works, so that an outage is logged when it begins and when its reason changes, and
 // not at each retry.
 type health struct {
 	failing atomic.Bool // lets recovered answer without the lock
 
 	mu sync.Mutex
-	// reason is the last logged reason of the outage. All errors without an answer from the API server share one. Guarded
-	// by mu.
+	// reason is the last logged reason of the outage. Guarded by mu.
 	reason metav1.StatusReason
 	// err is the newest error, and last its time. Guarded by mu.
 	last time.Time
@@ -31,7 +34,11 @@ type health struct {
 func (h *health) failed(err error, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	reason := apierrors.ReasonForError(err)
+	reason := unreachable
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		reason = answer.Status().Reason
+	}
 	begins := !h.failing.Swap(true) || now.Sub(h.last) > healthyAfter || reason != h.reason
 	h.reason, h.last, h.err = reason, now, err
 	return begins

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -12,16 +13,18 @@ import (
 func TestHealth(t *testing.T) {
 	missing := apierrors.NewNotFound(schema.GroupResource{}, "")
 	refused := errors.New("connection refused")
+	unnamed := apierrors.NewGenericServerResponse(http.StatusProxyAuthRequired, "get", schema.GroupResource{}, "", "", 0, true)
 	const recovery = -1 // in place of a pause: an event came
 	tests := map[string]struct {
 		errs   []error
 		pauses []time.Duration // before each error
 		want   []bool          // whether it is logged
 	}{
-		"one outage":      {errs: []error{missing, missing, missing}, pauses: []time.Duration{0, time.Second, time.Minute}, want: []bool{true, false, false}},
-		"another reason":  {errs: []error{refused, missing, missing}, pauses: []time.Duration{0, time.Second, time.Second}, want: []bool{true, true, false}},
-		"after an event":  {errs: []error{missing, missing}, pauses: []time.Duration{0, recovery}, want: []bool{true, true}},
-		"after a silence": {errs: []error{missing, missing}, pauses: []time.Duration{0, 3 * time.Minute}, want: []bool{true, true}},
+		"one outage":                 {errs: []error{missing, missing, missing}, pauses: []time.Duration{0, time.Second, time.Minute}, want: []bool{true, false, false}},
+		"another reason":             {errs: []error{refused, missing, missing}, pauses: []time.Duration{0, time.Second, time.Second}, want: []bool{true, true, false}},
+		"an answer without a reason": {errs: []error{refused, unnamed, unnamed}, pauses: []time.Duration{0, time.Second, time.Second}, want: []bool{true, true, false}},
+		"after an event":             {errs: []error{missing, missing}, pauses: []time.Duration{0, recovery}, want: []bool{true, true}},
+		"after a silence":            {errs: []error{missing, missing}, pauses: []time.Duration{0, 3 * time.Minute}, want: []bool{true, true}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

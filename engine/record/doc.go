@@ -10,7 +10,9 @@
 //
 // A rule writes no object before its record has the kind of that object. The [Store] writes the records:
 //
-//	store := record.New(record.Options{Client: client, Counter: counter, Namespace: "kanon-system", Keys: keys, Changed: changed})
+//	store := record.New(record.Options{
+//		Client: client, Counter: counter, Namespace: "kanon-system", Keys: keys, Changed: changed, Annotated: annotated,
+//	})
 //	go store.Run(ctx)
 //	store.Update(id, func(r *record.Record) { r.AddChild(deployments) })
 //	// ... changed(id) was called
