@@ -37,6 +37,9 @@ spec:
   - {id: one, dependsOn: [two], template: {apiVersion: v1, kind: ConfigMap, metadata: {name: d}}}
   - {id: two, dependsOn: [three], template: {apiVersion: v1, kind: ConfigMap, metadata: {name: e}}}
   - {id: three, dependsOn: [one], template: {apiVersion: v1, kind: ConfigMap, metadata: {name: f}}}
+  - id: ignores
+    ignore: [data.a, data.a, &b data.b, *b] # an alias is where its anchor is: there is no other place to show
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: g}}
 `
 	kinds := testKinds{}
 	_, findings := compileAll("rule.yaml", []byte(rule), kinds.options())
@@ -56,6 +59,7 @@ spec:
 		"20 KN0410: 15:24 the first one",
 		"21 KN0501: 22:10 which needs three",
 		"21 KN0501: 23:10 which needs one",
+		"25 KN0132: 25:14 the first one",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

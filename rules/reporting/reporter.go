@@ -82,9 +82,10 @@ func (r *Reporter) ReportScan(n *yamltree.Node, err error) *diagnostic.Finding {
 	return f
 }
 
-// Relate adds a part of the rule to a finding as a related place. It ignores nil.
+// Relate adds a part of the rule to a finding as a related place. It ignores nil, and the place of the
+// finding itself: a YAML alias is where its anchor is.
 func (r *Reporter) Relate(f *diagnostic.Finding, n *yamltree.Node, label string) *diagnostic.Finding {
-	if n != nil {
+	if n != nil && r.source.At(n) != f.Position {
 		f.WithRelated(r.source.At(n), "%s", label)
 	}
 	return f
