@@ -81,8 +81,10 @@ type objects struct {
 
 // Decode implements runtime.Decoder.
 func (s objects) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	tree, wanted := into.(*unstructured.Unstructured)
-	if into != nil && !wanted {
+	if tree, ok := into.(*unstructured.Unstructured); ok {
+		return s.decodeAnswer(data, defaults, tree)
+	}
+	if into != nil {
 		return s.Serializer.Decode(data, defaults, into)
 	}
 	object, err := Decode(data)
@@ -92,21 +94,28 @@ func (s objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 			object, err = Decode(data)
 		}
 	}
-	if err != nil || object.APIVersion() == "" || (!wanted && object.Kind() == "Status") {
-		decoded, gvk, err := s.Serializer.Decode(data, defaults, into)
-		if tree, ok := decoded.(*unstructured.Unstructured); ok && s.unread && err == nil && !wanted {
+	if err != nil || object.APIVersion() == "" || object.Kind() == "Status" {
+		decoded, gvk, err := s.Serializer.Decode(data, defaults, nil)
+		if tree, ok := decoded.(*unstructured.Unstructured); ok && s.unread && err == nil {
 			return Of(tree), gvk, nil
 		}
 		return decoded, gvk, err
 	}
 	gvk := object.GetObjectKind().GroupVersionKind()
-	if s.unread && !wanted {
+	if s.unread {
 		return object, &gvk, nil
 	}
-	if !wanted {
-		tree = &unstructured.Unstructured{}
+	return object.Tree(), &gvk, nil
+}
+
+// decodeAnswer decodes the answer to a request. The tree shares the memory of data, which client-go has read for it alone.
+func (s objects) decodeAnswer(data []byte, defaults *schema.GroupVersionKind, tree *unstructured.Unstructured) (runtime.Object, *schema.GroupVersionKind, error) {
+	object, err := decodeInPlace(data)
+	if err != nil || object.APIVersion() == "" {
+		return s.Serializer.Decode(data, defaults, tree)
 	}
 	tree.Object = object.Tree().Object
+	gvk := object.GetObjectKind().GroupVersionKind()
 	return tree, &gvk, nil
 }
 

@@ -55,7 +55,7 @@ func (o *Object) Cut() *Object {
 	head := &Object{
 		typeMeta:  unique.Make(typeMeta{apiVersion: o.APIVersion(), kind: o.Kind(), cut: true}),
 		namespace: o.namespace, name: o.name, uid: o.uid, version: o.version, // which are in strings of their own
-		paths: o.paths,
+		paths: o.paths, marking: o.marking,
 	}
 	if o.tree != nil {
 		metadata := detached(o.tree.Object["metadata"])

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -27,6 +28,8 @@ type Object struct {
 	paths   []paths
 	// tree is the object where it did not come as JSON; nil otherwise.
 	tree *unstructured.Unstructured
+	// marking is a hash of the labels, annotations and owner references, of this process; zero is unknown.
+	marking uint64
 	// tag is what Tagged gave it. Those of alike objects share it.
 	tag unique.Handle[string]
 	// whole and meta are what Shared and Head returned last.
@@ -80,6 +83,13 @@ func decode(data []byte, implied typeMeta) (*Object, error) {
 	return o, err
 }
 
+// decodeInPlace is Decode for who needs the whole object at once: the object shares the memory of data, which must not be
+// changed any more.
+func decodeInPlace(data []byte) (*Object, error) {
+	r := reader{text: unsafe.String(unsafe.SliceData(data), len(data)), inPlace: true}
+	return r.read()
+}
+
 // Of is an object that is there as a tree, which must not be changed any more; nil for nil.
 func Of(tree *unstructured.Unstructured) *Object {
 	if tree == nil {
@@ -93,12 +103,15 @@ func Of(tree *unstructured.Unstructured) *Object {
 	}
 }
 
-// reader reads one object from a text, of which it keeps nothing.
+// reader reads one object from a text, of which it keeps nothing unless inPlace is true.
 type reader struct {
 	text                          string
 	typeMeta                      typeMeta
 	namespace, name, uid, version string
 	paths                         []paths
+	marking                       uint64
+	// inPlace is true if the object is to have the text itself, with paths.
+	inPlace bool
 	// out is the text up to the index copied, without paths.
 	out    []byte
 	copied int
@@ -119,8 +132,12 @@ func (r *reader) read() (*Object, error) {
 
 // object is what was read.
 func (r *reader) object() *Object {
-	r.out = append(r.out, r.text[r.copied:]...)
-	o := &Object{typeMeta: unique.Make(r.typeMeta), paths: r.paths, content: content{data: string(r.out)}}
+	text := r.text
+	if !r.inPlace {
+		r.out = append(r.out, r.text[r.copied:]...)
+		text = string(r.out)
+	}
+	o := &Object{typeMeta: unique.Make(r.typeMeta), paths: r.paths, content: content{data: text}, marking: r.marking}
 	all := strings.Join([]string{r.namespace, r.name, r.uid, r.version}, "")
 	for _, part := range []struct {
 		to   *string
@@ -167,7 +184,14 @@ func (r *reader) metadata(start, end, at int) int {
 			})
 		}
 	}
-	return skip(r.text, at, 2)
+	after := skip(r.text, at, 2)
+	switch r.text[start:end] {
+	case "labels", "annotations", "ownerReferences":
+		if after >= 0 {
+			r.marking += maphash.String(seed, r.text[start:after])
+		}
+	}
+	return after
 }
 
 // entry reads a field of an entry of managedFields.
@@ -176,8 +200,11 @@ func (r *reader) entry(start, end, at int) int {
 	if after < 0 || r.text[start:end] != "fieldsV1" || r.text[at:after] == "null" {
 		return after
 	}
-	if r.text[at] != '{' {
+	switch {
+	case r.text[at] != '{':
 		return -1
+	case r.inPlace:
+		return after
 	}
 	r.out = append(r.out, r.text[r.copied:at]...)
 	r.out = strconv.AppendInt(r.out, int64(len(r.paths)), 10)
@@ -226,6 +253,17 @@ func (o *Object) UID() types.UID { return types.UID(o.orNone().uid) }
 
 // ResourceVersion is the object's.
 func (o *Object) ResourceVersion() string { return o.orNone().version }
+
+// seed is for hashes of this process: nobody can look for two texts with one hash.
+//
+//nolint:gochecknoglobals // All objects are compared with one another.
+var seed = maphash.MakeSeed()
+
+// SameMarking reports whether two states of one object certainly have the same labels, annotations and owner references. It
+// costs nothing.
+func (o *Object) SameMarking(other *Object) bool {
+	return o != nil && other != nil && o.uid == other.uid && o.marking == other.marking && o.marking != 0
+}
 
 // Tagged gives the object a text of its keeper's, by which it can be told without being read, and returns it. It is for
 // who has the object alone, as it is not safe for concurrent use with anything.

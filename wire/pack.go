@@ -82,7 +82,7 @@ func (p *Packer) Pack(o *Object) *Object {
 		return o
 	}
 	small := &Object{
-		typeMeta: o.typeMeta, namespace: o.namespace, name: o.name, uid: o.uid, version: o.version, paths: o.paths, content: packed, tag: o.tag,
+		typeMeta: o.typeMeta, namespace: o.namespace, name: o.name, uid: o.uid, version: o.version, paths: o.paths, content: packed, marking: o.marking, tag: o.tag,
 	}
 	small.meta.at.Store(o.meta.at.Load())
 	return small

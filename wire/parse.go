@@ -45,6 +45,11 @@ func (p parser) metadata(o *Object, metadata map[string]any, start, end, at int)
 			entries = append(entries, entry)
 			return members(p.text, at, func(start, end, at int) int {
 				name := p.key(start, end)
+				if name == "fieldsV1" && p.text[at] == '{' { // decodeInPlace left it there
+					after := skip(p.text, at, 4)
+					entry[name] = p.text[at:after]
+					return after
+				}
 				entry[name], at = p.value(at)
 				if index, ok := entry[name].(int64); ok && name == "fieldsV1" {
 					entry[name] = o.paths[index].text()

@@ -73,6 +73,16 @@ func compacted(t *testing.T, data string) []byte {
 	return b.Bytes()
 }
 
+// answered is the object in the answer to a request.
+func answered(t *testing.T, data []byte) *unstructured.Unstructured {
+	t.Helper()
+	tree := &unstructured.Unstructured{}
+	if _, _, err := (objects{Serializer: refusing{}}).Decode(bytes.Clone(data), nil, tree); err != nil {
+		t.Fatalf("%q is refused as an answer: %v", data, err)
+	}
+	return tree
+}
+
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	for _, data := range [][]byte{[]byte(service), compacted(t, service)} {
@@ -81,6 +91,9 @@ func TestDecode(t *testing.T) {
 			t.Fatal(err)
 		}
 		tree := object.Tree()
+		if diff := cmp.Diff(tree.Object, answered(t, data).Object); diff != "" {
+			t.Errorf("an answer differs (-want +got):\n%s", diff)
+		}
 		for _, e := range tree.Object["metadata"].(map[string]any)["managedFields"].([]any) { // which is text as it came
 			entry := e.(map[string]any)
 			entry["fieldsV1"] = string(compacted(t, entry["fieldsV1"].(string)))
@@ -169,6 +182,11 @@ func FuzzDecode(f *testing.F) {
 			other.GetAPIVersion(), other.GetKind(), other.GetNamespace(), other.GetName(), string(other.GetUID()), other.GetResourceVersion(),
 		}, identity); diff != "" {
 			t.Fatalf("%q: the identity differs (-want +got):\n%s", data, diff)
+		}
+		if object.APIVersion() != "" {
+			if diff := cmp.Diff(object.Tree().Object, answered(t, data).Object); diff != "" {
+				t.Fatalf("%q: an answer differs (-want +got):\n%s", data, diff)
+			}
 		}
 		maps.DeleteFunc(want, func(name string, _ any) bool { return name != "apiVersion" && name != "kind" && name != "metadata" })
 		if _, ok := want["metadata"].(map[string]any); !ok {
@@ -333,6 +351,14 @@ func BenchmarkDecode(b *testing.B) {
 				b.Fatal(err)
 			}
 			object.Tree()
+		}
+	})
+	b.Run("answer", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, _, err := (objects{}).Decode(data, nil, &unstructured.Unstructured{}); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 	b.Run("client-go", func(b *testing.B) {

@@ -156,6 +156,9 @@ func (m *monitor) transform(obj any) (any, error) {
 	if tag, known := m.overlay.tagOf(o); known { // computed when the write was observed
 		return m.packer.Pack(tagged(m.key.kept(o), tag)), nil
 	}
+	if stored, ok := m.overlay.stored(nameOf(o)); ok && stored.SameMarking(o) {
+		return m.packer.Pack(tagged(m.key.kept(o), stored.Tag())), nil
+	}
 	return m.packer.Pack(m.options.keep(m.key, o)), nil
 }
 

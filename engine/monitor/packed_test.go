@@ -14,7 +14,7 @@ import (
 func TestKeepsPacked(t *testing.T) {
 	t.Parallel()
 	const many = 1000
-	m, packed := &monitor{overlay: &overlay{}, options: Options{Tag: func(Key, *wire.Object) (string, bool) { return "", true }}}, 0
+	m, packed := &monitor{overlay: testOverlay(nil), options: Options{Tag: func(Key, *wire.Object) (string, bool) { return "", true }}}, 0
 	for n := range many {
 		object, err := wire.Decode(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"app-%d","namespace":"default",`+
 			`"uid":"%d","resourceVersion":"%d","labels":{"app.kubernetes.io/managed-by":"somebody"},"managedFields":[{"manager":"somebody","fieldsV1":{"f:data":{}}}]},`+
@@ -124,5 +124,58 @@ func TestAnswerThatTheWatchHasShown(t *testing.T) {
 	}
 	if monitors.Observe(Key{}, h.tree(3)); asked != 1 || shown() != 4 {
 		t.Errorf("after a newer answer: Tag was asked %d times, and version %d shows", asked, shown())
+	}
+}
+
+// TestTagIsAskedForNewMarkings holds that Options.Tag is asked again for an object only if what it may depend on has
+// changed.
+func TestTagIsAskedForNewMarkings(t *testing.T) {
+	t.Parallel()
+	asked, hides := 0, false
+	m := &monitor{overlay: testOverlay(nil), options: Options{Tag: func(Key, *wire.Object) (string, bool) {
+		asked++
+		return fmt.Sprint("tag ", asked), !hides
+	}}}
+	for i, step := range []struct {
+		metadata, content string
+		hides, asks       bool
+	}{
+		{metadata: `"uid":"1","labels":{"a":"b"}`, content: "1", asks: true},
+		{metadata: `"uid":"1","labels":{"a":"b"}`, content: "2"},
+		{metadata: `"uid":"1","generation":2,"labels":{"a":"b"},"finalizers":["f"]`, content: "2"},
+		{metadata: `"uid":"1","labels":{"a":"c"}`, content: "2", asks: true},
+		{metadata: `"uid":"1","labels":{"a":"c"},"annotations":{"a":"c"}`, content: "2", asks: true},
+		{metadata: `"uid":"1","labels":{"a":"c"},"annotations":{"a":"d"}`, content: "2", asks: true},
+		{metadata: `"uid":"1","labels":{"a":"d"},"annotations":{"a":"c"}`, content: "2", asks: true},
+		{metadata: `"uid":"1","labels":{"a":"d"},"annotations":{"a":"c"},"ownerReferences":[{"uid":"7"}]`, content: "2", asks: true},
+		{metadata: `"uid":"1","labels":{"a":"d"},"annotations":{"a":"c"},"ownerReferences":[{"uid":"8"}]`, content: "2", asks: true},
+		{metadata: `"uid":"2","labels":{"a":"d"},"annotations":{"a":"c"},"ownerReferences":[{"uid":"8"}]`, content: "2", asks: true},
+		{metadata: `"uid":"2","labels":{"a":"e"}`, content: "2", hides: true, asks: true},
+		{metadata: `"uid":"2","labels":{"a":"e"}`, content: "3", hides: true, asks: true},
+		{metadata: `"uid":"2","labels":{"a":"e"}`, content: "4", asks: true},
+		{metadata: `"uid":"2"`, content: "4", asks: true},
+		{metadata: `"uid":"2"`, content: "5", asks: true}, // as nothing is there to compare
+	} {
+		object, err := wire.Decode(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"app","namespace":"default",%s},"data":{"n":"%s"}}`,
+			step.metadata, step.content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := asked
+		hides = step.hides
+		item, err := m.transform(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := asObject(item)
+		if asks := asked > before; asks != step.asks {
+			t.Errorf("step %d: Tag is asked: %t", i, asks)
+		}
+		if want := fmt.Sprint("tag ", asked); !kept.IsStub() && kept.Tag() != want {
+			t.Errorf("step %d: the tag is %q, want %q", i, kept.Tag(), want)
+		}
+		if err := m.overlay.store.Update(kept); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
