@@ -82,11 +82,11 @@ func (w *Writer) Unchanged(ctx context.Context, rendered *unstructured.Unstructu
 		return true
 	}
 	last, ok := mark.Recorded(live)
-	if !ok || !w.Marks.Owns(live, owner.RuleID, owner.Parent.UID) {
+	if !ok {
 		return false
 	}
 	state, err := w.stateOf(live, last.Value)
-	if err != nil || state != known.state {
+	if err != nil || state != known.state || !w.Marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 		return false
 	}
 	known.version = live.GetResourceVersion()

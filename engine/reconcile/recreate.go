@@ -103,9 +103,8 @@ func (c *childWriter) noteRecreations(writes []*write) (pending []conditions.Pro
 // says that its deletion is awaited.
 func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *apply.Child, w *write) (apply.Result, error) {
 	policy := c.op.Recreators[w.node]
-	owned := w.before != nil && w.before.GetDeletionTimestamp() == nil && c.Marks.Owns(w.before, c.op.ID, c.parent.GetUID())
 	switch {
-	case owned && w.recreation.IsDue():
+	case w.recreation.IsDue() && c.ownsBefore(w):
 		err := c.recreate(ctx, kind, child, w, w.before, "its recreateWhen is true")
 		if !errors.As(err, new(*conditions.RecreatedRecentlyError)) && !errors.As(err, new(*conditions.BlockedRecreationError)) {
 			return apply.Result{}, err
@@ -113,7 +112,7 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 		// A change in place could make recreateWhen false, and the object would not be recreated.
 		w.pending = err
 		return c.leaveAsIs(ctx, w)
-	case owned && policy == syntax.UpdateRecreate && child.Changed(w.before):
+	case policy == syntax.UpdateRecreate && c.ownsBefore(w) && child.Changed(w.before):
 		if w.recreation == program.RecreationForbidden {
 			return c.leaveAsIs(ctx, w)
 		}
@@ -134,6 +133,11 @@ func (c *childWriter) write(ctx context.Context, kind restmapping.Kind, child *a
 	}
 	return c.recreateOrKeep(ctx, kind, child, w, immutable.Live,
 		"the API server does not allow a change of "+strings.Join(immutable.Fields(), ", "))
+}
+
+// ownsBefore reports whether the object that is there is the parent's child and stays.
+func (c *childWriter) ownsBefore(w *write) bool {
+	return w.before != nil && w.before.GetDeletionTimestamp() == nil && c.Marks.Owns(w.before, c.op.ID, c.parent.GetUID())
 }
 
 // recreateOrKeep is recreate, except that it leaves an object as it is while the guard blocks its deletion.
