@@ -8,5 +8,5 @@
 //
 // Run starts nothing before the API server answers: if many parts reported the same outage, its cause would be hard to
 // find. The package also has what belongs to the process rather than to the engine: its share of memory (memory.go),
-// and what it serves over HTTP (serve.go).
+// how it uses Go's runtime (runtime.go), and what it serves over HTTP (serve.go).
 package manager

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
@@ -37,15 +35,6 @@ import (
 	"kanon.dev/kanon/manager/metrics"
 	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/wire"
-)
-
-const (
-	// gcPercent replaces the default of GOGC: how much garbage there may be before it is collected, in percent of the
-	// memory in use. Kanon allocates mostly short-lived garbage, and keeps little. With Go's 100, a change of all of
-	// 1,000 parents takes 10 % more processor time, and 13 MiB less at the peak. GOMEMLIMIT bounds it.
-	gcPercent = 200
-	// idleCheck is the interval of checks whether the engine is idle.
-	idleCheck = 100 * time.Millisecond
 )
 
 // Options configure a Manager. All fields but Rules, TenantRules, Election, Version and Tracer are required.
@@ -197,29 +186,11 @@ func (m *Manager) runEngine(ctx context.Context) error {
 	if !m.server.Await(ctx) {
 		return nil
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	defer inBackground(ctx, m.freeMemory)()
+	defer inBackground(ctx, func(ctx context.Context) { tuneRuntime(ctx, leading(m.elector), m.engine.Idle) })()
 	m.outages.Begin(logr.FromContextOrDiscard(ctx))
 	m.broadcaster.StartRecordingToSink(m.events)
 	defer m.broadcaster.Shutdown()
 	return m.runElected(ctx, m.engine.Run)
-}
-
-// freeMemory returns memory to the operating system when the engine is idle for the first time: reading schemas and
-// lists takes several times the memory that is kept.
-func (m *Manager) freeMemory(ctx context.Context) {
-	ticker := time.NewTicker(idleCheck)
-	defer ticker.Stop()
-	for !m.engine.Idle() {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-	debug.FreeOSMemory()
 }
 
 // inBackground runs a function in the background. end cancels its context and waits for it.

@@ -148,8 +148,17 @@ func (r *reader) object() *Object {
 	return o
 }
 
+// isEscaped reports whether a key has escapes, as no API server writes it. The reader compares keys as they are written, so
+// client-go decodes such an object.
+func (r *reader) isEscaped(start, end int) bool {
+	return strings.IndexByte(r.text[start:end], '\\') >= 0
+}
+
 // member reads a field of the object.
 func (r *reader) member(start, end, at int) int {
+	if r.isEscaped(start, end) {
+		return -1
+	}
 	switch r.text[start:end] {
 	case "apiVersion":
 		return r.string(at, &r.typeMeta.apiVersion)
@@ -165,6 +174,9 @@ func (r *reader) member(start, end, at int) int {
 
 // metadata reads a field of the metadata.
 func (r *reader) metadata(start, end, at int) int {
+	if r.isEscaped(start, end) {
+		return -1
+	}
 	switch r.text[start:end] {
 	case "namespace":
 		return r.string(at, &r.namespace)
@@ -187,8 +199,8 @@ func (r *reader) metadata(start, end, at int) int {
 	after := skip(r.text, at, 2)
 	switch r.text[start:end] {
 	case "labels", "annotations", "ownerReferences":
-		if after >= 0 {
-			r.marking += maphash.String(seed, r.text[start:after])
+		if after >= 0 && !r.inPlace { // in order: of two fields with one name, the last counts
+			r.marking = maphash.Comparable(seed, [...]uint64{r.marking, maphash.String(seed, r.text[start:after])})
 		}
 	}
 	return after
@@ -197,6 +209,9 @@ func (r *reader) metadata(start, end, at int) int {
 // entry reads a field of an entry of managedFields.
 func (r *reader) entry(start, end, at int) int {
 	after := skip(r.text, at, 4)
+	if r.isEscaped(start, end) {
+		return -1
+	}
 	if after < 0 || r.text[start:end] != "fieldsV1" || r.text[at:after] == "null" {
 		return after
 	}

@@ -147,11 +147,61 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"kind":"A","x":01}`, `{"kind":"A","x":1.}`, `{"kind":"A","x":-}`, `{"kind":"A","x":1e999}`, `{"kind":"A","x":tru}`,
 		`{"kind":"A","x":"\q"}`, `{"kind":"A","x":"\u12"}`, "{\"kind\":\"A\",\"x\":\"\n\"}", `{"kind":"A","x":[1,]}`, `{"kind":"A","x":[1}`,
 		`{"kind":"A","metadata":{"managedFields":[{"fieldsV1":3}]}}`, `{"kind":"A","metadata":{"managedFields":[3]}}`,
+		`{"kind":"A","metadata":{"managedFields":[{"fields\u00561":3}]}}`, `{"kind":"A","metadata":{"annot\u0061tions":{}}}`, `{"kind":"A","\u006detadata":{}}`,
 		`{"kind":"A","metadata":{"name":3}}`, `{"kind":"A","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`,
 	} {
 		if object, err := Decode([]byte(data)); err == nil {
 			t.Errorf("%.60s was read as %v", data, object.Tree().Object)
 		}
+		if _, _, err := (objects{Serializer: refusing{}}).Decode([]byte(data), nil, &unstructured.Unstructured{}); err == nil {
+			t.Errorf("the answer %.60s was not left to client-go", data)
+		}
+	}
+}
+
+// What an object is marked with is compared without decoding it, also of what is packed or cut.
+func TestSameMarking(t *testing.T) {
+	t.Parallel()
+	made := func(metadata, content string) *Object {
+		object, err := Decode(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"n","uid":"u",%s,`+
+			`"managedFields":[{"manager":"m","fieldsV1":{"f:data":{}}}]},"data":{"text":%q}}`, metadata, content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object
+	}
+	var packer Packer
+	packed := made(`"labels":{"a":"b"}`, strings.Repeat("word ", 100))
+	for range manyAlike + 1 {
+		packed = packer.Pack(made(`"labels":{"a":"b"}`, strings.Repeat("word ", 100)))
+	}
+	if packed.content.dictionary == nil {
+		t.Fatal("nothing is packed")
+	}
+	object := made(`"labels":{"a":"b"}`, "x")
+	for name, test := range map[string]struct {
+		other *Object
+		want  bool
+	}{
+		"other content":         {made(`"generation":2,"labels":{"a":"b"}`, "y"), true},
+		"packed":                {packed, true},
+		"cut":                   {object.Cut(), true},
+		"other labels":          {made(`"labels":{"a":"c"}`, "x"), false},
+		"annotations":           {made(`"labels":{"a":"b"},"annotations":{"a":"b"}`, "x"), false},
+		"the same as another":   {made(`"annotations":{"a":"b"}`, "x"), false},
+		"an owner":              {made(`"labels":{"a":"b"},"ownerReferences":[{"uid":"o"}]`, "x"), false},
+		"labels twice":          {made(`"labels":{"a":"c"},"labels":{"a":"b"}`, "x"), false},
+		"another object's":      {made(`"labels":{"a":"b"},"uid":"v"`, "x"), false},
+		"nothing":               {nil, false},
+		"an object out of view": {object.Stub(), false},
+		"a tree":                {Of(object.Tree()), false},
+	} {
+		if got := object.SameMarking(test.other); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if plain := made(`"generation":1`, "x"); plain.SameMarking(plain) {
+		t.Error("an object without any of these counts as known")
 	}
 }
 
@@ -163,6 +213,7 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	f.Add([]byte(`{"kind":"A","apiVersion":"v1","metadata":{"managedFields":[{"fields\u00561":3}]}}`))
 	f.Add([]byte(`{"kind":"A","a":"\"\\\/\b\f\n\r\t","b":"x\n\u00e9","\n":"` + "\xff\\n" + `"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		object, err := Decode(data)

@@ -104,7 +104,7 @@ type Options struct {
 
 	// Tag is called when an object arrives and returns its tag. An object that is not in view is treated as
 	// though it did not exist: only its identity is kept. The result must depend only on the object's identity, labels,
-	// annotations and owner references: while these stay the same, Tag is not called again until Relist.
+	// annotations and owner references: while these stay the same, Tag need not be called again until Relist.
 	Tag func(Key, *wire.Object) (tag string, inView bool)
 
 	// Indexers, if set, are maintained by every informer and used by ByIndex. They get a *wire.Object, several times

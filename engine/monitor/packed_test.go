@@ -64,7 +64,8 @@ func TestTagOfAListedObject(t *testing.T) {
 	}
 }
 
-// TestTagOfAnAnswer holds that Options.Tag is not asked again of a state that a write was answered with, and of every other state is.
+// TestTagOfAnAnswer holds that Options.Tag is not asked again of a state that a write was answered with, and of every other
+// state of which the labels, annotations and owner references are unknown is.
 func TestTagOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	asked := 0
