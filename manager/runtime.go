@@ -24,17 +24,17 @@ const (
 //
 // A start reads lists and schemas, and a new leader compares everything. That takes all processors, and several times the
 // memory that is kept. The memory is returned after it. From then on, the engine mostly waits for the API server, many
-// times a second. Each time, Go wakes further processors to look for work. With one of two processors, which the API
-// server shares, the engine took 0.87 to 0.93 times the processor time for new parents, changes and drift, and no longer
-// than before (medians of two and three runs). With more than two processors, nothing was measured.
+// times a second. Each time, Go wakes further processors to look for work. With one of two processors, the engine took
+// 0.90 to 0.94 times the processor time (docs/performance.md). With more than two, nothing was measured.
 func tuneRuntime(ctx context.Context, leading <-chan struct{}, idle func() bool) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	fromStart := isClosed(leading) // asked first: a standby may begin to lead at any time
 	if !returnMemory(ctx, idle) {
 		return
 	}
-	if !isClosed(leading) {
+	if !fromStart {
 		select {
 		case <-ctx.Done():
 			return

@@ -52,6 +52,9 @@ func TestTuneRuntime(t *testing.T) {
 				}
 				return checks%3 == 0 && !test.ended
 			})
+			if test.standsBy && !test.neverLeads && checks != 6 {
+				t.Errorf("it asked %d times whether the engine is idle, want 3 before it leads and 3 after", checks)
+			}
 			if got := runtime.GOMAXPROCS(0); got != test.wantProcs {
 				t.Errorf("it has %d processors, want %d", got, test.wantProcs)
 			}

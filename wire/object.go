@@ -148,23 +148,23 @@ func (r *reader) object() *Object {
 	return o
 }
 
-// isEscaped reports whether a key has escapes, as no API server writes it. The reader compares keys as they are written, so
-// client-go decodes such an object.
-func (r *reader) isEscaped(start, end int) bool {
-	return strings.IndexByte(r.text[start:end], '\\') >= 0
+// key returns a key of the text, as the parser reads it.
+func (r *reader) key(start, end int) string {
+	if key := r.text[start:end]; strings.IndexByte(key, '\\') < 0 {
+		return key
+	}
+	return parser{text: r.text}.key(start, end)
 }
 
 // member reads a field of the object.
 func (r *reader) member(start, end, at int) int {
-	if r.isEscaped(start, end) {
-		return -1
-	}
-	switch r.text[start:end] {
+	switch r.key(start, end) {
 	case "apiVersion":
 		return r.string(at, &r.typeMeta.apiVersion)
 	case "kind":
 		return r.string(at, &r.typeMeta.kind)
 	case "metadata":
+		r.namespace, r.name, r.uid, r.version, r.marking = "", "", "", "", 0 // also where another came before
 		if at < len(r.text) && r.text[at] == '{' {
 			return members(r.text, at, r.metadata)
 		}
@@ -174,10 +174,7 @@ func (r *reader) member(start, end, at int) int {
 
 // metadata reads a field of the metadata.
 func (r *reader) metadata(start, end, at int) int {
-	if r.isEscaped(start, end) {
-		return -1
-	}
-	switch r.text[start:end] {
+	switch r.key(start, end) {
 	case "namespace":
 		return r.string(at, &r.namespace)
 	case "name":
@@ -197,7 +194,7 @@ func (r *reader) metadata(start, end, at int) int {
 		}
 	}
 	after := skip(r.text, at, 2)
-	switch r.text[start:end] {
+	switch r.key(start, end) {
 	case "labels", "annotations", "ownerReferences":
 		if after >= 0 && !r.inPlace { // in order: of two fields with one name, the last counts
 			r.marking = maphash.Comparable(seed, [...]uint64{r.marking, maphash.String(seed, r.text[start:after])})
@@ -209,10 +206,7 @@ func (r *reader) metadata(start, end, at int) int {
 // entry reads a field of an entry of managedFields.
 func (r *reader) entry(start, end, at int) int {
 	after := skip(r.text, at, 4)
-	if r.isEscaped(start, end) {
-		return -1
-	}
-	if after < 0 || r.text[start:end] != "fieldsV1" || r.text[at:after] == "null" {
+	if after < 0 || r.key(start, end) != "fieldsV1" || r.text[at:after] == "null" {
 		return after
 	}
 	switch {

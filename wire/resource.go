@@ -121,7 +121,7 @@ func decodeList(body []byte) (*List, error) {
 		return nil, errMalformed
 	}
 	end := members(body, start, func(keyStart, keyEnd, at int) int {
-		key := string(body[keyStart:keyEnd])
+		key := unquote(string(body[keyStart-1 : keyEnd+1]))
 		if key == "items" && at < len(body) && body[at] == '[' {
 			return items(body, at, func(at int) int {
 				after := skip(body, at, 2)

@@ -43,6 +43,7 @@ func TestList(t *testing.T) {
 			{"metadata":{"name":7,"labels":{"odd":"yes"}},"spec":{"n":2}}]}`,
 		"/apis/g/v2/things":   `{"apiVersion":"g/v2","items":[{"apiVersion":"g/v2","kind":"Thing","metadata":{"name":"y"}}],"kind":"ThingList","metadata":{}}`,
 		"/apis/g/v2/nothings": `{"apiVersion":"g/v2","items":null,"kind":"NothingList","metadata":{"resourceVersion":"9"}}`,
+		"/apis/g/v2/escapes":  `{"apiVersion":"g/v2","it\u0065ms":[{"apiVersion":"g/v2","kind":"Thing","met\u0061data":{"name":"z"}}],"kin\u0064":"ThingList","met\u0061data":{"resourceVersion":"5"}}`,
 		"/apis/g/v2/broken":   `{"apiVersion":"g/v2","items":[{]}`,
 	})
 	for name, tc := range map[string]struct {
@@ -52,6 +53,7 @@ func TestList(t *testing.T) {
 	}{
 		"a built-in kind": {gvr: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, namespace: "a", want: []string{"7 c", "v1 Pod a/x 1", "v1 Pod / 2"}},
 		"a custom kind":   {gvr: schema.GroupVersionResource{Group: "g", Version: "v2", Resource: "things"}, want: []string{" ", "g/v2 Thing /y <nil>"}},
+		"escaped keys":    {gvr: schema.GroupVersionResource{Group: "g", Version: "v2", Resource: "escapes"}, want: []string{"5 ", "g/v2 Thing /z <nil>"}},
 		"no objects":      {gvr: schema.GroupVersionResource{Group: "g", Version: "v2", Resource: "nothings"}, want: []string{"9 "}},
 	} {
 		list, err := client.Objects(tc.gvr, tc.namespace).List(t.Context(), metav1.ListOptions{})

@@ -147,12 +147,13 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"kind":"A","x":01}`, `{"kind":"A","x":1.}`, `{"kind":"A","x":-}`, `{"kind":"A","x":1e999}`, `{"kind":"A","x":tru}`,
 		`{"kind":"A","x":"\q"}`, `{"kind":"A","x":"\u12"}`, "{\"kind\":\"A\",\"x\":\"\n\"}", `{"kind":"A","x":[1,]}`, `{"kind":"A","x":[1}`,
 		`{"kind":"A","metadata":{"managedFields":[{"fieldsV1":3}]}}`, `{"kind":"A","metadata":{"managedFields":[3]}}`,
-		`{"kind":"A","metadata":{"managedFields":[{"fields\u00561":3}]}}`, `{"kind":"A","metadata":{"annot\u0061tions":{}}}`, `{"kind":"A","\u006detadata":{}}`,
+		`{"kind":"A","metadata":{"managedFields":[{"fields\u00561":3}]}}`,
 		`{"kind":"A","metadata":{"name":3}}`, `{"kind":"A","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`,
 	} {
 		if object, err := Decode([]byte(data)); err == nil {
 			t.Errorf("%.60s was read as %v", data, object.Tree().Object)
 		}
+		data = strings.Replace(data, `"kind":"A"`, `"kind":"A","apiVersion":"v1"`, 1)
 		if _, _, err := (objects{Serializer: refusing{}}).Decode([]byte(data), nil, &unstructured.Unstructured{}); err == nil {
 			t.Errorf("the answer %.60s was not left to client-go", data)
 		}
@@ -190,7 +191,7 @@ func TestSameMarking(t *testing.T) {
 		"annotations":           {made(`"labels":{"a":"b"},"annotations":{"a":"b"}`, "x"), false},
 		"the same as another":   {made(`"annotations":{"a":"b"}`, "x"), false},
 		"an owner":              {made(`"labels":{"a":"b"},"ownerReferences":[{"uid":"o"}]`, "x"), false},
-		"labels twice":          {made(`"labels":{"a":"c"},"labels":{"a":"b"}`, "x"), false},
+		"an escaped key":        {made(`"labels":{"a":"b"},"annot\u0061tions":{"a":"b"}`, "x"), false},
 		"another object's":      {made(`"labels":{"a":"b"},"uid":"v"`, "x"), false},
 		"nothing":               {nil, false},
 		"an object out of view": {object.Stub(), false},
@@ -199,6 +200,9 @@ func TestSameMarking(t *testing.T) {
 		if got := object.SameMarking(test.other); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+	if made(`"labels":{"a":"b"},"labels":{"a":"c"}`, "x").SameMarking(made(`"labels":{"a":"c"},"labels":{"a":"b"}`, "x")) {
+		t.Error("of two fields with one name, the first counts")
 	}
 	if plain := made(`"generation":1`, "x"); plain.SameMarking(plain) {
 		t.Error("an object without any of these counts as known")
@@ -214,6 +218,8 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Add([]byte(`{"kind":"A","apiVersion":"v1","metadata":{"managedFields":[{"fields\u00561":3}]}}`))
+	f.Add([]byte(`{"kind":"A","\u0061piVersion":"v1","met\u0061data":{"n\u0061me":"a","managedFields":[{"fields\u00561":{"f:a":{}}}]}}`))
+	f.Add([]byte(`{"kind":"A","apiVersion":"v1","metadata":{"name":"a","uid":"b","labels":{"a":"b"}},"metadata":{}}`))
 	f.Add([]byte(`{"kind":"A","a":"\"\\\/\b\f\n\r\t","b":"x\n\u00e9","\n":"` + "\xff\\n" + `"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		object, err := Decode(data)
