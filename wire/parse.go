@@ -39,7 +39,7 @@ type parser struct{ text string }
 func (p parser) metadata(o *Object, metadata map[string]any, start, end, at int) (after int) {
 	name := p.key(start, end)
 	if name == "managedFields" && p.text[at] == '[' {
-		var entries []any
+		entries := []any{}
 		after = items(p.text, at, func(at int) int {
 			entry := make(map[string]any, 7)
 			entries = append(entries, entry)
