@@ -43,7 +43,7 @@ func TestList(t *testing.T) {
 			{"metadata":{"name":7,"labels":{"odd":"yes"}},"spec":{"n":2}}]}`,
 		"/apis/g/v2/things":   `{"apiVersion":"g/v2","items":[{"apiVersion":"g/v2","kind":"Thing","metadata":{"name":"y"}}],"kind":"ThingList","metadata":{}}`,
 		"/apis/g/v2/nothings": `{"apiVersion":"g/v2","items":null,"kind":"NothingList","metadata":{"resourceVersion":"9"}}`,
-		"/apis/g/v2/escapes":  `{"apiVersion":"g/v2","it\u0065ms":[{"apiVersion":"g/v2","kind":"Thing","met\u0061data":{"name":"z"}}],"kin\u0064":"ThingList","met\u0061data":{"resourceVersion":"5"}}`,
+		"/apis/g/v2/escapes":  `{"apiVersion":"g/v2","it\u0065ms":[{"apiVersion":"g/v2","kind":"Thing","met\u0061data":{"name":"z"}}],"kind":"ThingList","met\u0061data":{"resourceVersion":"5"}}`,
 		"/apis/g/v2/broken":   `{"apiVersion":"g/v2","items":[{]}`,
 	})
 	for name, tc := range map[string]struct {
