@@ -6,7 +6,7 @@ RUN go mod download
 COPY . .
 # What kanon version says; a clone's history is not in the image's context.
 ARG VERSION=
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X kanon.dev/kanon/cmd/kanon/internal/version.release=$VERSION" -o /kanon ./cmd/kanon
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X kanon.dev/kanon/cmd/kanon/internal/cli.release=$VERSION" -o /kanon ./cmd/kanon
 
 FROM scratch
 COPY --from=build /kanon /kanon

@@ -14,10 +14,14 @@ CONTROLPLANE_LDFLAGS := -s -w $(foreach package,k8s.io/component-base/version k8
 	-X $(package).gitTreeState=clean)
 
 # Linters and other tools are pinned in a module of their own.
-TOOL := go tool -modfile=tools/go.mod
-# How long each fuzz target runs, and which packages have some.
+TOOLS := $(CURDIR)/internal/tools
+# The linter's cache is in Go's: who keeps the one keeps the other.
+LINT := GOLANGCI_LINT_CACHE="$$(go env GOCACHE)/golangci-lint" go tool -modfile=$(TOOLS)/go.mod golangci-lint run \
+	--config $(CURDIR)/.golangci.yml ./...
+# How long each fuzz target runs.
 FUZZTIME ?= 30s
-FUZZPACKAGES := ./rules/... ./engine/... ./wire/... ./offline/layout ./offline/languageserver ./cmd/kanon
+# packages are those whose tests have functions of a name.
+packages = $$(git grep -l '^func $(1)' -- '*_test.go' ':!cmd/controlplane' ':!cmd/kanonbench' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 
 .PHONY: help
 help: ## List the targets
@@ -26,16 +30,11 @@ help: ## List the targets
 .PHONY: build
 build: bin/kanon bin/controlplane ## Build bin/kanon and bin/controlplane
 
-# Phony: go's own cache knows what has changed. Without the profile and -trimpath,
-# which the image and the benchmarks have, kanon is built of the packages that tests
-# and linters use too; with them, all of its packages are compiled once more, which
-# takes minutes. Without VCS stamping a commit elsewhere does not link the control
-# plane again.
-KANON_BUILD ?= -pgo=off
+# Phony: go's own cache knows what has changed. Without VCS stamping a commit elsewhere does not link it again.
 .PHONY: bin/kanon
 bin/kanon:
 	@mkdir -p bin
-	go build $(KANON_BUILD) -o bin/kanon ./cmd/kanon
+	go build -buildvcs=false -o bin/kanon ./cmd/kanon
 
 .PHONY: bin/controlplane
 bin/controlplane:
@@ -44,44 +43,67 @@ bin/controlplane:
 
 .PHONY: demo
 demo: build ## See a rule at work on a real API server (DEMO=once: run through and exit)
-	@DEMO="$(DEMO)" demo/demo.sh
+	@DEMO="$(DEMO)" deploy/demo.sh
 
+# Goroutines meet in these packages, so their tests run with the race detector. engine/lifecycletest is that of the engine,
+# whose own tests run with it every night: they take three times as long with it.
+RACE := /engine/(catalog|feedback|lifecycletest|patching|queue|reconcile|source|watch)$$|/restmapping$$
+# Without DWARF the test programs link in half the time. make lint vets. Tests mostly wait, so one package more than there
+# are processors.
+TESTFLAGS := -ldflags=-w -vet=off -timeout 20m -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+export KANON_CONTROLPLANE := $(CURDIR)/bin/controlplane
+export KANON_BINARY := $(CURDIR)/bin/kanon
 .PHONY: test
-# Without DWARF the hundred test programs link in half the time. With -trimpath the build cache serves every clone. The
-# other modules go without: they share what was compiled for bin and for the linters, all of Kubernetes above all.
-test: build ## Run all tests with the race detector, against the real API server
-	KANON_CONTROLPLANE='$(CURDIR)/bin/controlplane' go test -race -trimpath -ldflags=-w -timeout 40m ./...
-	go test -C cmd/controlplane -timeout 10m ./...
-	go test -C cmd/kanonbench -timeout 10m ./...
-	go test -C tools -timeout 20m ./...
+test: build ## Run all tests, against the real API server, with the race detector where goroutines meet
+	rm -rf bin/tests
+	KANON_SHARED_CONTROLPLANE=$(CURDIR)/bin/tests bin/controlplane up --dir bin/tests --kubeconfig bin/tests/kubeconfig -- $(MAKE) tests
+
+# What make test runs beside a control plane.
+.PHONY: tests
+tests:
+	go test $(TESTFLAGS) $$(go list ./... | grep -vE '$(RACE)')
+	go test -race $(TESTFLAGS) $$(go list ./... | grep -E '$(RACE)')
+	go test -C cmd/controlplane $(TESTFLAGS) ./...
+	go test -C cmd/kanonbench $(TESTFLAGS) ./...
+
+.PHONY: nightly
+nightly: build docs ## Run what is slow: all tests with the race detector, random lives, benchmarks and a release
+	KANON_NIGHTLY=1 go test -race -ldflags=-w -timeout 60m ./...
+	KANON_NIGHTLY=1 go test -C cmd/controlplane -race -ldflags=-w -timeout 20m ./...
+	$(MAKE) lives
+	$(MAKE) cuts RUNS=3
+	$(MAKE) microbench COUNT=1 BENCHTIME=1x # so that no benchmark breaks unseen
 
 .PHONY: lives
 lives: build ## Run SEQUENCES (default 500) random lives of parents, rules and children, drawn from SEED (default 1)
-	KANON_CONTROLPLANE='$(CURDIR)/bin/controlplane' go test -timeout 60m ./engine/lifecycletest \
-		-seed $(or $(SEED),1) -sequences $(or $(SEQUENCES),500)
+	go test -timeout 60m ./engine/lifecycletest -seed $(or $(SEED),1) -sequences $(or $(SEQUENCES),500)
+
+.PHONY: cuts
+cuts: build ## Cut connections while parents and children change, RUNS (default 20) times, drawn from SEED (default 1)
+	go test -timeout 60m ./engine/lifecycletest -run '^TestCutConnections$$' -seed $(or $(SEED),1) -cuts $(or $(RUNS),20) -v
 
 .PHONY: lint
 lint: ## Check style, imports and formatting
-	$(TOOL) golangci-lint run ./...
-	cd cmd/controlplane && go tool -modfile=../../tools/go.mod golangci-lint run --config ../../.golangci.yml ./...
-	cd cmd/kanonbench && go tool -modfile=../../tools/go.mod golangci-lint run --config ../../.golangci.yml ./...
+	$(LINT)
+	cd cmd/controlplane && $(LINT)
+	cd cmd/kanonbench && $(LINT)
 
 .PHONY: format
 format: ## Format all Go code
-	$(TOOL) golangci-lint fmt
+	go tool -modfile=$(TOOLS)/go.mod golangci-lint fmt
 
 .PHONY: crd
 crd: ## Write the fields of a rule into the CustomResourceDefinition of Rule objects
-	go test ./offline/ruleschema -run '^TestDefinition$$' -update
+	go test ./rules/language -run '^TestDefinition$$' -update
 	$(MAKE) install.yaml
 
 .PHONY: install.yaml
 install.yaml: bin/controlplane ## Write deploy/base as one file, deploy/install.yaml
-	KANON_CONTROLPLANE='$(CURDIR)/bin/controlplane' go test ./deploy -run '^TestInstallManifest$$' -update
+	go test ./deploy -run '^TestInstallManifest$$' -update
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (default 30s)
-	@set -e; packages=$$(go list $(FUZZPACKAGES)); for package in $$packages; do \
+	@set -e; for package in $(call packages,Fuzz); do \
 		found=$$(go test -list '^Fuzz' $$package); \
 		for target in $$(echo "$$found" | grep '^Fuzz' || true); do \
 			echo "fuzz $$package $$target"; \
@@ -104,43 +126,25 @@ bin/kanonbench:
 	go build -C cmd/kanonbench -o ../../bin/kanonbench .
 
 .PHONY: bench
-bench: KANON_BUILD = -trimpath # as the image
 bench: bin/kanon bin/controlplane bin/kanonbench ## Compare with an operator by hand (BENCH=quick, default, loads, long, longest or patches)
 	$(if $(BENCH_$(BENCH)),,$(error BENCH must be quick, default, loads, long, longest or patches, not $(BENCH)))
 	$(if $(filter default,$(BENCH)),go test -run '^$$' -bench . -benchmem ./rules/...)
 	bin/kanonbench run $(BENCH_$(BENCH)) --controlplane bin/controlplane --out bench-$(BENCH).txt
 
 .PHONY: takeover
-takeover: bin/controlplane ## Measure how soon another Kanon takes over from one that is killed, with 5,000 parents
-	KANON_CONTROLPLANE='$(CURDIR)/bin/controlplane' go test ./cmd/kanon -run '^$$' -bench Takeover -benchtime 1x -timeout 15m
-
-.PHONY: dashboard
-dashboard: bin/kanon bin/controlplane bin/kanonbench ## Draw docs/dashboard.svg, the dashboard with the metrics of a benchmark (LOAD=plain=500)
-	bin/kanonbench dashboard --load '$(or $(LOAD),plain=500)' --board deploy/dashboard.json --out docs/dashboard.svg
-
-# The compiler reads cmd/kanon/default.pgo by itself. Make it again after large changes of the engine.
-# The profile begins with the process. It covers all phases that write, because 8,000 parents are created, changed and
-# repaired within 150 seconds. It has some 3,000 samples; with a quarter of them, the compiler misses hot calls.
-PGOPORT ?= 6061
-.PHONY: pgo
-pgo: KANON_BUILD = -trimpath
-pgo: bin/kanon bin/controlplane bin/kanonbench ## Record what kanon run does in a benchmark, for profile-guided optimisation (cmd/kanon/default.pgo)
-	@bin/kanonbench run --load plain=8000 --rounds 1 --engines kanon --rest 10s --singles 10 \
-		--controlplane bin/controlplane --kanon-arg --metrics-bind-address=127.0.0.1:$(PGOPORT) --kanon-arg --metrics-secure=false --out /dev/null & bench=$$!; \
-	until curl -sf -o cmd/kanon/default.pgo 'http://127.0.0.1:$(PGOPORT)/debug/pprof/profile?seconds=$(or $(PGOSECONDS),150)'; do \
-		kill -0 $$bench || exit 1; sleep 0.2; done; \
-	wait $$bench; go tool pprof -top -nodecount 5 cmd/kanon/default.pgo
+takeover: build ## Measure how soon another Kanon takes over from one that is killed, with 5,000 parents
+	go test ./cmd/kanon -run '^$$' -bench Takeover -benchtime 1x -timeout 15m
 
 .PHONY: microbench
-microbench: ## Run the Go benchmarks with allocations, COUNT times (default 6) for BENCHTIME (default 1s) each, for benchstat
-	go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),6) -benchtime $(or $(BENCHTIME),1s) ./rules/... ./engine/... ./wire/... ./cmd/kanon
+microbench: bin/kanon ## Run the Go benchmarks with allocations, COUNT times (default 6) for BENCHTIME (default 1s) each, for benchstat
+	go test -run '^$$' -bench . -benchmem -count $(or $(COUNT),6) -benchtime $(or $(BENCHTIME),1s) $(call packages,Benchmark)
 
 .PHONY: docs
-docs: bin/kanon ## Check the documents, build their site in bin/site, and follow its links
+docs: ## Check the documents, build their site in bin/site, and follow its links
 	go test ./docs
-	site/stage.sh bin/site-source
-	cd bin/site-source && go tool -modfile=../../tools/hugo.mod hugo --destination ../site --cleanDestinationDir
-	go run ./site/check bin/site
+	docs/site/stage.sh bin/site-source
+	cd bin/site-source && go tool -modfile=$(TOOLS)/hugo.mod hugo --destination ../site --cleanDestinationDir
+	go test ./docs -run '^TestSite$$' -count 1 -site '$(CURDIR)/bin/site'
 
 .PHONY: verify
 verify: ## Check that modules are tidy
@@ -153,8 +157,7 @@ verify: ## Check that modules are tidy
 RELEASE_SIGN ?=
 .PHONY: release
 release: ## Make all files of release VERSION in dist/, for PLATFORMS, without publishing any
-	go run -C tools ./release --version '$(VERSION)' --out ../dist $(if $(PLATFORMS),--platforms '$(PLATFORMS)') \
-		$(if $(IMAGE),--image '$(IMAGE)') $(if $(DOWNLOADS),--downloads '$(DOWNLOADS)')
+	VERSION='$(VERSION)' PLATFORMS='$(PLATFORMS)' IMAGE='$(IMAGE)' DOWNLOADS='$(DOWNLOADS)' deploy/release.sh
 	$(if $(RELEASE_SIGN),$(RELEASE_SIGN) dist/checksums.txt)
 
 .PHONY: image

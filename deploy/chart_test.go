@@ -15,12 +15,12 @@ import (
 	"kanon.dev/kanon/internal/kanontest"
 )
 
-// helm is the one that tools/go.mod pins.
+// helm is the one that internal/tools/go.mod pins.
 type helm struct{ path, home string }
 
 func newHelm(tb testing.TB) *helm {
 	tb.Helper()
-	path, err := exec.CommandContext(tb.Context(), "go", "tool", "-modfile=../tools/go.mod", "-n", "helm").Output() // builds it
+	path, err := exec.CommandContext(tb.Context(), "go", "tool", "-modfile=../internal/tools/go.mod", "-n", "helm").Output() // builds it
 	if err != nil {
 		tb.Fatalf("build helm: %v", err)
 	}
@@ -53,7 +53,7 @@ func (h *helm) must(tb testing.TB, args ...string) string {
 // render is what the chart makes in a namespace with values.
 func (h *helm) render(t *testing.T, namespace string, values ...string) []*unstructured.Unstructured {
 	t.Helper()
-	args := []string{"template", "kanon", "chart", "--namespace", namespace, "--kube-version", "1.36.0"}
+	args := []string{"template", "kanon", "chart", "--namespace", namespace, "--kube-version", "1.37.0"}
 	for _, value := range values {
 		args = append(args, "--set-json", value)
 	}

@@ -25,8 +25,7 @@ import (
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
-	"kanon.dev/kanon/internal/scenariotest"
-	"kanon.dev/kanon/kinds/openapi/builtin"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -282,7 +281,7 @@ func loadExamples(tb testing.TB) []example {
 	for _, name := range []string{"foo", "namespace-baseline", "webapp"} {
 		dir := filepath.Join("..", "examples", name)
 		rule, err1 := os.ReadFile(filepath.Join(dir, "rule.yaml"))
-		scenario, err2 := scenariotest.Read(dir)
+		scenario, err2 := kanontest.ReadScenario(dir)
 		if err := errors.Join(err1, err2); err != nil {
 			tb.Fatal(err)
 		}
@@ -295,7 +294,7 @@ func loadExamples(tb testing.TB) []example {
 			parent: kanontest.ReadManifest(tb, filepath.Join(dir, "parent.yaml"))[0],
 		}
 		docs, _ := syntax.Decode("rule.yaml", rule)
-		rules.Inference{Schemas: builtin.Schemas{}}.Infer(&docs)
+		rules.Inference{Schemas: openapi.Builtin{}}.Infer(&docs)
 		e.kinds = docs.CRDs // an admin applies them: the rights of Kanon are the least
 		all = append(all, e)
 	}

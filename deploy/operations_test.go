@@ -29,6 +29,7 @@ type page struct {
 	text  string
 	plane *controlplanetest.ControlPlane
 	bin   string
+	audit string
 }
 
 // section is the text of one section.
@@ -82,11 +83,13 @@ func isNotPlayed(block string) bool {
 // It does not run in parallel: the schemas of new kinds come late from an API server that waits for a processor, and Kanon asks for them with growing
 // pauses.
 func TestOperations(t *testing.T) {
+	controlplanetest.Nightly(t)
 	text, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &page{t: t, text: string(text), plane: controlplanetest.Start(t, controlplanetest.Options{}), bin: t.TempDir()}
+	p := &page{t: t, text: string(text), bin: t.TempDir(), audit: filepath.Join(t.TempDir(), "audit.log")}
+	p.plane = controlplanetest.Start(t, controlplanetest.Options{AuditLog: p.audit})
 	if err := os.Symlink(p.plane.Kubectl, filepath.Join(p.bin, "kubectl")); err != nil {
 		t.Fatal(err)
 	}
@@ -119,11 +122,18 @@ func TestOperations(t *testing.T) {
 	if err := kanon.Stop(); err != nil {
 		t.Error(err)
 	}
+	before := deploymentWrites(t, p.audit)
 	kanon = start(kanontest.Release(t, "v0.2.0"))
 	if !strings.Contains(kanon.Log(), `"version":"v0.2.0"`) {
 		t.Errorf("another version runs after the upgrade: %s", kanon.Log())
 	}
 	cluster.AwaitVerdict(namespace, foo.name, true, "")
+	// The new version writes what changes, and nothing that the earlier one made.
+	cluster.Patch(foo.parent, `{"spec": {"replicas": 2}}`)
+	cluster.AwaitMatch(kanontest.Object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: example-foo}, spec: {replicas: 2}}"))
+	if writes := deploymentWrites(t, p.audit); writes != before+1 {
+		t.Errorf("%d writes to Deployments after the upgrade, want one", writes-before)
+	}
 
 	played += p.play("Uninstall")
 	if err := kanon.Stop(); err != nil {
@@ -150,6 +160,19 @@ func TestOperations(t *testing.T) {
 			t.Errorf("these commands are not tested:\n%s", block)
 		}
 	}
+}
+
+// deploymentWrites counts Kanon's writes to Deployments.
+func deploymentWrites(t *testing.T, audit string) (writes int) {
+	t.Helper()
+	for _, rights := range readAuditLog(t, audit) {
+		for _, r := range rights {
+			if r.resource == "deployments" && r.verb != "get" && r.verb != "list" && r.verb != "watch" {
+				writes++
+			}
+		}
+	}
+	return writes
 }
 
 // imageOf is the image of the first container.

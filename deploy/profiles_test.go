@@ -24,7 +24,6 @@ import (
 
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
-	"kanon.dev/kanon/internal/scenariotest"
 )
 
 var update = flag.Bool("update", false, "write deploy/install.yaml")
@@ -88,20 +87,20 @@ type profile struct {
 	// grants are what the rules need, where it comes on top.
 	grants func(t *testing.T) []*unstructured.Unstructured
 	// played are the examples that are played.
-	played []scenariotest.Example
+	played []kanontest.Example
 }
 
 // profiles are all of them but that for tenants, which TestTenants installs. The chart comes first, because it takes over no object that
 // it did not make. Each RBAC profile is played with all examples once; where the other way to install it has the same rights, which
 // TestChartIsTheBase holds, with a few of them.
-func profiles(all []scenariotest.Example) []profile {
+func profiles(all []kanontest.Example) []profile {
 	exact := func(t *testing.T) []*unstructured.Unstructured {
 		t.Helper()
-		return scenariotest.LeastRights(t, all)
+		return kanontest.LeastRights(t, all)
 	}
 	aggregated := func(t *testing.T) []*unstructured.Unstructured {
 		t.Helper()
-		roles := kanontest.OfKind("ClusterRole", scenariotest.LeastRights(t, all))
+		roles := kanontest.OfKind("ClusterRole", kanontest.LeastRights(t, all))
 		for _, role := range roles {
 			role.SetLabels(map[string]string{"kanon.dev/aggregate-to-kanon": "true"})
 		}
@@ -134,13 +133,14 @@ func profiles(all []scenariotest.Example) []profile {
 // TestProfiles installs each profile, and runs the program from its arguments and under its rights with all examples, each with its
 // scenario. Between two profiles the rules stay, as they do when somebody changes the profile.
 func TestProfiles(t *testing.T) {
+	controlplanetest.Nightly(t)
 	plane := controlplanetest.Start(t, controlplanetest.Options{})
 	client, err := kubernetes.NewForConfig(plane.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cluster := kanontest.NewCluster(t, plane.Config)
-	all := scenariotest.Examples(t, "../examples")
+	all := kanontest.Examples(t, "../examples")
 	for _, e := range all {
 		cluster.Apply(e.Kinds...) // an administrator does: the rights of Kanon are the least
 	}
@@ -159,7 +159,7 @@ func TestProfiles(t *testing.T) {
 }
 
 // runProfile runs the program as the Deployment of a profile says, and plays the examples.
-func runProfile(t *testing.T, cluster *kanontest.Cluster, client kubernetes.Interface, plane *controlplanetest.ControlPlane, p profile, all []scenariotest.Example) {
+func runProfile(t *testing.T, cluster *kanontest.Cluster, client kubernetes.Interface, plane *controlplanetest.ControlPlane, p profile, all []kanontest.Example) {
 	t.Helper()
 	grants := p.grants(t)
 	cluster.Apply(grants...)
@@ -172,7 +172,7 @@ func runProfile(t *testing.T, cluster *kanontest.Cluster, client kubernetes.Inte
 		cluster.AwaitVerdict(namespace, e.Name, true, "")
 	}
 	p.install(t, plane) // again, as an upgrade does: it takes no right away that was granted
-	scenariotest.PlayAll(t, p.played, func(t *testing.T, _ scenariotest.Example) *kanontest.Cluster {
+	kanontest.PlayAll(t, p.played, func(t *testing.T, _ kanontest.Example) *kanontest.Cluster {
 		t.Helper()
 		return cluster.In(t, controlplanetest.Namespace(t, plane.Config))
 	})
@@ -189,7 +189,7 @@ func runProfile(t *testing.T, cluster *kanontest.Cluster, client kubernetes.Inte
 }
 
 // forgetVerdicts removes what the Kanon of the profile before has reported on the rules.
-func forgetVerdicts(cluster *kanontest.Cluster, all []scenariotest.Example) {
+func forgetVerdicts(cluster *kanontest.Cluster, all []kanontest.Example) {
 	cluster.Helper()
 	for _, e := range all {
 		rule := kanontest.Ref("v1", "ConfigMap", e.Name)

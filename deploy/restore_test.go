@@ -141,6 +141,7 @@ func (r *restorable) checkAbsent(names ...string) {
 // it follows the objects and the rule that there are then. It deletes nothing, and creates nothing again. So does the one that runs
 // meanwhile, once it has read them.
 func TestRestoredEtcd(t *testing.T) {
+	controlplanetest.Nightly(t)
 	t.Parallel()
 	r := newRestorable(t)
 	configMap := func(name string) *unstructured.Unstructured { return kanontest.Ref("v1", "ConfigMap", name) }

@@ -10,10 +10,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"kanon.dev/kanon/author/manifests"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
-	"kanon.dev/kanon/internal/scenariotest"
-	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/rules"
 )
 
@@ -57,6 +56,7 @@ subjects: [{kind: ServiceAccount, name: kanon, namespace: kanon-system}]
 // Kanon under the rights of the profile. An example does not fit if the compiler refuses its rule for a tenant, or if its scenario has
 // objects outside of one namespace.
 func TestTenantExamples(t *testing.T) {
+	controlplanetest.Nightly(t)
 	plane := controlplanetest.Start(t, controlplanetest.Options{})
 	client, err := kubernetes.NewForConfig(plane.Config)
 	if err != nil {
@@ -64,13 +64,13 @@ func TestTenantExamples(t *testing.T) {
 	}
 	cluster := kanontest.NewCluster(t, plane.Config)
 	mustKubectl(t, plane, "apply", "-k", "profiles/tenants")
-	all := scenariotest.Examples(t, "../examples")
+	all := kanontest.Examples(t, "../examples")
 	for _, e := range all {
 		cluster.Apply(e.Kinds...)
 	}
-	rights := kanontest.OfKind("ClusterRole", scenariotest.LeastRights(t, all))[0]
+	rights := kanontest.OfKind("ClusterRole", kanontest.LeastRights(t, all))[0]
 	cluster.Apply(rights, readOnly(t, rights))
-	fit := slices.DeleteFunc(slices.Clone(all), func(e scenariotest.Example) bool {
+	fit := slices.DeleteFunc(slices.Clone(all), func(e kanontest.Example) bool {
 		reason := beyondNamespace(t, cluster, e)
 		if reason != "" {
 			t.Logf("%s does not fit a namespace: %s", e.Name, reason)
@@ -81,7 +81,7 @@ func TestTenantExamples(t *testing.T) {
 		t.Errorf("%d of %d examples fit a namespace", len(fit), len(all))
 	}
 	kanontest.Start(t, append(installedArguments(t, client), "--kubeconfig", kubeconfigOf(t, client, plane.Config))...)
-	scenariotest.PlayAll(t, fit, func(t *testing.T, e scenariotest.Example) *kanontest.Cluster {
+	kanontest.PlayAll(t, fit, func(t *testing.T, e kanontest.Example) *kanontest.Cluster {
 		t.Helper()
 		tenant := cluster.In(t, controlplanetest.Namespace(t, plane.Config))
 		tenant.Apply(kanontest.Objects(t, "a tenant", fmt.Appendf(nil, tenantOf, tenant.Namespace(), rights.GetName()))...)
@@ -99,7 +99,7 @@ func TestTenantExamples(t *testing.T) {
 }
 
 // tenantRules are the rules of an example as a tenant writes them, for whom an administrator has installed the kinds.
-func tenantRules(t *testing.T, e scenariotest.Example) []*unstructured.Unstructured {
+func tenantRules(t *testing.T, e kanontest.Example) []*unstructured.Unstructured {
 	t.Helper()
 	all := kanontest.OfKind("Rule", kanontest.Objects(t, e.Path, []byte(e.Rule)))
 	for _, rule := range all {
@@ -109,7 +109,7 @@ func tenantRules(t *testing.T, e scenariotest.Example) []*unstructured.Unstructu
 }
 
 // beyondNamespace says why an example does not fit a namespace; empty: it does.
-func beyondNamespace(t *testing.T, cluster *kanontest.Cluster, e scenariotest.Example) string {
+func beyondNamespace(t *testing.T, cluster *kanontest.Cluster, e kanontest.Example) string {
 	t.Helper()
 	for _, step := range e.Scenario.Steps {
 		objects, err := e.Scenario.Objects(slices.Concat(step.Apply, step.Patch, step.Status, step.Delete, step.Await, step.Gone), namespace)

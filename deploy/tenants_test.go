@@ -56,7 +56,7 @@ subjects: [%[4]s]
 // TestTenants: with the profile for tenants, Kanon, under the rights of the profile alone, runs the rules of those namespaces that an
 // administrator has chosen. Who may write ConfigMaps, and not rules, writes no rule, and nothing of what Kanon remembers.
 func TestTenants(t *testing.T) {
-	plane := controlplanetest.Start(t, controlplanetest.Options{Controllers: []string{"namespace", "garbage-collector", "clusterrole-aggregation-controller"}})
+	plane := controlplanetest.Start(t, controlplanetest.Options{Controllers: []string{"namespace", "garbage-collector", "clusterrole-aggregation-controller"}, Nodes: new(int)})
 	client, err := kubernetes.NewForConfig(plane.Config)
 	if err != nil {
 		t.Fatal(err)

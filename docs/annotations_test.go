@@ -39,7 +39,7 @@ func TestAnnotations(t *testing.T) {
 	for name := range found {
 		switch name {
 		case "kanon.dev/kanon": // the module
-		case "kanon.dev/group": // within the program
+		case "kanon.dev/group", "kanon.dev/host": // within the program
 		default:
 			if !strings.Contains(page, "`"+name) {
 				t.Errorf("reference/annotations.md does not have %s", name)

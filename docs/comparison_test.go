@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The numbers in the table of docs/comparison.md are the lines of the files that they lead to, and each example is written five times.
+// The numbers in the table of docs/comparison.md are the lines of the files that they lead to.
 func TestComparisonCountsLines(t *testing.T) {
 	t.Parallel()
 	_, section, _ := strings.Cut(read(t, "comparison.md"), "\n## Lines\n")
@@ -23,6 +23,9 @@ func TestComparisonCountsLines(t *testing.T) {
 		examples++
 		for _, cell := range cells[2:7] {
 			sum, files := 0, number.FindAllStringSubmatch(cell, -1)
+			if _, err := strconv.Atoi(strings.TrimSpace(cell)); err == nil {
+				continue // counted once, without a file
+			}
 			for _, file := range files {
 				lines := countLines(t, file[2])
 				if file[1] != strconv.Itoa(lines) {

@@ -1,4 +1,4 @@
-// Package docs embeds the pages that the program shows: the reference of functions and findings.
+// Package docs embeds the pages that the program shows: the reference of commands, functions and findings.
 //
 //	page, ok := docs.Finding("KN0204")
 package docs

@@ -17,7 +17,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"sigs.k8s.io/yaml"
 
-	"kanon.dev/kanon/offline/ruleschema"
 	"kanon.dev/kanon/rules/language"
 )
 
@@ -43,24 +42,24 @@ func tables() map[string]fieldTable {
 		return "{apiVersion: kanon.dev/v1alpha1, kind: Rule, metadata: {name: a}, spec: {parent: {" + kind + ", " + rest + "}}}"
 	}
 	nothing := "{}"
-	ofVersion := slices.DeleteFunc(slices.Clone(language.KindVersion()), func(f language.Field) bool { return language.KindSchema().Field(f.Name) != nil })
+	ofVersion := slices.DeleteFunc(slices.Clone(language.At("spec.parent.schema.versions")), func(f language.Field) bool { return language.At("spec.parent.schema").Field(f.Name) != nil })
 	return map[string]fieldTable{
 		"document":       {language.Document().Fields, "metadata", `"@"`, "{apiVersion: kanon.dev/v1alpha1, kind: Rule, metadata: {name: a}, spec: {parent: {" + kind + "}}}"},
-		"spec":           {language.Spec(), "", `{apiVersion: kanon.dev/v1alpha1, kind: Rule, metadata: {name: a}, spec: "@"}`, "{parent: {" + kind + "}}"},
-		"parent":         {language.Parent(), "", `{apiVersion: kanon.dev/v1alpha1, kind: Rule, metadata: {name: a}, spec: {parent: "@"}}`, "{" + kind + "}"},
+		"spec":           {language.At("spec"), "", `{apiVersion: kanon.dev/v1alpha1, kind: Rule, metadata: {name: a}, spec: "@"}`, "{parent: {" + kind + "}}"},
+		"parent":         {language.At("spec.parent"), "", `{apiVersion: kanon.dev/v1alpha1, kind: Rule, metadata: {name: a}, spec: {parent: "@"}}`, "{" + kind + "}"},
 		"selector":       {language.Selector(), "matchExpressions", inParent(`selector: "@"`), "{matchExpressions: [{key: a, operator: Exists}]}"},
 		"variables":      {language.Variable(), "", spec(`variables: ["@"]`), "{name: a, value: b}"},
-		"lookups":        {language.Lookup(), "", spec(`lookups: ["@"]`), "{id: a, " + kind + "}"},
-		"children":       {language.Child(), "", spec(`children: ["@"]`), "{" + child + "}"},
+		"lookups":        {language.At("spec.lookups"), "", spec(`lookups: ["@"]`), "{id: a, " + kind + "}"},
+		"children":       {language.At("spec.children"), "", spec(`children: ["@"]`), "{" + child + "}"},
 		"forEach":        {append(language.Dimension(), language.SameAs()...), "", "", ""},
 		"deletionPolicy": {language.Deletion(), "", spec(`children: [{` + child + `, deletionPolicy: "@"}]`), nothing},
 		"ignore":         {language.Ignore(), "", spec(`children: [{` + child + `, ignore: ["@"]}]`), `{path: spec, when: "${true}"}`},
 		"rollout":        {language.Rollout(), "", spec(`children: [{` + child + `, rollout: "@"}]`), nothing},
-		"patches":        {language.Patch(), "target", spec(`patches: ["@"]`), "{id: a, template: {}, target: {" + kind + "}}"},
-		"conditions":     {language.Condition(), "", spec(`conditions: ["@"]`), "{type: A, status: true}"},
-		"events":         {language.Event(), "", spec(`events: ["@"]`), "{reason: A, message: b}"},
-		"finalize":       {language.Finalize(), "", spec(`finalize: "@"`), nothing},
-		"schema":         {language.KindSchema(), "", inParent(`schema: "@"`), nothing},
+		"patches":        {language.At("spec.patches"), "target", spec(`patches: ["@"]`), "{id: a, template: {}, target: {" + kind + "}}"},
+		"conditions":     {language.At("spec.conditions"), "", spec(`conditions: ["@"]`), "{type: A, status: true}"},
+		"events":         {language.At("spec.events"), "", spec(`events: ["@"]`), "{reason: A, message: b}"},
+		"finalize":       {language.At("spec.finalize"), "", spec(`finalize: "@"`), nothing},
+		"schema":         {language.At("spec.parent.schema"), "", inParent(`schema: "@"`), nothing},
 		"versions":       {ofVersion, "", inParent(`schema: {versions: ["@"]}`), "{name: v1}"},
 		"validations":    {language.Validation(), "", inParent(`schema: {validations: ["@"]}`), "{rule: a}"},
 		"columns":        {language.Column(), "", inParent(`schema: {columns: ["@"]}`), "{name: a, value: .b}"},
@@ -244,7 +243,7 @@ func (table fieldTable) check(t *testing.T, path, example string) {
 
 func ruleSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(ruleschema.JSON()))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(language.JSONSchema()))
 	if err != nil {
 		t.Fatal(err)
 	}

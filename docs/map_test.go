@@ -68,9 +68,6 @@ func mapped(t *testing.T) (folders map[string]bool, below []string) {
 func TestMapHasAllPackages(t *testing.T) {
 	t.Parallel()
 	packages := packageFolders(t)
-	if len(packages) < 100 {
-		t.Fatalf("found %d folders with Go files", len(packages))
-	}
 	folders, below := mapped(t)
 	for name := range packages {
 		covered := folders[name]

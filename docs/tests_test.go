@@ -64,7 +64,7 @@ func TestNamedTestsExist(t *testing.T) {
 			}
 		}
 	}
-	if named < 100 {
+	if named < 50 {
 		t.Errorf("the pages name %d tests", named)
 	}
 }

@@ -15,8 +15,7 @@ func adopting(text string) string {
 // object is the parent's, keeps what else is in it, and goes with the parent.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	stranger := w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: $HOME}\ndata: {text: theirs, other: theirs}\n"))
 	w.rule("note", note("ours"))
 	w.run()
@@ -49,8 +48,7 @@ func TestAdopt(t *testing.T) {
 // rule, or what the parent itself belongs to.
 func TestAdoptNothingOfOthers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	rule := strings.ReplaceAll(adopting("ours"), `name: "${parent.metadata.name}"`, `name: "${parent.spec.config}"`)
 	w.rule("note", rule)
 	w.run()

@@ -65,8 +65,7 @@ spec:
 // what holds at first is not told.
 func TestEventsOfTheRule(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.parent("Note", "old", "{color: red, lit: true}")
 	awaitNextSecond()
 	w.rule("telling", tellingRule)
@@ -138,8 +137,7 @@ spec:
 // away when the deletion begins.
 func TestEventsOfADeletion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("farewell", farewellRule)
 	notes := w.resource("Note")
 	stop := w.run()

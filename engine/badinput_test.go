@@ -16,8 +16,7 @@ const allReady = `{"ready":true`
 // as well, which is only a warning. engine/catalog has the table of mistakes.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	neighbour := strings.NewReplacer("name: note", "name: neighbour", "spec:\n", "spec:\n  conditionPrefix: Neighbour\n", `"${parent.metadata.name}"`, `"${parent.metadata.name}-neighbour"`).Replace(note("x"))
 	w.texts("rules", map[string]string{"rule.yaml": note("x"), "neighbour.yaml": neighbour})
 	w.run()

@@ -12,15 +12,14 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/internal/enginetest"
 )
 
 // hold has requests of engines that are started from now on held.
-func (w *world) hold(method, path string) *enginetest.Hold {
+func (w *world) hold(method, path string) *heldRequests {
 	w.t.Helper()
 	w.config = rest.CopyConfig(w.config)
 	path = w.expand(path)
-	h := enginetest.HoldRequests(w.config, func(r *http.Request) bool {
+	h := holdRequests(w.config, func(r *http.Request) bool {
 		return r.Method == method && strings.HasSuffix(r.URL.Path, path)
 	})
 	w.t.Cleanup(h.Open)
@@ -28,7 +27,7 @@ func (w *world) hold(method, path string) *enginetest.Hold {
 }
 
 // arrived waits until a request is held.
-func (w *world) arrived(h *enginetest.Hold) {
+func (w *world) arrived(h *heldRequests) {
 	w.t.Helper()
 	select {
 	case <-h.Arrived():
@@ -109,8 +108,7 @@ func TestSchemaIsAwaited(t *testing.T) {
 // rules of its own text, and no others.
 func TestBlockedDefinition(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	held := w.hold(http.MethodPatch, "/customresourcedefinitions/items.$GROUP")
 	definition, err := w.definition("Item").MarshalJSON() // JSON is YAML
 	if err != nil {
@@ -140,8 +138,7 @@ func TestBlockedDefinition(t *testing.T) {
 // TestBlockedReport holds that a verdict which is slow to be written holds up nothing.
 func TestBlockedReport(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	held := w.hold(http.MethodPatch, "/configmaps/note")
 	w.rule("note", note("x"))
 	w.run()
@@ -165,8 +162,7 @@ func TestBlockedReport(t *testing.T) {
 // its own text: no parent ever says that the kind of a child is missing.
 func TestDefinitionOfAChildBesideItsRule(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.parent("Note", "n", `{}`)
 	definition, err := w.definition("Item").MarshalJSON() // JSON is YAML
 	if err != nil {
@@ -197,8 +193,7 @@ func TestDefinitionOfAChildBesideItsRule(t *testing.T) {
 func TestBlockedChildren(t *testing.T) {
 	t.Parallel()
 	const workers = 3
-	w := newWorld(t)
-	w.define("Note", "Task")
+	w := newWorld(t, "Note", "Task")
 	held := w.hold(http.MethodPost, "/"+w.home+"/configmaps")
 	w.rule("slow", note("x"))
 	w.rule("quick", `
@@ -225,6 +220,6 @@ spec:
 		t.Errorf("%d writes of the slow rule are under way, want %d", n, workers)
 	}
 	held.Open()
-	w.awaitAllReady("Note")
+	w.awaitAllReady()
 	w.quiet()
 }

@@ -8,12 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/background"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/plan"
-	"kanon.dev/kanon/engine/removal"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/restmapping"
 )
 
 // catalogLoop passes changes of texts and kinds to the catalog, publishes the operators of the rules that run, and has
@@ -22,9 +19,9 @@ import (
 type catalogLoop struct {
 	engine   *Engine
 	catalog  *catalog.Catalog
-	reporter *background.Reporter
+	reporter *catalog.Reporter
 	// planner decides which rules run.
-	planner *removal.Planner
+	planner *operator.Planner
 	// known has the last operator of each rule, including rules that stopped.
 	known map[string]*operator.Operator
 	// awaiting has the rules whose informers sync before the engine leads.
@@ -48,13 +45,12 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 			}
 		}
 		e.inbox.PutKinds(c)
-		e.enqueueIdentified(c.Identified)
 	})
 	defer cancel()
 
-	schemas := background.NewSchemaReader(e.activity, mapper, e.options.Schemas, e.options.Client, e.inbox.Notify)
-	definitions := background.NewDefinitionWriter(background.DefinitionWriterOptions{
-		Counter: e.activity, Client: e.options.Client, Namespace: e.options.Namespace, Recomputes: plan.IsStatusManager,
+	schemas := catalog.NewSchemaReader(e.activity, mapper, e.options.Schemas, e.options.Client, e.inbox.Notify)
+	definitions := catalog.NewDefinitionWriter(catalog.DefinitionWriterOptions{
+		Counter: e.activity, Client: e.options.Client, Namespace: e.options.Namespace,
 		MayWrite: e.leads, Arrived: e.inbox.Notify,
 	})
 	l := &catalogLoop{
@@ -64,7 +60,7 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 			Namespace: e.options.Namespace, Limits: e.options.Limits, RuleID: mark.RuleID, Recorded: e.records.Names, Annotations: e.records.Annotations,
 		}, time.Now()),
 		reporter: e.newReporter(),
-		planner:  removal.NewPlanner(catalog.CompilerKinds(mapper), e.records, e.covers),
+		planner:  operator.NewPlanner(catalog.CompilerKinds(mapper), e.records, e.covers),
 		known:    make(map[string]*operator.Operator),
 		removals: removals{since: make(map[string]time.Time), reported: make(map[string]string)},
 	}
@@ -81,14 +77,14 @@ func (e *Engine) runCatalog(ctx context.Context) error {
 }
 
 // newReporter makes the reporter for the sources that accept reports.
-func (e *Engine) newReporter() *background.Reporter {
-	options := background.ReporterOptions{Counter: e.activity, Recorder: e.options.Recorder, RecordOf: e.records.Reference}
+func (e *Engine) newReporter() *catalog.Reporter {
+	options := catalog.ReporterOptions{Counter: e.activity, Recorder: e.options.Recorder, RecordOf: e.records.Reference}
 	for _, src := range e.options.Sources {
-		if recipient, ok := src.(background.Recipient); ok {
+		if recipient, ok := src.(catalog.Recipient); ok {
 			options.Recipients = append(options.Recipients, recipient)
 		}
 	}
-	return background.NewReporter(options)
+	return catalog.NewReporter(options)
 }
 
 func (l *catalogLoop) run(ctx context.Context) {

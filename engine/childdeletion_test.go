@@ -12,14 +12,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/restmapping"
 )
 
 // What deletionPolicy keeps is not deleted, so it does not count for the prune guard.
 func TestWhatIsKeptDoesNotCountForTheGuard(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	rule := func(when string) string {
 		return strings.NewReplacer("spec:\n", "spec:\n  pruneLimit: 0\n",
 			"  - id: config\n", "  - id: config\n    deletionPolicy: {whenPruned: Orphan}\n    when: ${"+when+"}\n").Replace(note("x"))

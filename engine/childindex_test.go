@@ -14,14 +14,13 @@ import (
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/keyring"
-	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/watch"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/wire"
 )
 
 func taggingEngine(t *testing.T) *Engine {
 	t.Helper()
-	ring, err := keyring.Generate(time.Now().Add(-time.Hour))
+	ring, err := keyring.Generate()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +30,7 @@ func taggingEngine(t *testing.T) *Engine {
 // An EndpointSlice has copies of its Service's labels, and does not count for a child.
 func TestTagOfACopyOfLabels(t *testing.T) {
 	e := taggingEngine(t)
-	slice := wire.Of(&unstructured.Unstructured{Object: map[string]any{
+	slice := watch.Of(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
 		"metadata": map[string]any{
 			"namespace": "ns", "name": "web-x7", "uid": "u", "creationTimestamp": time.Now().Format(time.RFC3339),
@@ -41,10 +40,10 @@ func TestTagOfACopyOfLabels(t *testing.T) {
 			},
 		},
 	}})
-	if tag, inView := e.tagOf(monitor.Key{}, slice); tag != "" || !inView {
+	if tag, inView := e.tagOf(watch.Key{}, slice); tag != "" || !inView {
 		t.Errorf("an object that is no child has the tag %q, and is in view: %t", tag, inView)
 	}
-	if tag, inView := e.tagOf(monitor.Key{Selector: mark.LabelRule}, slice); inView {
+	if tag, inView := e.tagOf(watch.Key{Selector: mark.LabelRule}, slice); inView {
 		t.Errorf("a copy of labels is in view, with the tag %q", tag)
 	}
 }
@@ -56,7 +55,7 @@ func TestFloodOfForgedChildren(t *testing.T) {
 	e := taggingEngine(t)
 	config := controlplanetest.Config(t)
 	namespace := controlplanetest.Namespace(t, config)
-	client, err := wire.NewForConfig(config)
+	client, err := watch.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,13 +88,13 @@ func TestFloodOfForgedChildren(t *testing.T) {
 			create(obj)
 		}
 	}
-	synced, events := make(chan struct{}, 1), make(chan monitor.Event, objects)
-	monitors := monitor.New(monitor.Options{
-		Client: client, Tag: e.tagOf, Handle: func(event monitor.Event) { events <- event }, Synced: func(monitor.Key) { synced <- struct{}{} },
-		Failed: func(monitor.Key) {}, Requested: e.countWatch,
+	synced, events := make(chan struct{}, 1), make(chan watch.Event, objects)
+	monitors := watch.New(watch.Options{
+		Client: client, Tag: e.tagOf, Handle: func(event watch.Event) { events <- event }, Synced: func(watch.Key) { synced <- struct{}{} },
+		Failed: func(watch.Key) {}, Requested: e.countWatch,
 	})
 	flood(0, objects/2) // which are listed
-	key := monitor.Key{GVR: configMaps, Namespace: namespace, Selector: mark.LabelRule}
+	key := watch.Key{GVR: configMaps, Namespace: namespace, Selector: mark.LabelRule}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { monitors.Run(ctx) })

@@ -26,8 +26,7 @@ spec:
 // wakes all.
 func TestWhatNobodyReadsWakesNobody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Blind", "Seeing", "Gadget")
+	w := newWorld(t, "Blind", "Seeing", "Gadget")
 	rule := func(name, parent, more string) {
 		w.rule(name, strings.NewReplacer("NAME", name, "PARENT", parent).Replace(gadgetRule)+more)
 	}

@@ -89,8 +89,7 @@ func TestRulesWithTheSameConditions(t *testing.T) {
 // Parents that both rules meet for the first time have the conditions of one of them.
 func TestRulesWithTheSameConditionsAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x"))
 	w.rule("rival", rivalRule)
 	w.run()

@@ -46,8 +46,7 @@ spec:
 func TestCreateOnly(t *testing.T) {
 	t.Parallel()
 	secretObjects := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("token", tokenRule)
 	stop := w.run()
 	boxes := w.resource("Box")
@@ -129,8 +128,7 @@ func TestCreateOnly(t *testing.T) {
 func TestCreateOnlyAdopts(t *testing.T) {
 	t.Parallel()
 	secretObjects := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("token", strings.ReplaceAll(tokenRule, "updatePolicy: CreateOnly", "updatePolicy: CreateOnly\n    adopt: true"))
 	w.create(secretObjects, w.object(`{apiVersion: v1, kind: Secret, metadata: {name: b-secret, namespace: $HOME}, stringData: {password: mine}}`))
 	parent := w.parent("Box", "b", "{color: red}")
@@ -149,8 +147,7 @@ func TestCreateOnlyAdopts(t *testing.T) {
 // What the API server refuses of a Secret does not show its values.
 func TestCreateOnlyTellsNoSecrets(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("token", strings.ReplaceAll(tokenRule, "kind: Secret", "kind: Secret\n      type: kubernetes.io/tls"))
 	w.run()
 	w.parent("Box", "b", "{color: red}")
@@ -175,8 +172,7 @@ func decoded(t *testing.T, secret *unstructured.Unstructured, key string) string
 func TestCreateOnlyThatIsRecreated(t *testing.T) {
 	t.Parallel()
 	secretObjects := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("token", strings.NewReplacer(
 		"    updatePolicy: CreateOnly\n", "    updatePolicy: CreateOnly\n    recreateWhen: ${self.metadata.labels.color != parent.spec.color}\n",
 		`-secret"}`, `-secret", labels: {color: "${parent.spec.color}"}}`).Replace(tokenRule))

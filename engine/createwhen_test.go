@@ -41,8 +41,7 @@ spec:
 // not made again when it is gone, and is never pruned because of it.
 func TestCreateWhen(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("once", onceRule)
 	stop := w.run()
 	boxes := w.resource("Box")
@@ -107,8 +106,7 @@ spec:
 // by its readers as it is, and is pruned with the others.
 func TestUpdateWhen(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("frozen", frozenRule)
 	stop := w.run()
 	boxes := w.resource("Box")
@@ -171,8 +169,7 @@ func TestUpdateWhen(t *testing.T) {
 // An object of a stranger is left alone, and its name is no reason to make another.
 func TestCreateWhenAndStrangers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("once", onceRule)
 	stranger := w.create(configMaps, w.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: b-task, namespace: $HOME}, data: {color: mine}}`))
 	w.parent("Box", "b", "{color: red}")

@@ -5,17 +5,16 @@ import (
 	"time"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/program"
 )
 
 // An evaluation that a busy machine did not end in time is tried again without any
 // event, with pauses.
 func TestEvaluationOutOfTimeIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note(`"${string(lists.range(1000).map(x, x + 1).size())}"`))
-	w.run(func(o *engine.Options) { o.Limits = template.Limits{Deadline: 1} })
+	w.run(func(o *engine.Options) { o.Limits = program.Limits{Deadline: 1} })
 	w.parent("Note", "n", "{}")
 	w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
 	before := w.looks("n")

@@ -13,8 +13,7 @@ import (
 // comes due because of a new revision is held when it is much.
 func TestDeleteWhen(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	text := strings.ReplaceAll(note("x"), "spec:\n", "spec:\n  deleteWhen: ${now >= timestamp(parent.spec.until)}\n")
 	w.rule("note", text)
 	w.run()

@@ -64,9 +64,8 @@ func belongsTo(parent *unstructured.Unstructured) func(*unstructured.Unstructure
 // and come back to their parent.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, "Vault")
 	outer := w
-	w.define("Vault")
 	w.rule("keep", keepRule)
 	stop := w.run()
 	vaults := w.resource("Vault")

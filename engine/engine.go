@@ -2,51 +2,43 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
-	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/patchwriter"
-	"kanon.dev/kanon/engine/apply/reserved"
-	"kanon.dev/kanon/engine/apply/server"
-	"kanon.dev/kanon/engine/apply/statuswriter"
-	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/keyring"
-	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/pacing"
-	"kanon.dev/kanon/engine/parents"
 	"kanon.dev/kanon/engine/patching"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/engine/reconcile"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/engine/status"
+	"kanon.dev/kanon/engine/tenant"
+	"kanon.dev/kanon/engine/watch"
 	"kanon.dev/kanon/rules/syntax"
 )
 
 // Engine runs rules. Make it with New and run it once.
 type Engine struct {
 	options  Options
-	activity *activity.Counter
-	monitors *monitor.Monitors
+	activity *queue.Counter
+	monitors *watch.Monitors
 	writer   *apply.Writer
 	// statuses and patchWriter write what is not a child.
-	statuses    *statuswriter.Writer
-	patchWriter *patchwriter.Writer
+	statuses    *apply.StatusWriter
+	patchWriter *patching.Writer
 	// keys are the keys that seal the marks of children.
 	keys  *keyring.Store
 	marks *mark.Marks
@@ -58,10 +50,10 @@ type Engine struct {
 	// inbox has the changes that the catalog has not processed yet.
 	inbox *catalog.Inbox
 	// parents is what is remembered of parents between two reconciles.
-	parents *parents.Store
+	parents *conditions.Store
 	// reads checks what rules with a ServiceAccount may read.
-	reads   *authorization.Reads
-	readers *readers.Index
+	reads   *tenant.Reads
+	readers *watch.Readers
 	records *record.Store
 	guards  *guards
 	// reconciler reconciles parents; patches reconciles the targets of patches. Run makes both.
@@ -83,28 +75,20 @@ func New(options Options) (*Engine, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	counter := &activity.Counter{}
+	counter := &queue.Counter{}
 	e := &Engine{
 		options:  options,
 		activity: counter,
 		inbox:    catalog.NewInbox(counter, len(options.Sources)),
-		parents:  parents.New(),
-		reads:    authorization.New(options.Reviewer, time.Now),
+		parents:  conditions.NewStore(),
+		reads:    tenant.NewReads(options.Reviewer, clock.RealClock{}),
 	}
 	e.unread.Store(int32(len(options.Sources))) //nolint:gosec // a handful
 	e.objectCounts = &objectCounts{count: e.inbox.Notify}
-	e.monitors = monitor.New(monitor.Options{
-		Client:    options.Client,
-		Handle:    e.handle,
-		Synced:    e.synced,
-		Failed:    e.failed,
-		Requested: e.countWatch,
-		Tag:       e.tagOf,
-		Indexers:  map[string]cache.IndexFunc{plan.IndexParent: plan.IndexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-	})
-	e.readers = readers.New(e.monitors)
+	e.monitors = watch.New(e.monitorOptions(nil))
+	e.readers = watch.NewReaders(e.monitors)
 	e.keys = keyring.NewStore(keyring.Options{
-		Client: options.Client, Namespace: options.Namespace, Recorder: options.Recorder, Changed: e.keysChanged,
+		Client: options.Client, Namespace: options.Namespace, Changed: e.keysChanged,
 		// If the keys were deleted, the whole namespace may have been.
 		Restored:      func() { e.records.Recheck() },
 		MakeNamespace: func(ctx context.Context) error { return e.records.CreateNamespace(ctx) },
@@ -114,23 +98,34 @@ func New(options Options) (*Engine, error) {
 		Counter: counter, Client: options.Client, Namespace: options.Namespace, Keys: e.keys, RuleID: mark.RuleID,
 		Changed: e.recordChanged, Annotated: e.inbox.Notify,
 	})
-	e.guards = newGuards(guardsOptions{
-		running: &e.running, records: e.records, monitors: e.monitors,
-		requeue: func(k queue.Key) { e.queue.Add(k) }, report: e.inbox.Notify, evaluated: e.enqueueRemovals,
-	})
+	e.guards = &guards{engine: e}
 	e.marks = mark.NewMarks(e.keys.Keyring)
 	e.makeWriters()
-	e.feedback = feedback.NewTracker(e.parents, options.Clock.Now, mark.AnnotationRecreated)
+	e.feedback = feedback.NewTracker(e.parents, options.Clock.Now)
 	return e, nil
+}
+
+// monitorOptions returns the options of the informers, or of what a Source shows in their place.
+func (e *Engine) monitorOptions(source watch.Source) watch.Options {
+	return watch.Options{
+		Client:    e.options.Client,
+		Source:    source,
+		Handle:    e.handle,
+		Synced:    e.synced,
+		Failed:    e.failed,
+		Requested: e.countWatch,
+		Tag:       e.tagOf,
+		Indexers:  map[string]cache.IndexFunc{operator.IndexParent: operator.IndexByParent, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+	}
 }
 
 // makeWriters makes the writers of children, statuses and patches.
 func (e *Engine) makeWriters() {
-	api := server.New(e.options.Client, e.options.Schemas, func(gvk schema.GroupVersionKind) bool {
+	api := apply.NewAPI(e.options.Client, e.options.Schemas, func(gvk schema.GroupVersionKind) bool {
 		kind, _ := e.options.Mapper.Lookup(gvk)
 		return kind.HasStatus
 	})
-	own := reserved.Objects{
+	own := apply.Reserved{
 		Namespace: e.options.Namespace,
 		Labels:    []string{source.LabelRules, record.Label},
 		OwnLabels: map[string]string{"app.kubernetes.io/name": "kanon"}, // as in deploy/
@@ -140,7 +135,7 @@ func (e *Engine) makeWriters() {
 		},
 		Kinds: []schema.GroupKind{{Group: "kanon.dev", Kind: syntax.RuleKind}},
 	}
-	e.statuses, e.patchWriter = statuswriter.New(api), patchwriter.New(api, own)
+	e.statuses, e.patchWriter = apply.NewStatusWriter(api), patching.NewWriter(api, own)
 	e.writer = apply.New(apply.Options{Server: api, Marks: e.marks, NameOf: e.running.NameOf, Reserved: own, IsGone: e.isGone})
 }
 
@@ -170,7 +165,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	group.Go(func() error { e.keys.Run(ctx); return nil })
 	group.Go(func() error { return e.runCatalog(ctx) })
 	e.onceLeading(ctx, group, func() { e.keys.Retry(); e.records.Run(ctx) })
-	e.onceLeading(ctx, group, func() { newWorkers(e.queue, e.workOn).run(ctx, e.options.Workers) })
+	e.onceLeading(ctx, group, func() { (&workers{queue: e.queue, workOn: e.workOn}).run(ctx, e.options.Workers) })
 	group.Go(func() error {
 		<-ctx.Done()
 		e.queue.ShutDown()
@@ -193,16 +188,11 @@ func (e *Engine) newPatches() *patching.Patches {
 func (e *Engine) newReconciler() *reconcile.Reconciler {
 	o := e.options
 	return reconcile.New(reconcile.Options{
-		Cluster: reconcile.Cluster{
-			Options: status.Options{
-				Mapper: o.Mapper, Schemas: o.Schemas, Monitors: e.monitors, Statuses: e.statuses, Recorder: o.Recorder, Client: o.Client, Running: &e.running,
-				Reads: e.reads, Parents: e.parents, Now: o.Clock.Now, RetryMax: o.RetryMax, WaitLimit: o.WaitLimit,
-			},
-			Objects: o.Client, Writer: e.writer, Marks: e.marks, Replan: e.inbox.Notify,
-		},
-		Queue: e.queue, Guard: e.guards, Patches: e.patches, Readers: e.readers, Feedback: e.feedback, Removed: e.finishRemoval,
-		Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,
-		RecreateLimits: pacing.Limits{First: o.RecreateBase, Max: o.RecreateMax},
+		Mapper: o.Mapper, Schemas: o.Schemas, Monitors: e.monitors, Running: &e.running, Queue: e.queue, Readers: e.readers, Parents: e.parents,
+		Feedback: e.feedback, Guard: e.guards, Patches: e.patches, Marks: e.marks, Reads: e.reads,
+		Client: o.Client, Objects: o.Client, Writer: e.writer, Statuses: e.statuses, Recorder: o.Recorder,
+		Removed: e.finishRemoval, Replan: e.inbox.Notify, Now: o.Clock.Now, Random: rand.Reader, Memory: o.Memory, Workers: o.Workers, ParallelWrites: o.ParallelWrites,
+		RecreateLimits: queue.Limits{First: o.RecreateBase, Max: o.RecreateMax}, RetryMax: o.RetryMax, WaitLimit: o.WaitLimit,
 	})
 }
 

@@ -4,12 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/watch"
 )
 
 // enqueueAll enqueues every parent that the operator may have work for. It does nothing while an informer is syncing:
@@ -50,7 +47,7 @@ func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
 		found[keyAt(op.ID, parent)] = true
 	}
 	for kind := range op.ChildKinds() {
-		for _, value := range e.monitors.IndexValues(op.ChildKey(kind.GVR), plan.IndexParent) {
+		for _, value := range e.monitors.IndexValues(op.ChildKey(kind.GVR), operator.IndexParent) {
 			if k, ok := queue.ParseKey(value); ok && k.Rule == op.ID {
 				found[k] = true
 			}
@@ -67,7 +64,7 @@ func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
 // ready reports whether the rule may begin: its record is written, its informers have synced, and a removal need not
 // wait for another rule.
 func (e *Engine) ready(op *operator.Operator) bool {
-	return e.hasRecord(op) && e.guards.MayCleanUp(op) && !slices.ContainsFunc(op.Informers(), func(key monitor.Key) bool { return !e.monitors.HasSynced(key) })
+	return e.hasRecord(op) && e.guards.MayCleanUp(op) && !slices.ContainsFunc(op.Informers(), func(key watch.Key) bool { return !e.monitors.HasSynced(key) })
 }
 
 // enqueueRemovals enqueues the parents of removals that may have waited for a rule until it has reconciled all its
@@ -76,16 +73,6 @@ func (e *Engine) enqueueRemovals(op *operator.Operator) {
 	for _, other := range e.running.Load().ByID {
 		if other.Removal != nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() {
 			e.enqueueAll(other)
-		}
-	}
-}
-
-// enqueueIdentified enqueues the parents of kinds whose definition was unknown when the kinds were found: a kind
-// without a definition counts as built into Kubernetes, and its parents get no conditions.
-func (e *Engine) enqueueIdentified(kinds []schema.GroupVersionKind) {
-	for _, op := range e.running.Load().ByID {
-		if op.Removal == nil && slices.Contains(kinds, op.Parent.GVK) {
-			e.enqueueAll(op)
 		}
 	}
 }

@@ -30,8 +30,7 @@ spec:
 // Nothing but the time changes; the rule is evaluated again all the same.
 func TestNowWakes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	clock := newHandClock()
 	until := clock.Now().UTC().Add(2 * time.Second).Format(time.RFC3339)
 	w.rule("timed", strings.ReplaceAll(timedRule, "UNTIL", until))

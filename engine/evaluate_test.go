@@ -12,7 +12,6 @@ import (
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
 )
 
 // scarceMemory has nothing for the first who ask, and counts those who wait.
@@ -38,7 +37,7 @@ const scarce = 4 << 20
 
 // tight is what a world has with little memory for all evaluations.
 func tight(memory program.Account) func(*engine.Options) {
-	return func(o *engine.Options) { o.Limits, o.Memory = template.Limits{ReconcileBytes: scarce}, memory }
+	return func(o *engine.Options) { o.Limits, o.Memory = program.Limits{ReconcileBytes: scarce}, memory }
 }
 
 // thousand is a text for which an evaluation asks for memory that all share.
@@ -95,8 +94,7 @@ func (m spentMemory) awaitAsked(w *world, times int) {
 func TestEvaluationsShareMemory(t *testing.T) {
 	t.Parallel()
 	memory := &scarceMemory{Weighted: semaphore.NewWeighted(scarce)}
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note(thousand))
 	w.run(tight(memory))
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -123,8 +121,7 @@ func TestEvaluationsShareMemory(t *testing.T) {
 // minInterval.
 func TestStarvedReconcileDoesNotCount(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", strings.Replace(note(thousand), "spec:\n", "spec:\n  minInterval: 1h\n", 1))
 	w.run(tight(&scarceMemory{Weighted: semaphore.NewWeighted(scarce)}))
 	w.parent("Note", "n", "{}")
@@ -137,8 +134,7 @@ func TestStarvedEvaluationsLeaveTheWorkers(t *testing.T) {
 	t.Parallel()
 	const workers = 4
 	memory := spent(t)
-	w := newWorld(t)
-	w.define("Note", "Memo")
+	w := newWorld(t, "Note", "Memo")
 	w.rule("note", note(thousand))
 	w.rule("memo", strings.NewReplacer("Note", "Memo", "name: note", "name: memo").Replace(note("small")))
 	w.run(tight(memory), func(o *engine.Options) { o.Workers = workers })
@@ -162,8 +158,7 @@ func TestStarvedDecisionDeletesNothing(t *testing.T) {
 	const workers = 2
 	memory := spent(t)
 	memory.Release(scarce)
-	w := newWorld(t)
-	w.define("Note", "Memo")
+	w := newWorld(t, "Note", "Memo")
 	w.rule("note", strings.NewReplacer(
 		"spec:\n", "spec:\n  minInterval: 1h\n", // so that what the parent says last is not written
 		"    template:", "    deletionPolicy: {whenDeleted: \"${parent.spec.?keep.orValue(false) ? 'Orphan' : 'Delete'}\"}\n    template:",

@@ -5,9 +5,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
-	"kanon.dev/kanon/engine/parents"
-	"kanon.dev/kanon/engine/plan"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/queue"
 )
 
@@ -22,7 +22,10 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 			}
 		}
 	}
-	e.parents.UpdateAll(func(k queue.Key, s *parents.State) {
+	e.parents.UpdateAll(func(k queue.Key, s *conditions.State) {
+		if k.Patch != "" && s.Conflicts == nil {
+			return // what led to the last writes of a target may come back with another parent; it expires
+		}
 		count("parents", queue.Keys{k: true})
 		if s.Chain != nil {
 			count("chains", queue.Keys{k: true})
@@ -31,7 +34,7 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 			count("conflicts", queue.Keys{k: true})
 		}
 	})
-	borrowed := e.readers.Borrowers(plan.AllNamespaces)
+	borrowed := e.readers.Borrowers(operator.AllNamespaces)
 	defer func() { count("borrowed", borrowed) }()
 	for _, rule := range e.running.Load().ByID {
 		for _, lookup := range rule.Lookups {
@@ -47,20 +50,13 @@ func (e *Engine) Remembered(namespace string) map[string]int {
 		e.patches.AddKeys(rule.ID, found)
 		count("contributions", found)
 	}
-	e.guards.mu.Lock()
-	for _, g := range e.guards.byRule {
-		found := make(queue.Keys)
-		g.AddKeys(found)
-		count("guards", found)
-	}
-	e.guards.mu.Unlock()
 	return sizes
 }
 
 // Failures counts the failures in a row of the parents with a name.
 func (e *Engine) Failures(parent string) int {
 	n := 0
-	e.parents.UpdateAll(func(k queue.Key, _ *parents.State) {
+	e.parents.UpdateAll(func(k queue.Key, _ *conditions.State) {
 		if e.running.Load().ByID[k.Rule] != nil && k.Parent.Name == parent {
 			n += e.queue.NumRequeues(k)
 		}

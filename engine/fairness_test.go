@@ -16,16 +16,15 @@ import (
 // looked at again because the rule has changed.
 func TestNewParentBesideAChangeOfItsRule(t *testing.T) {
 	t.Parallel()
-	const others = 200
-	w := newWorld(t)
-	w.define("Note")
+	const others = 30
+	w := newWorld(t, "Note")
 	w.rule("note", note("first"))
 	g := w.gate(types.PatchType(runtime.ContentTypeJSON), "")
 	w.run(func(o *engine.Options) { o.Workers, o.Client = 1, g.client })
 	for i := range others {
 		w.parent("Note", fmt.Sprintf("n%d", i), "{}")
 	}
-	w.awaitAllReady("Note")
+	w.awaitAllReady()
 
 	from := w.requests.count()
 	g.shut()

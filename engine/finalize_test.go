@@ -48,8 +48,7 @@ spec:
 // go one after the other, in reverse order, and the parent last.
 func TestFinalize(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Stack")
+	w := newWorld(t, "Stack")
 	w.rule("stack", stackRule)
 	stop := w.run()
 	stacks := w.resource("Stack")
@@ -127,8 +126,7 @@ func TestFinalize(t *testing.T) {
 // the garbage collector and the parent is free.
 func TestFinalizeInReverse(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Stack")
+	w := newWorld(t, "Stack")
 	plain, _, _ := strings.Cut(stackRule, "  finalize:")
 	w.rule("stack", plain+"  finalize: {}\n")
 	w.run()
@@ -165,8 +163,7 @@ func TestFinalizeInReverse(t *testing.T) {
 // parent says so, and an Event about the Namespace, and both say the way out.
 func TestCleanupInANamespaceThatGoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Stack")
+	w := newWorld(t, "Stack")
 	w.rule("stack", stackRule)
 	w.run()
 	stacks, gone := w.resource("Stack"), w.home+"-gone"

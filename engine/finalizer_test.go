@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/wire"
+	"kanon.dev/kanon/engine/watch"
 )
 
 // The API server can delete an object although a finalizer was put on it a moment before.
@@ -50,7 +50,7 @@ func TestParentThatGoesAlthoughItIsHeld(t *testing.T) {
 			return answer, err
 		})
 	})
-	client, err := wire.NewForConfig(config)
+	client, err := watch.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

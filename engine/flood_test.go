@@ -13,7 +13,7 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/wire"
+	"kanon.dev/kanon/engine/watch"
 )
 
 // childReads records how an engine reads single ConfigMaps, and what has the labels of a parent's children.
@@ -79,7 +79,7 @@ func TestFloodAtDeletion(t *testing.T) {
 	config := rest.CopyConfig(w.config)
 	w.watches.Follow(config)
 	config.Wrap(reads.wrap)
-	client, err := wire.NewForConfig(config)
+	client, err := watch.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +147,7 @@ func (l *targetLists) wrap(next http.RoundTripper) http.RoundTripper {
 // removed and its targets are looked for.
 func TestFloodOfObjectsOfAPatchedKind(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	for _, name := range []string{"shared", "large"} {
 		w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: $HOME}\ndata: {mode: theirs, bulk: "+strings.Repeat("x", 1000)+"}\n"))
 	}
@@ -156,7 +155,7 @@ func TestFloodOfObjectsOfAPatchedKind(t *testing.T) {
 	config := rest.CopyConfig(w.config)
 	w.watches.Follow(config)
 	config.Wrap(lists.wrap)
-	client, err := wire.NewForConfig(config)
+	client, err := watch.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

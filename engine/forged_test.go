@@ -109,8 +109,7 @@ spec:
 // Whoever may only write parents cannot have a rule write rules, or what Kanon keeps for itself, into Kanon's namespace.
 func TestRulesDoNotWriteWhatKanonReads(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("anywhere", anywhereRule)
 	w.run()
 	w.verdict("anywhere", `"ready":true`)
@@ -180,8 +179,7 @@ func (w *world) rewriteRecord(rule string, change func(record string) string) {
 // A record that somebody else wrote does not have a removed rule delete its children.
 func TestForgedRecordOfARemoval(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", ending("note", "Orphan"))
 	stop := w.run()
 	w.parent("Note", "n", "{}")

@@ -52,8 +52,7 @@ func TestRecordOfAnotherRule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.define("Note")
+			w := newWorld(t, "Note")
 			w.rule("bold", named("bold", "Delete"))
 			w.rule("careful", named("careful", "Orphan"))
 			stop := w.run()
@@ -84,8 +83,7 @@ func TestRecordOfAnotherRule(t *testing.T) {
 // has a rule count as removed.
 func TestForgedEntriesBesideTheRecord(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	strict := func(text string) string {
 		return strings.Replace(text, "spec:\n", "spec:\n  pruneLimit: 0\n  onRuleDeletion: Delete\n", 1)
 	}
@@ -143,8 +141,7 @@ spec:
 // another tool, nor, if it has a name that is not of its rule, one of another rule.
 func TestForgedPatchesInARecord(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.create(configMaps, w.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: target, namespace: $HOME}}"))
 	w.rule("tagging", taggingRule)
 	stop := w.run()
@@ -188,8 +185,7 @@ func TestForgedPatchesInARecord(t *testing.T) {
 // is removed.
 func TestForgedOriginInARecord(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", ending("note", "Delete"))
 	stop := w.run()
 	w.parent("Note", "n", "{}")

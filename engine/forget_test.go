@@ -56,7 +56,7 @@ spec:
 func (w *world) awaitForgotten() {
 	w.t.Helper()
 	var left map[string]int
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		if left = w.engine.Remembered(w.home); len(left) == 0 {
 			return
 		}
@@ -81,8 +81,7 @@ func (w *world) wantRemembered(stores ...string) {
 // a loop and contested, and n is being deleted with orphaning, and kept by somebody.
 func rememberedWorld(t *testing.T) *world {
 	t.Helper()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("remembered", strings.ReplaceAll(rememberedRule, "$ELSEWHERE", controlplanetest.Namespace(t, w.config)))
 	w.run()
 	notes := w.resource("Note")
@@ -110,8 +109,7 @@ func rememberedWorld(t *testing.T) *world {
 // A parent that is deleted before a new revision of its rule has begun is not counted any more.
 func TestParentDeletedBeforeItsRuleBegins(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	held := w.hold(http.MethodGet, "/api/v1/secrets")
 	w.rule("note", note("x"))
 	w.run()

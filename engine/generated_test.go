@@ -16,7 +16,6 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/internal/enginetest"
 )
 
 // generatedRule makes a Secret of which one field is generated once, and the others follow the parent.
@@ -61,9 +60,8 @@ func (g *generated) same(color, when string) *unstructured.Unstructured {
 // of Kanon.
 func TestGeneratedField(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, "Box")
 	g := &generated{world: w, secrets: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
-	w.define("Box")
 	g.boxes = w.resource("Box")
 	w.rule("token", generatedRule)
 	stop := w.run()
@@ -117,9 +115,8 @@ func TestGeneratedField(t *testing.T) {
 // Who sets another value has it kept. Who removes the field, or the object, has a new value made.
 func TestGeneratedFieldIsRotated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, "Box")
 	g := &generated{world: w, secrets: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
-	w.define("Box")
 	g.boxes = w.resource("Box")
 	w.rule("token", strings.ReplaceAll(generatedRule, "id: secret", "id: secret\n    adopt: true"))
 	w.create(g.secrets, w.object(`{apiVersion: v1, kind: Secret, metadata: {name: b-secret, namespace: $HOME}, stringData: {password: theirs}}`))
@@ -218,9 +215,8 @@ func (g *generated) agree(name string) func() {
 // marks of the object, and of Kanon.
 func TestFieldComputedFromGenerated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, "Box")
 	g := &generated{world: w, secrets: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
-	w.define("Box")
 	g.boxes = w.resource("Box")
 	w.rule("token", computedRule)
 	agree := g.agree("b-secret")
@@ -269,9 +265,8 @@ func TestGeneratedFieldOfARecreatedObject(t *testing.T) {
 	} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newWorld(t, "Box")
 			g := &generated{world: w, secrets: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
-			w.define("Box")
 			g.boxes = w.resource("Box")
 			w.rule("token", strings.NewReplacer("id: secret", "id: secret\n    "+policy, "      kind: Secret\n", "      kind: Secret\n      immutable: true\n").Replace(computedRule))
 			w.run(func(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Nanosecond, time.Hour })
@@ -301,9 +296,8 @@ func TestGeneratedFieldOfARecreatedObject(t *testing.T) {
 // minInterval says, and the parent is not ready before.
 func TestGeneratedFieldOfAnObjectThatGoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, "Box")
 	g := &generated{world: w, secrets: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
-	w.define("Box")
 	g.boxes = w.resource("Box")
 	w.rule("token", strings.Replace(computedRule, "  children:\n", `  children:
   - id: first
@@ -316,7 +310,7 @@ func TestGeneratedFieldOfAnObjectThatGoes(t *testing.T) {
 	// The ConfigMap is written first, and its write is held once its color is to change.
 	w.config = rest.CopyConfig(w.config)
 	var armed atomic.Bool
-	hold := enginetest.HoldRequests(w.config, func(r *http.Request) bool {
+	hold := holdRequests(w.config, func(r *http.Request) bool {
 		return armed.Load() && r.Method != http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+w.home+"/configmaps/b-first")
 	})
 	t.Cleanup(hold.Open)

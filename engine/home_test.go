@@ -18,8 +18,7 @@ import (
 // its removal, and goes on where it was when it is back.
 func TestOwnNamespaceThatIsDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note", "Box")
+	w := newWorld(t, "Note", "Box")
 	path := filepath.Join(t.TempDir(), "box.yaml")
 	if err := os.WriteFile(path, []byte(w.expand(boxRule)), 0o600); err != nil {
 		t.Fatal(err)

@@ -12,8 +12,7 @@ import (
 // An engine is idle when it has done all that there is to do, and not before it has started, or while a write has no answer.
 func TestIdle(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule

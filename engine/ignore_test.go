@@ -65,8 +65,7 @@ func (w *world) wantReplicas(replicas int64) {
 // over changes of the parent and of the rule, and a restart.
 func TestIgnoredReplicas(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("App")
+	w := newWorld(t, "App")
 	w.rule("scaled", ignoring("spec.replicas"))
 	stop := w.run()
 	w.parent("App", "web", "{replicas: 2, history: 3}")
@@ -120,8 +119,7 @@ func TestIgnoredReplicas(t *testing.T) {
 // the rule take the field back, and keep it.
 func TestIgnoreThatComesAndGoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("App")
+	w := newWorld(t, "App")
 	w.rule("scaled", ignoring(""))
 	w.run()
 	w.parent("App", "web", "{replicas: 4, history: 3}")
@@ -149,8 +147,7 @@ func TestIgnoreThatComesAndGoes(t *testing.T) {
 // does not say so before, the child says so, and nothing is written.
 func TestIgnoredPartOfOneValue(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("App")
+	w := newWorld(t, "App")
 	w.rule("scaled", ignoring("'spec.selector.matchLabels[app]'"))
 	w.run()
 	from := w.requests.count()
@@ -173,8 +170,7 @@ func TestIgnoredPartOfOneValue(t *testing.T) {
 // rule's comes back when it ends, whoever has the field by then.
 func TestIgnoreHandsOver(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("App")
+	w := newWorld(t, "App")
 	w.rule("scaled", ignoring(`{path: spec.replicas, when: "${has(parent.spec.scaling)}"}`))
 	stop := w.run()
 	apps := w.resource("App")

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,8 +40,7 @@ spec:
 
 func TestParentLifecycle(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	w.run()
 	w.verdict("box", `"ready":true`)
@@ -75,8 +73,7 @@ func TestParentLifecycle(t *testing.T) {
 
 func TestRequestsOfAParent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	w.run()
 	w.verdict("box", `"ready":true`)
@@ -104,8 +101,7 @@ func TestRequestsOfAParent(t *testing.T) {
 
 func TestDriftIsPutRight(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	w.run()
 	w.parent("Box", "red", "{color: red}")
@@ -165,18 +161,4 @@ func ownsField(obj *unstructured.Unstructured, path ...string) bool {
 		}
 	}
 	return false
-}
-
-func TestThreeHundredParents(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
-	w.rule("box", boxRule)
-	w.run()
-	w.verdict("box", `"ready":true`)
-	const parents = 300
-	for i := range parents {
-		w.parent("Box", fmt.Sprintf("box-%03d", i), "{color: red}")
-	}
-	w.awaitAllReady("Box")
 }

@@ -66,8 +66,7 @@ func (m *meddledNamespace) Delete(ctx context.Context, name string, options meta
 // again.
 func TestPanicIsContained(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x"))
 	var panics atomic.Int32
 	w.run(func(o *engine.Options) {
@@ -90,8 +89,7 @@ func TestPanicIsContained(t *testing.T) {
 // finish, and takes up no further work.
 func TestEndInTheMiddle(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	reached, parents := make(chan struct{}), 20
 	var creations atomic.Int32
@@ -128,8 +126,7 @@ func TestEndInTheMiddle(t *testing.T) {
 
 // Everything that Run started has ended when it returns, and New starts nothing.
 func TestRunJoinsWhatItStarted(t *testing.T) {
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	before := goleak.IgnoreCurrent()
 	stop := w.run()

@@ -61,8 +61,7 @@ func (w *world) configWrites(n int) []string {
 // comes back. Nothing is deleted meanwhile.
 func TestMissingKindOfAChild(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("parts", partsRule)
 	w.run()
 	note := w.resource("Note")
@@ -129,8 +128,7 @@ func TestMissingKindOfAChild(t *testing.T) {
 // its kind is missing: its parent is ready, and nobody is warned.
 func TestOptionalChildOfAMissingKind(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	rule := strings.NewReplacer(
 		"- id: item\n", "- id: item\n    optional: true\n",
 		"- id: other\n", "- id: other\n    optional: true\n",
@@ -185,8 +183,7 @@ spec:
 // waits and holds up nothing, and a lookup as well; an optional lookup finds nothing.
 func TestMissingKindOfAPatchAndALookup(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("sees", seesRule)
 	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: target, namespace: $HOME}\n"))
 	w.run()
@@ -226,8 +223,7 @@ func TestMissingKindOfAPatchAndALookup(t *testing.T) {
 // go on. When the kind comes, the target is patched.
 func TestOptionalPatchAndLookupOfAMissingKind(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("sees", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -313,8 +309,7 @@ spec:
 // kind of the target is missing: nothing is left of it, and the removal ends.
 func TestRemovedOptionalPatchOfAMissingKind(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note", "Item")
+	w := newWorld(t, "Note", "Item")
 	rule := `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -351,8 +346,7 @@ spec:
 // cleanup has to make an object of a missing kind, says so, and goes when it can.
 func TestCleanupOfAMissingKind(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("cleanup", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -396,8 +390,7 @@ spec:
 // version comes back.
 func TestTwoVersionsOfAMissingKind(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	two := w.definition("Item")
 	versions, _, err := unstructured.NestedSlice(two.Object, "spec", "versions")
 	if err != nil {
@@ -473,8 +466,7 @@ func (w *world) serveOld(definition string, served bool) {
 // while one of its kinds is missing, also one that it never made anything of.
 func TestRuleOfAMissingKindIsRemoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note", "Item")
+	w := newWorld(t, "Note", "Item")
 	w.rule("item", itemRule+"  onRuleDeletion: Delete\n")
 	w.run()
 	note := w.resource("Note")

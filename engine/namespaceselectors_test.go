@@ -7,14 +7,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kanon.dev/kanon/internal/controlplanetest"
 )
 
 // An informer that starts or stops is not taken for Namespaces without labels.
 func TestNamespaceSelectorOverARestartAndAnEdit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
-	env := "env-" + w.group[:9]
+	w := newWorld(t, "Note")
+	env := "env-" + w.home
 	w.patch(namespaces, "", w.home, `{"metadata":{"labels":{"`+env+`":"prod"}}}`)
 	selecting := strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, namespaceSelector: {matchLabels: {"+env+": prod}}}")
 	w.rule("note", selecting)
@@ -55,9 +56,9 @@ func TestNamespaceSelectorOverARestartAndAnEdit(t *testing.T) {
 // While everything goes on at once, nothing is ever deleted that should be there:
 // rules are edited, parents are edited, the engine restarts, all in one storm.
 func TestNothingIsPrunedInAStorm(t *testing.T) {
+	controlplanetest.Nightly(t)
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box", "Note")
+	w := newWorld(t, "Box", "Note")
 	w.rule("box", boxRule)
 	w.rule("note", note("x"))
 	stop := w.run()

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/source"
 )
 
@@ -59,7 +58,7 @@ func (l *catalogLoop) countObjects(reports map[source.Origin]source.Report) {
 // created or deleted.
 func (e *Engine) objectsOf(op *operator.Operator) (parents, children int) {
 	for _, parent := range e.monitors.Unread(op.ParentKey) { // these match the label selector
-		if op.SelectsNamespace(parent.Namespace(), plan.NamespaceLabels(e.monitors)) == plan.Selected {
+		if op.SelectsNamespace(parent.Namespace(), operator.NamespaceLabels(e.monitors)) == operator.Selected {
 			parents++
 		}
 	}

@@ -41,8 +41,7 @@ spec:
 // A state machine goes through its states once, also over a restart.
 func TestStateMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note", "Task")
+	w := newWorld(t, "Note", "Task")
 	w.rule("chain", chainRule)
 	stop := w.run()
 	w.parent("Note", "n", "{}")
@@ -100,8 +99,7 @@ spec:
 // any more and on its way out; a child can keep what it said at first.
 func TestObserved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("items", itemsRule)
 	w.run()
 	w.parent("Note", "n", "{items: [a, b], seed: first}")
@@ -127,8 +125,7 @@ func TestObserved(t *testing.T) {
 // its own.
 func TestPairedItems(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note", "Task")
+	w := newWorld(t, "Note", "Task")
 	w.rule("pairs", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -177,8 +174,7 @@ spec:
 // the node, the figure and the option, and has them again when it asks for fewer.
 func TestTooManyChildren(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("items", itemsRule)
 	w.run(func(o *engine.Options) { o.Limits.Children = 2 })
 	w.parent("Note", "n", "{items: [a, b], seed: x}")

@@ -11,18 +11,17 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
-	"kanon.dev/kanon/engine/authorization"
-	"kanon.dev/kanon/engine/meter"
-	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/kinds/restmapping"
-	"kanon.dev/kanon/kinds/schemas"
+	"kanon.dev/kanon/engine/telemetry"
+	"kanon.dev/kanon/engine/tenant"
+	"kanon.dev/kanon/engine/watch"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
 )
 
 // Source is where rules come from. Run publishes snapshots until ctx ends. The texts of an origin stay in force until a
-// later snapshot differs. A Source that is also a background.Recipient receives the reports on its origins.
+// later snapshot differs. A Source that is also a catalog.Recipient receives the reports on its origins.
 type Source interface {
 	Run(ctx context.Context, publish func(source.Snapshot)) error
 }
@@ -30,7 +29,7 @@ type Source interface {
 // Client is how the engine reads, watches and writes. *wire.Client implements it.
 type Client interface {
 	dynamic.Interface
-	monitor.Client
+	watch.Lister
 }
 
 // Options configure an Engine. Client, Mapper, Schemas and Recorder must be set; the zero value of every other field is its
@@ -42,7 +41,7 @@ type Options struct {
 	// Mapper knows the cluster's kinds. The engine runs it.
 	Mapper *restmapping.Mapper
 	// Schemas knows their OpenAPI schemas.
-	Schemas *schemas.Schemas
+	Schemas *openapi.Published
 	// Recorder takes the Events about parents and rule ConfigMaps.
 	Recorder record.EventRecorder
 	// Sources are where rules come from.
@@ -64,7 +63,7 @@ type Options struct {
 	// deletion waits. Default: 1 minute.
 	WaitLimit time.Duration
 	// Limits bound the evaluation of a rule. Default: those of package rules.
-	Limits template.Limits
+	Limits program.Limits
 	// Memory bounds the bytes that the values of all evaluations take together. It must be at least
 	// Limits.ReconcileBytes. Default: no bound.
 	Memory program.Account
@@ -72,11 +71,11 @@ type Options struct {
 	// start quickly. If nil, the engine may write from the start.
 	Leading <-chan struct{}
 	// Reviewer answers what a ServiceAccount may read. If it is set, Client must have been made with
-	// impersonation.Wrap. If nil, rules that name a ServiceAccount do not run.
-	Reviewer authorization.Reviewer
-	// Counts records what reconciles take. Writes are counted by the Client, if it is one of meter.NewClient. Default:
+	// tenant.Wrap. If nil, rules that name a ServiceAccount do not run.
+	Reviewer tenant.Reviewer
+	// Counts records what reconciles take. Writes are counted by the Client, if it is one of telemetry.NewClient. Default:
 	// nothing is counted.
-	Counts meter.Counts
+	Counts telemetry.Counts
 	// Tracer makes traces of reconciles. They include requests if the Client's transport is a span.Transport. Default:
 	// no traces.
 	Tracer trace.Tracer

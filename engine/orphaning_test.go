@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/wire"
+	"kanon.dev/kanon/engine/watch"
 )
 
 // Of a parent that is held and deleted with orphaning every child stays: those of
@@ -47,7 +47,7 @@ func TestOrphaningDeletionOfAParentThatIsHeld(t *testing.T) {
 // gate is a client of the engine's whose next write of one kind to one object can be
 // held on its way.
 type gate struct {
-	client *wire.Client
+	client *watch.Client
 	w      *world
 	armed  atomic.Bool
 	// held is closed when a write is held, and free lets it go on.
@@ -71,7 +71,7 @@ func (w *world) gate(kind types.PatchType, path string) *gate {
 		})
 	})
 	var err error
-	if g.client, err = wire.NewForConfig(config); err != nil {
+	if g.client, err = watch.NewForConfig(config); err != nil {
 		w.t.Fatal(err)
 	}
 	return g
@@ -99,8 +99,7 @@ func TestOrphaningDeletionThatCrossesAnApply(t *testing.T) {
 	for _, rewritten := range []bool{false, true} {
 		t.Run(map[bool]string{false: "plain", true: "rewritten"}[rewritten], func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.define("Box")
+			w := newWorld(t, "Box")
 			w.rule("box", strings.NewReplacer(`{color: "${parent.spec.color}"}`, `"${parent.spec.data}"`,
 				"    color: ${children.config.data.color}\n", "").Replace(boxRule))
 			applies := w.gate(types.ApplyPatchType, "/configmaps/red-config")
@@ -130,8 +129,7 @@ func TestOrphaningDeletionThatCrossesAnApply(t *testing.T) {
 // because its owner reference was put back.
 func TestOrphaningDeletionIsRespected(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	w.run()
 	w.parent("Box", "red", "{color: red}")

@@ -14,8 +14,8 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/watch"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/wire"
 )
 
 // wideRule makes a Zone, which has no namespace, of each Team, and one ConfigMap in
@@ -274,7 +274,7 @@ func TestListThatFailsHoldsTheParent(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	client, err := wire.NewForConfig(config)
+	client, err := watch.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,8 +314,7 @@ func TestRemovedRuleLetsItsParentsGo(t *testing.T) {
 
 func TestStrangersAreLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	w.run()
 	stranger := w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: red-config, namespace: $HOME}\ndata: {color: mine}\n"))

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/wire"
+	"kanon.dev/kanon/engine/watch"
 )
 
 // prunedRule makes a child that can be pruned, and reads it, so that it is noted who
@@ -58,8 +58,7 @@ func TestOnlyWhatWasDeletedCountsAsDeleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.define("Note")
+			w := newWorld(t, "Note")
 			w.rule("pruned", strings.ReplaceAll(prunedRule, "$POLICY", test.policy))
 			var refused atomic.Bool
 			refused.Store(test.refuse)
@@ -89,8 +88,7 @@ func TestEventBeforeTheAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.define("Note")
+			w := newWorld(t, "Note")
 			w.rule("note", note(`"${parent.spec.text}"`))
 			var late atomic.Int64
 			config := w.clientConfig()
@@ -106,7 +104,7 @@ func TestEventBeforeTheAnswer(t *testing.T) {
 					return answer, err
 				})
 			})
-			client, err := wire.NewForConfig(config)
+			client, err := watch.NewForConfig(config)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,8 +172,7 @@ func TestReconcilesOfAReport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.define("Note")
+			w := newWorld(t, "Note")
 			w.rule("reporting", strings.NewReplacer("$TEXT", test.text, "$STATUS", test.status).Replace(reportingRule))
 			var reports atomic.Int64
 			config := w.clientConfig()
@@ -195,7 +192,7 @@ func TestReconcilesOfAReport(t *testing.T) {
 					return answer, err
 				})
 			})
-			client, err := wire.NewForConfig(config)
+			client, err := watch.NewForConfig(config)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,7 +233,7 @@ func withBody(t *testing.T, r *http.Request, change func(body string) string) *h
 
 // clientThatRefusesToDelete is a client of the engine's whose deletions the API server
 // forbids while refused is true.
-func (w *world) clientThatRefusesToDelete(refused *atomic.Bool) *wire.Client {
+func (w *world) clientThatRefusesToDelete(refused *atomic.Bool) *watch.Client {
 	w.t.Helper()
 	config := w.clientConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -248,7 +245,7 @@ func (w *world) clientThatRefusesToDelete(refused *atomic.Bool) *wire.Client {
 			return next.RoundTrip(r)
 		})
 	})
-	client, err := wire.NewForConfig(config)
+	client, err := watch.NewForConfig(config)
 	if err != nil {
 		w.t.Fatal(err)
 	}

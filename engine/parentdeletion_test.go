@@ -44,8 +44,7 @@ const (
 // storeWorld has the kind of storeRule.
 func storeWorld(t *testing.T) (w *world, stores schema.GroupVersionResource) {
 	t.Helper()
-	w = newWorld(t)
-	w.define("Store")
+	w = newWorld(t, "Store")
 	w.rule("store", storeRule)
 	return w, w.resource("Store")
 }
@@ -179,8 +178,7 @@ func TestOrderThatBlocksItself(t *testing.T) {
 // and is not taken for the new parent's.
 func TestParentDeletedAndCreatedAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	w.run()
 	w.parent("Box", "red", "{color: red}")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -76,8 +77,7 @@ func label(name string) func(*unstructured.Unstructured) bool {
 // them contributed goes with it, and the rest with the rule.
 func TestPatchesOfManyParents(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("r", patchRule(`
 - id: tag-namespace
   target: {apiVersion: v1, kind: Namespace, name: "${parent.metadata.namespace}"}
@@ -126,8 +126,7 @@ func TestPatchesOfManyParents(t *testing.T) {
 // ServiceAccount; both leave what others have, and go without a trace.
 func TestPatchesMergeByListKeys(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	before := w.applied(deployments, "owner", appDeployment)
 	w.create(serviceAccounts, w.object("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: app, namespace: $HOME}\nimagePullSecrets: [{name: theirs}]\n"))
 	w.rule("r", patchRule(`
@@ -183,8 +182,7 @@ func namesIn(obj *unstructured.Unstructured, path ...string) []string {
 // changed, and when what was set is the same by then.
 func TestPatchGivesBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.applied(deployments, "owner", appDeployment)
 	rule := patchRule(`
 - id: scale
@@ -232,6 +230,39 @@ func TestPatchGivesBack(t *testing.T) {
 	w.await(deployments, w.home, "app", "has 3 replicas again", has(int64(3), "spec", "replicas"))
 	if got := least(); got < 3 {
 		t.Errorf("there were %d replicas in between", got)
+	}
+}
+
+// A value that somebody set after the patch, and that was reverted, is not restored when the patch ends. If its author
+// removes a value that the patch took, that is not restored either.
+func TestPatchRestoresNothingThatCameLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.define("Note")
+	w.applied(configMaps, "owner", `{apiVersion: v1, kind: ConfigMap, metadata: {name: target, namespace: $HOME, annotations: {had: before}}}`)
+	w.rule("r", patchRule(`
+- id: mark
+  target: {apiVersion: v1, kind: ConfigMap, name: target}
+  template: {metadata: {annotations: {lacked: "true", had: "true"}}}
+`))
+	w.run()
+	w.parent("Note", "one", "{}")
+	set := func(name, value string) {
+		t.Helper()
+		w.patch(configMaps, w.home, "target", `{"metadata":{"annotations":{"`+name+`":`+value+`}}}`)
+		w.await(configMaps, w.home, "target", "has the patch", func(o *unstructured.Unstructured) bool {
+			return o.GetAnnotations()["lacked"] == "true" && o.GetAnnotations()["had"] == "true"
+		})
+		w.quiet()
+	}
+	set("other", `"x"`)
+	set("lacked", `"false"`)
+	set("lacked", "null")
+	set("had", "null")
+	w.delete(w.resource("Note"), w.home, "one")
+	live := w.await(configMaps, w.home, "target", "is released", func(o *unstructured.Unstructured) bool { return len(patchManagersOf(o)) == 0 })
+	if diff := cmp.Diff(map[string]string{"other": "x"}, live.GetAnnotations()); diff != "" {
+		t.Errorf("annotations (-want +got)\n%s", diff)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/apply/patchset"
+	"kanon.dev/kanon/engine/patching"
 )
 
 func unlabelled(name string) func(*unstructured.Unstructured) bool {
@@ -23,8 +23,7 @@ func unlabelled(name string) func(*unstructured.Unstructured) bool {
 // rule is not for the parent any more. At rest and after a restart nothing is sent.
 func TestPatchOfTheParent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("r", strings.Replace(patchRule(`
 - id: seen
   template: {metadata: {labels: {seen: "true"}, annotations: {size: "${string(size(parent.spec))}"}}}
@@ -59,8 +58,7 @@ func TestPatchOfTheParent(t *testing.T) {
 // all in place, writes nothing.
 func TestPatchesFollowTheirTargets(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("r", patchRule(`
 - id: named
   target: {apiVersion: v1, kind: ConfigMap, name: "${parent.metadata.name}-late"}
@@ -114,8 +112,7 @@ func TestPatchesFollowTheirTargets(t *testing.T) {
 // once, or after a restart. What was taken is given back, also then.
 func TestPatchesGoWithTheirRule(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared, namespace: $HOME}\ndata: {mode: theirs}\n"))
 	w.create(serviceAccounts, w.object("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: app, namespace: $HOME}\n"))
 	mode := "- id: mode\n  target: {apiVersion: v1, kind: ConfigMap, name: shared}\n  template: {data: {mode: ours}}\n"
@@ -125,11 +122,11 @@ func TestPatchesGoWithTheirRule(t *testing.T) {
 	// What was remembered for an apply that never came goes, too.
 	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: vain, namespace: $HOME}\ndata: {mode: newer}\n"))
 	inVain := func() {
-		w.patch(configMaps, w.home, "vain", `{"metadata":{"annotations":{"`+patchset.AnnotationTaken+`":"[{\"path\":[\"f:data\",\"f:mode\"],\"value\":\"older\",\"owner\":\"somebody\"}]"}}}`)
+		w.patch(configMaps, w.home, "vain", `{"metadata":{"annotations":{"`+patching.AnnotationTaken+`":"[{\"path\":[\"f:data\",\"f:mode\"],\"value\":\"older\",\"owner\":\"somebody\"}]"}}}`)
 	}
 	isClean := func() {
 		w.await(configMaps, w.home, "vain", "remembers nothing", func(obj *unstructured.Unstructured) bool {
-			return obj.GetAnnotations()[patchset.AnnotationTaken] == "" && field(obj, "data", "mode") == "newer"
+			return obj.GetAnnotations()[patching.AnnotationTaken] == "" && field(obj, "data", "mode") == "newer"
 		})
 	}
 	stop := func() {}
@@ -185,8 +182,7 @@ func (w *world) parentOnce(kind, name string) {
 // other rules, nothing is taken. Each says why, and heals by itself.
 func TestPatchesThatConflict(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	for _, name := range []string{"shared", "refused"} {
 		w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: $HOME}\ndata: {mode: theirs}\n"))
 	}
@@ -290,8 +286,7 @@ func TestParentThatIsHeldAwaitsItsPatches(t *testing.T) {
 // and not at all when one of them is put right.
 func TestPatchOfManyTargets(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	const targets = 60
 	for i := range targets {
 		w.create(configMaps, w.object(fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d, namespace: $HOME, labels: {pick: \"yes\"}}\n", i)))

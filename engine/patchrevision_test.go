@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/wire"
+	"kanon.dev/kanon/engine/watch"
 )
 
 // gatekeeper has certain requests wait until the gate is open.
@@ -34,7 +34,7 @@ func (w *world) gated(waits func(*http.Request) bool) (engine.Client, *gatekeepe
 			return next.RoundTrip(r)
 		})
 	})
-	client, err := wire.NewForConfig(config)
+	client, err := watch.NewForConfig(config)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -45,8 +45,7 @@ func (w *world) gated(waits func(*http.Request) bool) (engine.Client, *gatekeepe
 // revision will: nothing of that is released for the time until the parent's next pass.
 func TestPassOfAReplacedRevision(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared, namespace: $HOME}\n"))
 	setting := func(data string) string {
 		return patchRule("- id: p\n  target: {apiVersion: v1, kind: ConfigMap, name: shared}\n  template: {data: {" + data + "}}\n")
@@ -77,8 +76,7 @@ func TestPassOfAReplacedRevision(t *testing.T) {
 // released where the rule sets it again.
 func TestPatchThatComesBackWhileItIsReleased(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared, namespace: $HOME}\n"))
 	with := patchRule("- id: p\n  target: {apiVersion: v1, kind: ConfigMap, name: shared}\n  template: {data: {a: x}}\n")
 	var sweeping atomic.Bool // informers list as well

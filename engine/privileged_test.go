@@ -13,8 +13,7 @@ import (
 // object that holds rules, also if it sets nothing that makes it one.
 func TestObjectsThatHoldRulesAreLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	for _, name := range []string{"patched", "adopted"} {
 		w.create(configMaps, w.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: $HOME, labels: {"+source.LabelRules+": \"true\"}}, data: {text: theirs}}"))
 	}

@@ -89,8 +89,7 @@ func TestNothingIsPrunedWhileSomethingIsStuck(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.define("Note")
+			w := newWorld(t, "Note")
 			w.rule("stuck", stuckRule)
 			w.run()
 			w.configMap(w.home, "input", "x", "")

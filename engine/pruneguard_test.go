@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/request"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -57,8 +57,7 @@ func (w *world) configs(prefix string) int {
 // or until somebody confirms the revision.
 func TestRevisionThatWouldDeleteMuch(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	limit := func(n int, text string) string {
 		return strings.Replace(text, "spec:\n", fmt.Sprintf("spec:\n  pruneLimit: %d\n", n), 1)
 	}
@@ -67,7 +66,7 @@ func TestRevisionThatWouldDeleteMuch(t *testing.T) {
 	for _, name := range []string{"n-0", "n-1"} {
 		w.parent("Note", name, "{}")
 	}
-	w.awaitAllReady("Note")
+	w.awaitAllReady()
 
 	// No parent has the label that the selector asks for: all children would be deleted, and no status may be removed either.
 	unselect := func(text string) string {
@@ -133,8 +132,7 @@ func jsonText(verdict string) string {
 // makes no new revision of it.
 func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	const volume = `  - id: volume
     template:
       apiVersion: v1
@@ -205,8 +203,7 @@ func TestRevisionThatWouldDeleteAVolume(t *testing.T) {
 // count, which package catalog tests.
 func TestAnnotationsOfTheRecordOfAFile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	path := filepath.Join(t.TempDir(), "rule.yaml")
 	limited := func(text string) string { return strings.Replace(text, "spec:\n", "spec:\n  pruneLimit: 0\n", 1) }
 	unselecting := limited(strings.Replace(note("x"), "kind: Note}", "kind: Note, selector: {matchLabels: {use: 'yes'}}}", 1))
@@ -238,10 +235,10 @@ func TestAnnotationsOfTheRecordOfAFile(t *testing.T) {
 	write(limited(note("x")))
 	stop := run()
 	w.parent("Note", "n", "{}")
-	w.awaitAllReady("Note")
+	w.awaitAllReady()
 	w.awaitRecord("note", w.revisionOf(limited(note("x"))))
 
-	annotate(request.AnnotationSuspend, `"true"`)
+	annotate(conditions.AnnotationSuspend, `"true"`)
 	reports(source.MessageSuspendedByRecord)
 	stop()
 	w.delete(configMaps, w.home, "n")
@@ -250,7 +247,7 @@ func TestAnnotationsOfTheRecordOfAFile(t *testing.T) {
 	if w.configs("n") != 0 {
 		t.Error("a suspended rule was run after a restart")
 	}
-	annotate(request.AnnotationSuspend, "null")
+	annotate(conditions.AnnotationSuspend, "null")
 	w.await(configMaps, w.home, "n", "is created again", exists)
 	reports("running")
 
@@ -269,8 +266,7 @@ func TestAnnotationsOfTheRecordOfAFile(t *testing.T) {
 // Without its record a rule counts as a new revision: nobody knows whether a parent has changed meanwhile, or the rule.
 func TestRuleWithoutItsRecord(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	text := strings.NewReplacer("spec:\n", "spec:\n  pruneLimit: 0\n", "  - id: config\n", "  - id: config\n    when: ${parent.spec.keep}\n").Replace(note("x"))
 	w.rule("note", text)
 	for _, forgotten := range []bool{false, true} {

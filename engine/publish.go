@@ -8,7 +8,6 @@ import (
 
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -29,27 +28,24 @@ func (l *catalogLoop) publish(ctx context.Context) {
 
 func (l *catalogLoop) publishRules(ctx context.Context) {
 	e, log, all := l.engine, logr.FromContextOrDiscard(ctx), l.catalog.Rules()
-	e.followRecords(all)
 	e.recordPaused(all)
 	before := e.running.Load()
 	var ops, started []*operator.Operator
 	for _, run := range l.planner.Runs(l.catalog, all) {
 		rule := run.Rule
-		if l.lacksReviews(run.Program) {
+		if l.lacksReviews(rule.Program) {
 			continue // addDenied reports it
 		}
 		op, known := before.ByID[rule.ID], l.known[rule.ID]
-		if op == nil || op.Program != run.Program || op.IsOutdated(e.options.Mapper) {
+		if op == nil || op.Program != rule.Program || op.IsOutdated(e.options.Mapper) {
 			var err error
-			if op, err = operator.New(rule.ID, rule.Name, run.Program, e.options.Mapper, e.previous(known, rule)); err != nil {
+			if op, err = operator.New(rule.ID, rule.Name, rule.Program, e.options.Mapper, e.previous(known, rule.ID)); err != nil {
 				log.V(1).Info("Cannot start a rule: a kind was removed meanwhile", "rule", rule.Name.String(), "reason", err.Error())
 				continue // the mapper has put the change into the inbox
 			}
 			op.Removal = run.Removal
 			if op.Removal == nil {
 				e.requireRecord(op, record.OriginOf(rule.Origin))
-			} else if known != nil {
-				op.KeepInformers(known.Plan)
 			}
 			e.restartReplaced(known, op)
 			started = append(started, op)
@@ -59,19 +55,23 @@ func (l *catalogLoop) publishRules(ctx context.Context) {
 		e.guards.confirm(op, rule.Confirmed)
 		op.Verbosity.Store(int32(rule.Verbosity)) //nolint:gosec // 4 at most
 	}
-	plan.ShareInformers(plansOf(ops), plansOf(started))
 	after := operator.NewSet(ops)
 	after.Rules, after.Paused = e.idsOf(l.catalog, all), paused(all, e.options.Namespace)
 	e.running.Store(after)
 	for _, op := range started {
-		e.noteUnselected(before.ByID[op.ID], op)
+		if replaced := before.ByID[op.ID]; replaced != nil {
+			if replaced.Guard != op.Guard {
+				e.guards.end(replaced)
+			}
+			e.noteUnselected(replaced, op)
+		}
 	}
 
 	for id, op := range before.ByID {
 		if after.ByID[id] == nil {
 			log.Info("rule stopped", "rule", op.Name.String())
 			e.stop(op)
-			l.known[id] = &operator.Operator{Plan: op.Remains()}
+			l.known[id] = op.Remains()
 			if op.Removal != nil {
 				delete(l.known, id) // nothing of the rule is left
 			}
@@ -79,15 +79,6 @@ func (l *catalogLoop) publishRules(ctx context.Context) {
 	}
 	l.dropAwaiting(after)
 	e.begin(log, before, ops, started)
-}
-
-// plansOf returns the plans of operators.
-func plansOf(ops []*operator.Operator) []*plan.Plan {
-	plans := make([]*plan.Plan, len(ops))
-	for i, op := range ops {
-		plans[i] = op.Plan
-	}
-	return plans
 }
 
 // idsOf returns the ids of all rules that exist; nil if there may be others. A rule in a namespace with a text that
@@ -124,14 +115,14 @@ func paused(all []catalog.Rule, own string) map[schema.GroupKind][]*syntax.Rule 
 
 // previous returns the operator that a new one replaces: the one that this process knows, or else one made of the
 // record.
-func (e *Engine) previous(known *operator.Operator, rule catalog.Rule) *operator.Operator {
-	stored, ok := e.records.Get(rule.ID)
+func (e *Engine) previous(known *operator.Operator, id string) *operator.Operator {
+	stored, ok := e.records.Get(id)
 	if known != nil || !ok {
 		return known
 	}
 	kinds := make([]schema.GroupVersionKind, len(stored.Children))
 	for i, kind := range stored.Children {
-		kinds[i] = kind.GVK() // plan.New finds out which of them the cluster has
+		kinds[i] = kind.GVK()
 	}
-	return &operator.Operator{Plan: plan.Former(rule.ID, rule.Name, kinds)}
+	return operator.Former(kinds)
 }

@@ -179,9 +179,8 @@ func TestLookups(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newWorld(t, "Note")
 			apart := controlplanetest.Namespace(t, w.config)
-			w.define("Note")
 			w.rule("reading", reading(tc.text, tc.lookup))
 			stop := w.run()
 			w.verdict("reading", `"ready":true`)
@@ -212,8 +211,7 @@ func TestLookups(t *testing.T) {
 // An unrelated object wakes nobody, and a related one wakes its readers only.
 func TestLookupsWakeTheirReaders(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("reading", reading(`${lookups.one.data.text} of ${string(lookups.all.size())}`,
 		`- {id: one, apiVersion: v1, kind: ConfigMap, name: "for-${parent.metadata.name}"}`,
 		`- {id: all, apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {of: "${parent.metadata.name}"}}}`))
@@ -255,8 +253,7 @@ func TestLookupsWakeTheirReaders(t *testing.T) {
 // Secrets are listed in the namespaces in which one is read, and as long as one is.
 func TestSecretsAreReadByNamespace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("reading", reading(`${lookups.one.metadata.name}`, `- {id: one, apiVersion: v1, kind: Secret, name: first}`))
 	w.run()
 	w.verdict("reading", `"ready":true`)
@@ -285,8 +282,7 @@ func TestSecretsAreReadByNamespace(t *testing.T) {
 // when it has gone and come back.
 func TestKindOfALookupThatComesLater(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("reading", reading(`${lookups.one.spec.text}`, `- {id: one, apiVersion: $GROUP/v1, kind: Box, name: first}`))
 	w.run()
 	w.verdict("reading", "has no kind Box")
@@ -308,8 +304,7 @@ func TestKindOfALookupThatComesLater(t *testing.T) {
 // when it may.
 func TestSecretsThatAreForbidden(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("reading", reading(`${lookups.one.metadata.name}`, `- {id: one, apiVersion: v1, kind: Secret, name: first}`))
 	user := w.user()
 	w.grant(user, "parents", rightsForParents)
@@ -329,8 +324,7 @@ func TestSecretsThatAreForbidden(t *testing.T) {
 // Secrets of all namespaces are not kept in memory, whatever a rule asks for.
 func TestSecretsOfAllNamespaces(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("reading", reading(`${string(lookups.all.size())}`, `- {id: all, apiVersion: v1, kind: Secret, namespace: "*", selector: {}}`))
 	w.run()
 	w.parent("Note", "n", "{}")

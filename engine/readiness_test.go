@@ -67,8 +67,7 @@ func (w *world) job(name, state string) {
 // when it has failed.
 func TestJobsAreAwaited(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("jobs", jobsRule)
 	w.run()
 	boxes := w.resource("Box")
@@ -127,8 +126,7 @@ func TestJobsAreAwaited(t *testing.T) {
 // rule or of the parent waits, and so does the creation of what was deleted.
 func TestDriftIsRepairedDuringAWait(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box", "Task")
+	w := newWorld(t, "Box", "Task")
 	w.rule("waits", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -196,8 +194,7 @@ spec:
 // and is repaired, as docs/reference/deletion.md shows, and a deleted Job is not run again. A cleanup that is given up after some time keeps nobody.
 func TestMigrateBeforeAnUpdate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("versions", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule

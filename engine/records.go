@@ -1,8 +1,7 @@
 package engine
 
 import (
-	"slices"
-
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/catalog"
 	"kanon.dev/kanon/engine/guard"
 	"kanon.dev/kanon/engine/operator"
@@ -16,13 +15,6 @@ import (
 func (e *Engine) requireRecord(op *operator.Operator, origin record.Origin) {
 	op.Origin = origin
 	e.records.Update(op.ID, op.UpdateRecord)
-}
-
-// followRecords watches the annotations of records once a rule is in a file: users annotate the record of such a rule.
-func (e *Engine) followRecords(all []catalog.Rule) {
-	if slices.ContainsFunc(all, func(rule catalog.Rule) bool { return rule.Origin.Path != "" }) {
-		e.records.Follow()
-	}
 }
 
 // hasRecord reports whether the record in the cluster contains what the operator needs.
@@ -59,12 +51,12 @@ func (e *Engine) recordChanged(id string) {
 // blocks the revision, and once the guard has released it; in between, the record stays as it is. For a rule in a file,
 // which has no object with a status, the record also has the message.
 func (e *Engine) recordBlocked() {
-	blocked := e.guards.blocked()
 	for id, op := range e.running.Load().ByID {
-		if op.Removal != nil || blocked[id] == nil && !e.guards.isReleased(op) {
+		blocked := e.guards.blocked(op)
+		if op.Removal != nil || blocked == nil && !e.guards.isReleased(op) {
 			continue
 		}
-		now := blockedRecord(op, blocked[id])
+		now := blockedRecord(op, blocked)
 		e.records.UpdateIf(id, func() bool { return e.running.IsCurrent(op) }, func(r *record.Record) { r.Blocked = now })
 	}
 }
@@ -77,7 +69,7 @@ func (e *Engine) recordReports(reports map[source.Origin]source.Report) {
 			if origin.Path != "" {
 				now = &record.Report{Ready: rule.Ready, Reason: rule.Reason, Message: rule.Message}
 			}
-			e.records.Report(rule.ID, now)
+			e.records.Note(rule.ID, func(r *record.Record) { r.Report = now })
 		}
 	}
 }
@@ -107,4 +99,19 @@ func (e *Engine) recordPaused(all []catalog.Rule) {
 			})
 		}
 	}
+}
+
+// keysChanged handles that the keys that seal marks were read for the first time, have changed, or cannot be read.
+// Nothing is compared or written before they are known, because a child could not be distinguished from a copy.
+func (e *Engine) keysChanged() {
+	keys := e.keys.Keyring()
+	if before := e.sealing.Swap(keys); before != nil && before != keys {
+		// The old keys decided which objects with the label of children count, and marks with an old seal get a new
+		// one. When these informers have synced again, all parents of their rules are reconciled.
+		e.monitors.Relist(mark.LabelRule)
+	}
+	if e.leads() { // otherwise the records are not followed yet
+		e.records.Sync()
+	}
+	e.inbox.Notify()
 }

@@ -105,8 +105,7 @@ func soon(o *engine.Options) { o.RecreateBase, o.RecreateMax = time.Nanosecond, 
 // changed is changed.
 func TestApplyOrRecreate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("fixed", fixedRule)
 	stop := w.run()
 	boxes := w.resource("Box")
@@ -202,8 +201,7 @@ func freeAddress(w *world) string {
 // read it wait; and nobody asks again and again.
 func TestRecreateAwaitsTheEnd(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("fixed", fixedRule)
 	stop := w.run()
 	boxes := w.resource("Box")
@@ -241,8 +239,7 @@ func TestRecreateAwaitsTheEnd(t *testing.T) {
 // What would be refused as a new object as well does not cost the old one.
 func TestRecreateOnlyWhatWouldBeAccepted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("fixed", fixedRule)
 	w.run()
 	boxes := w.resource("Box")
@@ -293,8 +290,7 @@ spec:
       metadata: {name: "${parent.metadata.name}"}
       data: {v: "${parent.spec.v}", others: "${parent.spec.v}", same: x}
 `
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("anew", strings.Replace(rule, "    updatePolicy: Recreate\n", "", 1))
 	stop := w.run(soon)
 	boxes := w.resource("Box")
@@ -346,8 +342,7 @@ spec:
 // What is not the parent's is not deleted for a change.
 func TestRecreateOnlyWhatIsOurs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("fixed", strings.ReplaceAll(fixedRule, "updatePolicy:", "adopt: true\n    updatePolicy:"))
 	stranger := w.create(configMaps, w.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: $HOME}, immutable: true, data: {v: mine}}`))
 	w.run()
@@ -365,8 +360,7 @@ func TestRecreateOnlyWhatIsOurs(t *testing.T) {
 // again soon, only after a pause, which a restart does not cut short.
 func TestRecreateWhen(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box", "Task")
+	w := newWorld(t, "Box", "Task")
 	w.rule("tasks", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -454,8 +448,7 @@ spec:
 // update in place during the pause: the object is recreated after it.
 func TestRecreateWhenIsNotLostInThePause(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("configs", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -489,8 +482,7 @@ spec:
 // Who reads an object that has to wait for its recreation says so.
 func TestReaderOfAnObjectThatIsRecreated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("configs", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -531,8 +523,7 @@ spec:
 // A recreateWhen that time makes true says how long the object lasts. That is no loop: the pauses do not grow.
 func TestRecreateWhenTimeHasCome(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("configs", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -566,8 +557,7 @@ func TestRevisionThatWouldRecreateMuch(t *testing.T) {
 	for policy, immutable := range map[string]string{"Recreate": "", "ApplyOrRecreate": "      immutable: true\n"} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.define("Note")
+			w := newWorld(t, "Note")
 			text := func(content string, limit int) string {
 				return strings.NewReplacer(
 					"spec:\n", fmt.Sprintf("spec:\n  pruneLimit: %d\n", limit),
@@ -629,8 +619,7 @@ func TestRevisionThatWouldRecreateWhatWaits(t *testing.T) {
 	} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.define("Note")
+			w := newWorld(t, "Note")
 			text := func(content, fields string) string {
 				return `
 apiVersion: kanon.dev/v1alpha1

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/wire"
+	"kanon.dev/kanon/engine/watch"
 )
 
 var (
@@ -135,7 +135,7 @@ webhooks:
   rules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE, UPDATE]}]
   admissionReviewVersions: [v1]
   sideEffects: None
-`, w.group, server.URL, base64.StdEncoding.EncodeToString(authority)))
+`, w.home, server.URL, base64.StdEncoding.EncodeToString(authority)))
 	d.set("probe", http.StatusForbidden)
 	w.awaitRefusal("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: probe, namespace: $HOME, labels: {case: probe}}\n")
 }
@@ -207,7 +207,7 @@ func refusals(webhook *denier) map[string]refusal {
 				w.refuse(`{expression: "!(object.metadata.name in ['policy', 'probe'])", message: "no such names"}`)
 			},
 			mend: func(w *world) {
-				w.patch(bindings, "", w.group, `{"spec":{"validationActions":["Audit"]}}`)
+				w.patch(bindings, "", w.home, `{"spec":{"validationActions":["Audit"]}}`)
 			},
 			reason: "Invalid", messages: []string{"child config: ", "no such names"},
 		},
@@ -341,8 +341,7 @@ func TestRefusals(t *testing.T) {
 // given.
 func TestWritesThatAreForbidden(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x"))
 	user := w.user()
 	w.grant(user, "parents", rightsForParents)
@@ -394,8 +393,7 @@ func widerText(t *testing.T, definition *unstructured.Unstructured) string {
 // A request for a reconcile ends the pauses after failures once, also for a parent that the rule no longer selects.
 func TestRequestOfAParentThatCannotBeLetGo(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", strings.Replace(note("x"), "kind: Note}", `kind: Note, when: "${!has(parent.spec.off)}"}`, 1)+"  requeueAfter: 1s\n")
 	user := w.user()
 	w.grant(user, "parents", rightsForParents)
@@ -416,8 +414,7 @@ func TestRequestOfAParentThatCannotBeLetGo(t *testing.T) {
 
 func TestFailedExpressionNamesItsPlace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	w.run()
 	w.parent("Box", "red", "{size: 3}")
@@ -434,8 +431,7 @@ func TestFailedExpressionNamesItsPlace(t *testing.T) {
 // What the API server refuses stalls the parent; what was there stays.
 func TestRefusedChild(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", strings.ReplaceAll(boxRule, "[{port: 80}]", "[{port: \"${parent.spec.?port.orValue(80)}\"}]"))
 	w.run()
 	w.parent("Box", "red", "{color: red}")
@@ -457,8 +453,7 @@ func TestRefusedChild(t *testing.T) {
 // answers each write of the finalizer with a conflict, the log tells once.
 func TestEndlessConflictIsLogged(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("first")+"  finalize: {until: \"${true}\"}\n")
 	var refuses atomic.Bool
 	refuses.Store(true)
@@ -471,7 +466,7 @@ func TestEndlessConflictIsLogged(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	client, err := wire.NewForConfig(config)
+	client, err := watch.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (l *catalogLoop) reportRemovals(ctx context.Context, now time.Time) (again 
 		if _, still := waits[id]; !still {
 			delete(r.since, id)
 			delete(r.reported, id)
-			e.records.SetRemoval(id, "")
+			e.records.Note(id, func(r *record.Record) { r.Removal = "" })
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(waits)) {
@@ -106,7 +106,7 @@ func (l *catalogLoop) reportRemoval(ctx context.Context, id, why string) {
 	configMap := types.NamespacedName{Namespace: e.options.Namespace, Name: record.NamePrefix + id}
 	message := fmt.Sprintf("%s. Once that is put right, the removal goes on. To give it up, delete ConfigMap %s: "+
 		"Kanon forgets the rule, and leaves its objects and its finalizers as they are", why, configMap)
-	e.records.SetRemoval(id, message)
+	e.records.Note(id, func(r *record.Record) { r.Removal = message })
 	logr.FromContextOrDiscard(ctx).Info("The removal of a rule waits", "rule", stored.Rule, "reason", why, "record", configMap.String())
 	about := []*corev1.ObjectReference{e.records.Reference(id)}
 	if stored.Confined {

@@ -14,6 +14,7 @@ import (
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/record"
+	"kanon.dev/kanon/internal/controlplanetest"
 )
 
 // recordOfNote is the name of the record of the tenant's rule note.
@@ -112,6 +113,7 @@ func TestRemovalThatIsGivenUp(t *testing.T) {
 // A tenant creates rules, takes the rights from their ServiceAccount, removes them and begins again under other names. Those that wait
 // to be removed take the place of others, so there are never more than a tenant may have, and at rest they send little.
 func TestTenantRemovesRulesWithoutRights(t *testing.T) {
+	controlplanetest.Nightly(t)
 	t.Parallel()
 	const limit, texts = 100, 4 // as in package catalog
 	const parents = 10          // a hundred rules of one parent would mostly wait for each other's writes to its status

@@ -22,7 +22,7 @@ var (
 // it is in force.
 func (w *world) refuse(validation string) {
 	w.t.Helper()
-	name := w.group
+	name := w.home
 	w.create(policies, w.object(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -70,8 +70,7 @@ func (w *world) awaitRefusal(text string) {
 // into a clock that drives itself.
 func TestRefusalWithAChangingText(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.refuse(`{expression: "false", messageExpression: "'request ' + object.metadata.uid + ' is refused'"}`)
 	w.rule("note", note("x"))
 	w.run()
@@ -144,8 +143,7 @@ func TestRefusedDefinition(t *testing.T) {
 // kubectl replace does.
 func TestVerdictSurvivesReplacement(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("first"))
 	w.run()
 	w.verdict("note", `"ready":true`)
@@ -168,8 +166,7 @@ func TestVerdictSurvivesReplacement(t *testing.T) {
 // and one whose keys are not named as documents says so.
 func TestVerdictWithoutDocuments(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x"))
 	w.run()
 	w.verdict("note", `"ready":true`)

@@ -4,20 +4,18 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/catalog"
+	"kanon.dev/kanon/engine/guard"
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/patching"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
-	"kanon.dev/kanon/engine/removal"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
@@ -34,7 +32,6 @@ func (anyKind) Lookup(schema.GroupVersionKind) (rules.Kind, bool) {
 type oneKey struct{ ring *keyring.Keyring }
 
 func (k oneKey) Keyring() *keyring.Keyring { return k.ring }
-func (oneKey) IsFirst() bool               { return false }
 
 // runRecords runs a store of records in a namespace of the test, and returns how to wait until a record is as it should be.
 func runRecords(t *testing.T) (records *record.Store, written func(id string) (record.Record, bool)) {
@@ -44,7 +41,7 @@ func runRecords(t *testing.T) (records *record.Store, written func(id string) (r
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := keyring.Generate(time.Now())
+	keys, err := keyring.Generate()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,28 +77,26 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 		if program == nil {
 			t.Fatal(findings)
 		}
-		return &operator.Operator{Plan: &plan.Plan{ID: "id", Name: types.NamespacedName{Namespace: "kanon", Name: "r"}, Program: program}}
+		return &operator.Operator{
+			Plan:  &operator.Plan{ID: "id", Name: types.NamespacedName{Namespace: "kanon", Name: "r"}, Program: program},
+			Guard: guard.New(guard.Revision{Hash: program.Hash}),
+		}
 	}
-	older, newer, parents := operatorOf("red"), operatorOf("blue"), queue.Keys{aParent(): true}
-	cleared := operatorOf("red")
-	cleared.Removal = &removal.Removal{}
+	parents := queue.Keys{aParent(): true}
 	for name, test := range map[string]struct {
-		before *operator.Operator
-		late   func(e *Engine)
+		removed bool
+		late    func(e *Engine, before *operator.Operator)
 	}{
-		"it begins to guard":             {older, func(e *Engine) { e.guards.begin(older, parents) }},
-		"it lets its revision delete":    {older, func(e *Engine) { e.guards.requestPermission(older) }},
-		"it is done with the last of it": {cleared, func(e *Engine) { e.finishRemoval(cleared) }},
+		"it begins to guard":             {late: func(e *Engine, older *operator.Operator) { e.guards.begin(older, parents) }},
+		"it lets its revision delete":    {late: func(e *Engine, older *operator.Operator) { e.guards.requestPermission(older) }},
+		"it is done with the last of it": {true, func(e *Engine, cleared *operator.Operator) { e.finishRemoval(cleared) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := &Engine{patches: patching.New(patching.Options{}), inbox: catalog.NewInbox(nil, 0)}
 			var written func(id string) (record.Record, bool)
 			e.records, written = runRecords(t)
-			e.guards = newGuards(guardsOptions{
-				running: &e.running, records: e.records,
-				requeue: func(queue.Key) {}, report: func() {}, evaluated: func(*operator.Operator) {},
-			})
+			e.guards = &guards{engine: e}
 			start := func(op *operator.Operator) {
 				e.running.Store(operator.NewSet([]*operator.Operator{op}))
 				e.records.Update(op.ID, op.UpdateRecord)
@@ -110,15 +105,21 @@ func TestLateWorkForAnOperatorThatWasReplaced(t *testing.T) {
 					e.guards.begin(op, parents)
 				}
 			}
-			start(test.before)
+			before, newer := operatorOf("red"), operatorOf("blue")
+			if test.removed {
+				before.Removal = &operator.Removal{}
+			}
+			start(before)
 			written("id")
 			start(newer)
+			e.guards.end(before)
 			e.guards.requestPermission(newer)
 
-			test.late(e)
-			guarded := make(queue.Keys)
-			e.guards.byRule["id"].AddKeys(guarded)
-			if !guarded[aParent()] || !e.guards.Decide(newer, aParent(), nil) {
+			test.late(e, before)
+			if e.guards.Decide(before, aParent(), nil) {
+				t.Error("the revision that was replaced may delete")
+			}
+			if !e.guards.Decide(newer, aParent(), nil) {
 				t.Error("the guard is not that of the revision that runs: nothing would ever be pruned")
 			}
 			stored, ok := written("id")

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/engine/request"
+	"kanon.dev/kanon/engine/conditions"
 )
 
 // request asks for a reconcile of a Note, and returns the value of the request.
@@ -20,14 +20,14 @@ func (w *world) request(name string, now time.Time) string {
 }
 
 // awaitAnswer waits for the answer to a request for a reconcile of a Note.
-func (w *world) awaitAnswer(name, value string) request.Answer {
+func (w *world) awaitAnswer(name, value string) conditions.Answer {
 	w.t.Helper()
-	var answer request.Answer
-	w.awaitAny(events, w.home, "involvedObject.name="+name+",reason="+request.ReasonReconciled, "there is an answer to "+value,
+	var answer conditions.Answer
+	w.awaitAny(events, w.home, "involvedObject.name="+name+",reason="+conditions.ReasonReconciled, "there is an answer to "+value,
 		func(*unstructured.Unstructured) bool { // there may be several
-			for _, message := range w.saidOf(name, request.ReasonReconciled) {
+			for _, message := range w.saidOf(name, conditions.ReasonReconciled) {
 				var ok bool
-				if answer, ok = request.ParseAnswer(message); !ok {
+				if answer, ok = conditions.ParseAnswer(message); !ok {
 					w.t.Errorf("no answer: %s", message)
 				}
 				if answer.Request == value {
@@ -42,8 +42,7 @@ func (w *world) awaitAnswer(name, value string) request.Answer {
 // Each request is answered, also where a recorder of Events would drop what it is told: it takes 25 about one object.
 func TestManyRequestsAreAnswered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x"))
 	w.run()
 	w.parent("Note", "n", "{}")
@@ -58,8 +57,7 @@ func TestManyRequestsAreAnswered(t *testing.T) {
 // A request gets one answer, which says what came of the reconcile. A value that nobody waits for gets none.
 func TestRequestIsAnswered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, when: \"${parent.spec.active}\"}"))
 	w.run()
 	for name, tt := range map[string]struct{ spec, outcome, message string }{
@@ -69,7 +67,7 @@ func TestRequestIsAnswered(t *testing.T) {
 		w.parent("Note", name, tt.spec)
 		value := w.request(name, time.Now())
 		got := w.awaitAnswer(name, value)
-		want := request.Answer{Rule: w.kanon + "/note", Request: value, Outcome: tt.outcome, Reason: tt.outcome, Message: tt.message}
+		want := conditions.Answer{Rule: w.kanon + "/note", Request: value, Outcome: tt.outcome, Reason: tt.outcome, Message: tt.message}
 		if got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
@@ -80,7 +78,7 @@ func TestRequestIsAnswered(t *testing.T) {
 		w.patch(w.resource("Note"), w.home, name, `{"metadata":{"annotations":{"kanon.dev/reconcile-at":"now"}}}`)
 		w.request(name, time.Now().Add(-time.Hour))
 		w.quiet()
-		if said := w.saidOf(name, request.ReasonReconciled); len(said) != 2 {
+		if said := w.saidOf(name, conditions.ReasonReconciled); len(said) != 2 {
 			t.Errorf("%d answers to two requests: %q", len(said), said)
 		}
 	}
@@ -100,8 +98,7 @@ func TestRequestEndsAConflict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.define("Note")
+			w := newWorld(t, "Note")
 			w.rule("r", tt.rule)
 			w.create(configMaps, w.object(shared))
 			clock := newHandClock()

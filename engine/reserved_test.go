@@ -111,8 +111,7 @@ func TestRulesDoNotWriteKanonsObjects(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/privileged=%t", name, privileged), func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
-				w.define("Note")
+				w := newWorld(t, "Note")
 				w.ownObjects()
 				w.run(install(w, touchingRule(privileged)))
 				w.wantOwnObjectsUntouched(privileged)

@@ -14,15 +14,13 @@ import (
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/internal/enginetest"
 )
 
 // Of two rules with one name the one that was there first keeps it over a
 // restart, and with it its children.
 func TestRestartKeepsTheHolderOfAName(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("b-first", note("first"))
 	stop := w.run()
 	w.verdict("b-first", `"ready":true`)
@@ -47,8 +45,7 @@ func TestRestartKeepsTheHolderOfAName(t *testing.T) {
 // A stalled parent is told of once, also over a restart and with a prefix.
 func TestStalledIsToldOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", strings.ReplaceAll(note(`"${parent.spec.text}"`), "spec:\n", "spec:\n  conditionPrefix: Web\n"))
 	stop := w.run()
 	w.parent("Note", "n", "{}")
@@ -77,8 +74,7 @@ func TestStalledIsToldOnce(t *testing.T) {
 // that never comes.
 func TestParentMadeAgainAfterOrphaning(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x"))
 	w.run()
 	w.parent("Note", "n", "{}")
@@ -114,8 +110,7 @@ func (w *world) during(span, pause time.Duration) (sent []string, times int) {
 // deletion: two watches have no order, and the child's deletion is then asked for once more, of that very object.
 func TestRequestsOfAPrune(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	w.run()
 	w.parent("Box", "red", "{color: red}")
@@ -137,13 +132,12 @@ func TestRequestsOfAPrune(t *testing.T) {
 // only: each of its children asks once at the most, and nothing is written.
 func TestRequestsOfADeletion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", strings.ReplaceAll(boxRule, "kind: Box}", "kind: Box, selector: {matchLabels: {use: 'yes'}}}"))
 	// A child whose end is told before that of its parent is created again: two watches have no order.
 	w.config = rest.CopyConfig(w.config)
 	for _, children := range []string{configMaps.Resource, services.Resource} {
-		enginetest.DelayWatchesOf(w.config, children, time.Second)
+		delayWatchesOf(w.config, children, time.Second)
 	}
 	w.run()
 	w.create(w.resource("Box"), w.object("apiVersion: $GROUP/v1\nkind: Box\nmetadata: {name: red, namespace: $HOME, labels: {use: 'yes'}}\nspec: {color: red}\n"))
@@ -161,8 +155,7 @@ func TestRequestsOfADeletion(t *testing.T) {
 
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	stop := w.run()
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
@@ -194,9 +187,8 @@ func TestRestsAndRestartsInSilence(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.log")
 	plane := controlplanetest.Start(t, controlplanetest.Options{AuditLog: log})
 	plane.Config.UserAgent = "a test"
-	w := newWorldOn(t, plane.Config)
+	w := newWorldOn(t, plane.Config, "Box")
 	w.config.UserAgent = "kanon under test"
-	w.define("Box")
 	w.rule("box", boxRule)
 	stop := w.run()
 	for _, name := range []string{"a", "b", "c"} {

@@ -12,8 +12,8 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/kinds/restmapping"
-	"kanon.dev/kanon/wire"
+	"kanon.dev/kanon/engine/watch"
+	"kanon.dev/kanon/restmapping"
 )
 
 var (
@@ -32,7 +32,7 @@ const (
 )
 
 // user is a name that has no rights.
-func (w *world) user() string { return "kanon-" + strings.ReplaceAll(w.group, ".", "-") }
+func (w *world) user() string { return "kanon-" + w.home }
 
 // grant gives a user rights, in the whole cluster, until the end of the test.
 func (w *world) grant(user, part, rules string) {
@@ -78,7 +78,7 @@ func (w *world) runAs(user string, tweaks ...func(*engine.Options)) {
 	w.grantRecords(user)
 	config := rest.CopyConfig(w.config)
 	config.Impersonate.UserName = user
-	limited, err := wire.NewForConfig(config)
+	limited, err := watch.NewForConfig(config)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -96,8 +96,7 @@ func (w *world) runAs(user string, tweaks ...func(*engine.Options)) {
 // given them, without a restart.
 func TestRightsThatAreMissing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x"))
 	user := w.user()
 	w.grant(user, "parents", rightsForParents)

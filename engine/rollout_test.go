@@ -65,8 +65,7 @@ func (w *world) wantTasks(want, when string) {
 // the one before is ready, and removed from the last on; over a restart.
 func TestRolloutInOrder(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box", "Task")
+	w := newWorld(t, "Box", "Task")
 	w.rule("rolled", rolling("order: OrderedReady"))
 	stop := w.run()
 	boxes, tasks := w.resource("Box"), w.resource("Task")
@@ -139,8 +138,7 @@ func TestRolloutInOrder(t *testing.T) {
 // at once; an item that fails is not followed by others, and the condition says so.
 func TestRolloutInPart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box", "Task")
+	w := newWorld(t, "Box", "Task")
 	w.rule("rolled", strings.Replace(rolledRule, "    rollout: {$ROLLOUT}\n", "", 1))
 	stop := w.run()
 	boxes, tasks := w.resource("Box"), w.resource("Task")
@@ -204,8 +202,7 @@ func TestRolloutInPart(t *testing.T) {
 // Items that are created again are so one after the other.
 func TestRolloutRecreates(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("rolled", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -275,8 +272,7 @@ spec:
       metadata: {name: "c-${i}"}
       data: {v: "1"}
 `
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("rolled", rule)
 	w.run()
 	boxes := w.resource("Box")

@@ -32,8 +32,7 @@ spec:
 // to it.
 func TestConditionsOfTheRule(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("conditions", conditionsRule)
 	clock := newHandClock()
 	stop := w.run(func(o *engine.Options) { o.Clock = clock })
@@ -87,8 +86,7 @@ func TestConditionsOfTheRule(t *testing.T) {
 // A condition that another manager has is never taken.
 func TestConditionsOfOthersAreLeft(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("conditions", conditionsRule)
 	w.parent("Note", "n", "{lit: true, by: one}")
 	w.patchStatus(w.resource("Note"), w.home, "n", `{"status":{"conditions":[{"type":"Lit","status":"Unknown","reason":"Theirs"}]}}`)

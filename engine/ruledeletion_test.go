@@ -11,8 +11,7 @@ import (
 // is read from the parent.
 func TestStatusByWayOfALookupOfTheParent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -32,8 +31,7 @@ spec:
 // The Secrets of a namespace are not kept for parents that a rule has let go.
 func TestSecretsOfParentsThatAreLetGo(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	const rule = `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule

@@ -15,7 +15,6 @@ import (
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/internal/enginetest"
 )
 
 var ruleObjects = schema.GroupVersionResource{Group: "kanon.dev", Version: "v1alpha1", Resource: "rules"}
@@ -53,11 +52,10 @@ func (w *world) defineRules() *unstructured.Unstructured {
 // the kind all of them go, and none counts as removed.
 func TestRuleObjects(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	// That the kind goes is told after the end of its objects, which comes later.
 	config := rest.CopyConfig(w.config)
-	enginetest.DelayWatchesOf(config, crds.Resource, time.Second)
+	delayWatchesOf(config, crds.Resource, time.Second)
 	late, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

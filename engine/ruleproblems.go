@@ -94,12 +94,16 @@ func (l *catalogLoop) addDenied(failing map[string]catalog.Failure) {
 // because readers of the report look there.
 func (l *catalogLoop) addBlocked(starting map[string]bool, failing map[string]catalog.Failure) {
 	e := l.engine
-	for id, blocked := range e.guards.blocked() {
-		message, op := messageOf(blocked), e.running.Get(id)
-		if stored, ok := e.records.Get(id); ok && op != nil && !reflect.DeepEqual(stored.Blocked, blockedRecord(op, blocked)) {
+	for id, op := range e.running.Load().ByID {
+		blocked := e.guards.blocked(op)
+		if blocked == nil {
+			continue
+		}
+		message := messageOf(blocked)
+		if stored, ok := e.records.Get(id); ok && !reflect.DeepEqual(stored.Blocked, blockedRecord(op, blocked)) {
 			starting[id] = true
 		}
-		if op != nil && op.Origin.Path != "" {
+		if op.Origin.Path != "" {
 			what, why, _ := strings.Cut(message, "\n")
 			message = fmt.Sprintf("%s; kanon confirm-prune %s writes that to the record of the rule, or write it to metadata.annotations of the rule in %s\n%s",
 				what, op.Name, op.Origin.Path, why)

@@ -35,8 +35,7 @@ func (w *world) awaitRecord(rule, text string) {
 // While Kanon does not run, a kind is dropped from a rule. The next process deletes its objects, because the record has the kind.
 func TestKindThatIsDroppedWhileAway(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	stop := w.run()
 	w.parent("Box", "b", "{color: red}")
@@ -67,8 +66,7 @@ func TestKindThatIsDroppedWhileAway(t *testing.T) {
 // The verdict on a rule that cannot start does not wait until kinds no longer change.
 func TestVerdictInSpiteOfNews(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.define("Other")
 	w.rule("note", note("x"))
 	w.run(func(o *engine.Options) {
@@ -103,8 +101,7 @@ func TestVerdictInSpiteOfNews(t *testing.T) {
 // A rule that comes back while its record is being deleted creates nothing before it has a new one.
 func TestRuleThatComesBackWhileItsRecordGoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x"))
 	w.parent("Note", "n", "{}")
 	gone, returned := make(chan struct{}), make(chan struct{})
@@ -139,8 +136,7 @@ func TestRuleThatComesBackWhileItsRecordGoes(t *testing.T) {
 // A rule whose record cannot be written creates nothing. Its verdict says why, and it starts once the record is written.
 func TestRuleThatCannotBeRemembered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x"))
 	w.parent("Note", "n", "{}")
 	var allowed atomic.Bool

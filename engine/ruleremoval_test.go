@@ -34,8 +34,7 @@ func suspendedEnding(name, onRuleDeletion string) string {
 // withNote is a world with that rule and a parent of it, n, whose child n-once is made.
 func withNote(t *testing.T, onRuleDeletion string) *world {
 	t.Helper()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", ending("note", onRuleDeletion))
 	w.run()
 	w.parent("Note", "n", "{}")
@@ -48,8 +47,7 @@ func withNote(t *testing.T, onRuleDeletion string) *world {
 // Kanon is away.
 func TestRuleThatIsRemoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", ending("note", "Orphan"))
 	w.rule("other", strings.NewReplacer("name: note", "name: other", "kind: Note", "kind: Box",
 		`"${parent.metadata.name}"`, `"${parent.metadata.name}-other"`).Replace(note("o")))
@@ -126,8 +124,7 @@ func TestRuleThatIsRemovedWhileItDoesNotCompile(t *testing.T) {
 // then it takes it over.
 func TestSuspendedRuleThatIsRenamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	paused := func(name string) string { return suspendedEnding(name, "Delete") }
 	// One that is not for the parent is in nobody's way.
 	w.rule("apart", strings.Replace(paused("apart"), "kind: Note}", "kind: Note, selector: {matchLabels: {apart: \"yes\"}}}", 1))
@@ -160,8 +157,7 @@ func TestSuspendedRuleThatIsRenamed(t *testing.T) {
 // rule is gone.
 func TestRuleThatIsRemovedWithItsChildren(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", ending("note", "Delete"))
 	w.texts("other", map[string]string{"a.yaml": "kind: [broken\n"})
 	stop := w.run()
@@ -198,8 +194,7 @@ func TestRuleThatIsRemovedWithItsChildren(t *testing.T) {
 // A parent beside a rule in a directory is no mistake, and does not keep what the rule made.
 func TestRuleThatIsRemovedBesideItsParent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	dir := t.TempDir()
 	file := func(name, text string) {
 		t.Helper()
@@ -226,8 +221,7 @@ func TestRuleThatIsRemovedBesideItsParent(t *testing.T) {
 // when the rule goes.
 func TestSuspendedParentOfARuleThatIsRemoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", ending("note", "Delete"))
 	w.run()
 	for _, name := range []string{"m", "n"} {
@@ -257,8 +251,7 @@ func TestSuspendedParentOfARuleThatIsRemoved(t *testing.T) {
 // had looked before that.
 func TestRemovalBesideAnotherRuleOverARestart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", ending("note", "Delete"))
 	w.rule("other", strings.NewReplacer("name: note", "name: other", `"${parent.metadata.name}"`, `"${parent.metadata.name}-other"`,
 		"spec:\n", "spec:\n  conditionPrefix: Other\n").Replace(note("x")))
@@ -279,8 +272,7 @@ func TestRemovalBesideAnotherRuleOverARestart(t *testing.T) {
 // nothing is deleted, nothing is created again, and no name is found taken.
 func TestRuleThatIsRenamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", ending("note", "Orphan"))
 	w.run()
 	w.parent("Note", "n", "{}")
@@ -315,8 +307,7 @@ func TestRuleThatIsRenamed(t *testing.T) {
 // A rule that turns to another kind of parents lets go of those of the first.
 func TestRuleWithAnotherKindOfParents(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note", "Box")
+	w := newWorld(t, "Note", "Box")
 	w.rule("note", note("x"))
 	w.run()
 	w.parent("Note", "n", "{}")
@@ -336,8 +327,7 @@ func TestRuleWithAnotherKindOfParents(t *testing.T) {
 // A rule that moves to another text, as it is, goes on.
 func TestRuleThatMovesToAnotherText(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("a", tagRule)
 	w.run()
 	w.parent("Note", "n", "{text: one}")

@@ -33,8 +33,7 @@ func note(text string) string { return strings.ReplaceAll(noteRule, "$TEXT", tex
 
 func TestRuleLifecycle(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.run()
 	w.parent("Note", "n", "{}")
 
@@ -84,8 +83,7 @@ func TestRuleLifecycle(t *testing.T) {
 
 func TestRuleThatDropsAKind(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", boxRule)
 	w.run()
 	w.parent("Box", "b", "{color: red}")
@@ -100,8 +98,7 @@ func TestRuleThatDropsAKind(t *testing.T) {
 
 func TestTwoRulesOnOneParentKind(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	other := strings.NewReplacer("name: note", "name: other", `"${parent.metadata.name}"`, `"${parent.metadata.name}-other"`,
 		"spec:\n", "spec:\n  conditionPrefix: Other\n").Replace(note("other"))
 	w.texts("both", map[string]string{"one.yaml": note("one"), "other.yaml": other})
@@ -115,24 +112,6 @@ func TestTwoRulesOnOneParentKind(t *testing.T) {
 	w.delete(w.resource("Note"), w.home, "n")
 	w.awaitGone(configMaps, w.home, "n")
 	w.awaitGone(configMaps, w.home, "n-other")
-}
-
-// Two rules that would write the same condition: one has it, and neither takes
-// it from the other for ever.
-func TestTwoRulesWithOneCondition(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
-	other := strings.NewReplacer("name: note", "name: other", `"${parent.metadata.name}"`, `"${parent.metadata.name}-other"`).Replace(note(`"${parent.spec.absent}"`))
-	w.texts("both", map[string]string{"one.yaml": note("one"), "other.yaml": other})
-	w.run()
-	w.verdict("both", `"ready":true`)
-	w.parent("Note", "n", "{}")
-	w.await(w.resource("Note"), w.home, "n", "has a condition", func(obj *unstructured.Unstructured) bool {
-		return conditionStatus(obj, "Ready") != ""
-	})
-	w.awaitEvent(w.home, "n", "EvaluationFailed")
-	w.quiet()
 }
 
 func TestKindThatComesLater(t *testing.T) {
@@ -210,8 +189,7 @@ func TestDefinitionThatAnAdminApplied(t *testing.T) {
 // the rule goes on by itself.
 func TestKindThatGoesAndComesBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note", "Item")
+	w := newWorld(t, "Note", "Item")
 	w.rule("item", itemRule)
 	w.run()
 	w.verdict("item", `"ready":true`)
@@ -247,8 +225,7 @@ func TestKindThatGoesAndComesBack(t *testing.T) {
 // A kind that is replaced faster than anybody can react is noticed all the same.
 func TestKindReplacedAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x"))
 	w.run()
 	w.parent("Note", "n", "{}")
@@ -283,8 +260,7 @@ spec:
 
 func TestRulesFromFiles(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	path := filepath.Join(t.TempDir(), "rule.yaml")
 	write := func(text string) {
 		t.Helper()

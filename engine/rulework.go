@@ -3,11 +3,15 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
-	"kanon.dev/kanon/engine/authorization"
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/outcome"
 	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/tenant"
 )
 
 // ruleKey is the key for work that concerns a rule and none of its parents.
@@ -19,9 +23,9 @@ func (e *Engine) hasRuleWork(op *operator.Operator) bool {
 }
 
 // doRuleWork does the work that concerns a rule and none of its parents.
-func (e *Engine) doRuleWork(ctx context.Context, op *operator.Operator) outcome.Outcome {
+func (e *Engine) doRuleWork(ctx context.Context, op *operator.Operator) queue.Outcome {
 	if e.mustFindHiddenParents(op) {
-		if out := e.findHiddenParents(ctx, op); out.Verdict != outcome.Settled {
+		if out := e.findHiddenParents(ctx, op); out.Verdict != queue.Settled {
 			return out
 		}
 		op.Searched.Store(true)
@@ -29,7 +33,7 @@ func (e *Engine) doRuleWork(ctx context.Context, op *operator.Operator) outcome.
 	if asksForAll(op) {
 		return e.askForAll(ctx, op)
 	}
-	return outcome.Outcome{}
+	return queue.Outcome{}
 }
 
 // asksForAll reports whether Kanon asks once, for all parents of a rule, whether the rule may read them. The report on
@@ -38,17 +42,54 @@ func (e *Engine) doRuleWork(ctx context.Context, op *operator.Operator) outcome.
 func asksForAll(op *operator.Operator) bool { return op.Identity.Confined && op.Removal == nil }
 
 // askForAll asks whether a tenant's rule may read all objects of its parents' kind in the tenant's namespace.
-func (e *Engine) askForAll(ctx context.Context, op *operator.Operator) outcome.Outcome {
-	err := e.reads.Check(ctx, op.Identity, authorization.Read{Resource: op.Parent.GVR, Namespace: op.Identity.Home()})
-	if denied, ok := errors.AsType[*authorization.DeniedError](err); ok {
+func (e *Engine) askForAll(ctx context.Context, op *operator.Operator) queue.Outcome {
+	err := e.reads.Check(ctx, op.Identity, tenant.Read{Resource: op.Parent.GVR, Namespace: op.Identity.Home()})
+	if denied, ok := errors.AsType[*tenant.DeniedError](err); ok {
 		op.ReadsParents.Store(false)
-		return outcome.Outcome{Verdict: outcome.Waiting, After: authorization.Lifetime, Denied: denied.Error()}
+		return queue.Outcome{Verdict: queue.Waiting, After: tenant.Lifetime, Denied: denied.Error()}
 	}
 	if err != nil {
-		return outcome.Outcome{Verdict: outcome.Again, Err: err}
+		return queue.Outcome{Verdict: queue.Again, Err: err}
 	}
 	if !op.ReadsParents.Swap(true) {
 		e.objectCounts.changed()
 	}
-	return outcome.Outcome{}
+	return queue.Outcome{}
+}
+
+// hiddenParentsPage is the page size of the search for parents that have the finalizer and that no informer shows.
+const hiddenParentsPage = 500
+
+// mustFindHiddenParents reports whether parents that the informer does not show may have the finalizer of the rule or
+// of an earlier revision. Nothing else finds such a parent if it has no children.
+func (e *Engine) mustFindHiddenParents(op *operator.Operator) bool {
+	stored, _ := e.records.Get(op.ID)
+	return op.IsNarrow() && (op.MayNeedFinalizer() || stored.Finalizers) && !op.Searched.Load()
+}
+
+// findHiddenParents enqueues the parents that have the rule's finalizer and that its informer does not show. If Kanon
+// may not list all parents, it cannot have added a finalizer to one that it cannot read.
+func (e *Engine) findHiddenParents(ctx context.Context, op *operator.Operator) queue.Outcome {
+	options := metav1.ListOptions{Limit: hiddenParentsPage}
+	parents := e.options.Client.Resource(op.Parent.GVR).Namespace(op.Identity.Home())
+	for {
+		list, err := parents.List(ctx, options)
+		if apierrors.IsForbidden(err) {
+			logr.FromContextOrDiscard(ctx).V(1).Info("Parents with the finalizer that the selector does not select are not searched for", "reason", err.Error())
+			return queue.Outcome{}
+		}
+		if err != nil {
+			return queue.Outcome{Verdict: queue.Again, Err: fmt.Errorf("search for parents with the finalizer: %w", err)}
+		}
+		for i := range list.Items {
+			if parent := &list.Items[i]; op.HasFinalizer(parent) && !op.InView(parent) {
+				k := keyOf(op.ID, parent)
+				e.parents.SetFinalizer(k, true)
+				e.queue.Add(k)
+			}
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return queue.Outcome{}
+		}
+	}
 }

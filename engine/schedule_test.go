@@ -30,8 +30,7 @@ func paced(pace string) string { return strings.ReplaceAll(pacedRule, "$PACE", p
 // not when something else changes, and not at rest.
 func TestRequeueAfter(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("paced", paced("requeueAfter: 2s"))
 	clock := newHandClock()
 	w.run(func(o *engine.Options) { o.Clock = clock })
@@ -73,8 +72,7 @@ spec:
 // The time at which something happened is recorded as it was then, and never changes, as docs/reference/state.md shows.
 func TestRecordOfWhenSomethingHappened(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("recording", recordingRule)
 	clock := newHandClock()
 	w.run(func(o *engine.Options) { o.Clock = clock })
@@ -103,8 +101,7 @@ func TestRecordOfWhenSomethingHappened(t *testing.T) {
 // change is not lost.
 func TestMinInterval(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("paced", strings.ReplaceAll(paced("minInterval: 3s"), `, at: "${now}"`, ""))
 	w.run()
 	w.parent("Note", "n", "{text: one}")
@@ -129,8 +126,7 @@ func TestMinInterval(t *testing.T) {
 // A rule that is changed, and a parent that is gone, have nothing to wait for.
 func TestMinIntervalOfAnotherRevision(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	hour := strings.ReplaceAll(paced("minInterval: 1h"), `, at: "${now}"`, "")
 	w.rule("paced", hour)
 	w.run()
@@ -147,15 +143,14 @@ func TestMinIntervalOfAnotherRevision(t *testing.T) {
 // Parents that wait for a time cost nothing until then.
 func TestTimersAtRest(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("paced", paced("requeueAfter: 1h"))
 	w.run()
-	const parents = 200
+	const parents = 20
 	for i := range parents {
 		w.parent("Note", "n"+strconv.Itoa(i), "{text: one}")
 	}
-	w.awaitAllReady("Note")
+	w.awaitAllReady()
 	w.quiet()
 	before := w.looks("n0")
 	w.quiet()
@@ -168,8 +163,7 @@ func TestTimersAtRest(t *testing.T) {
 // counts each change once.
 func TestCounterInTheStatus(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("counting", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule
@@ -216,8 +210,7 @@ spec:
 // on when something else changes.
 func TestStatusThatNeverRests(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("endless", `
 apiVersion: kanon.dev/v1alpha1
 kind: Rule

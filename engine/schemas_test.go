@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/openapi"
+	clientopenapi "k8s.io/client-go/openapi"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/kinds/schemas"
+	"kanon.dev/kanon/restmapping/openapi"
 )
 
 // paintRule reads one field of its parent.
@@ -94,11 +94,11 @@ func TestSchemaThatChanges(t *testing.T) {
 
 // unreadable is an OpenAPI client that fails until it is mended.
 type unreadable struct {
-	openapi.ClientWithContext
+	clientopenapi.ClientWithContext
 	mended atomic.Bool
 }
 
-func (u *unreadable) PathsWithContext(ctx context.Context) (map[string]openapi.GroupVersionWithContext, error) {
+func (u *unreadable) PathsWithContext(ctx context.Context) (map[string]clientopenapi.GroupVersionWithContext, error) {
 	if !u.mended.Load() {
 		return nil, errors.New("no schemas today")
 	}
@@ -112,7 +112,7 @@ func TestSchemaThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
 	w.install(w.wallDefinition("color"))
 	client := &unreadable{ClientWithContext: w.openapi()}
-	w.run(func(o *engine.Options) { o.Schemas = schemas.New(client) })
+	w.run(func(o *engine.Options) { o.Schemas = openapi.NewPublished(client) })
 	w.rule("paint", paintRule)
 	verdict := w.verdict("paint", "waiting for the schema of ConfigMap: ")
 	for _, part := range []string{`"ready":false`, "no schemas today"} {
@@ -127,9 +127,11 @@ func TestSchemaThatCannotBeRead(t *testing.T) {
 }
 
 // hidden is an OpenAPI client of an API server that publishes nothing of the core group.
-type hidden struct{ openapi.ClientWithContext }
+type hidden struct {
+	clientopenapi.ClientWithContext
+}
 
-func (h hidden) PathsWithContext(ctx context.Context) (map[string]openapi.GroupVersionWithContext, error) {
+func (h hidden) PathsWithContext(ctx context.Context) (map[string]clientopenapi.GroupVersionWithContext, error) {
 	paths, err := h.ClientWithContext.PathsWithContext(ctx)
 	delete(paths, "api/v1")
 	return paths, err
@@ -141,7 +143,7 @@ func TestKindWithoutASchema(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.install(w.wallDefinition("color"))
-	w.run(func(o *engine.Options) { o.Schemas = schemas.New(hidden{w.openapi()}) })
+	w.run(func(o *engine.Options) { o.Schemas = openapi.NewPublished(hidden{w.openapi()}) })
 	w.rule("paint", paintRule)
 	if verdict := w.verdict("paint", "KN0440"); !strings.Contains(verdict, `kind ConfigMap in v1`) || !strings.Contains(verdict, "rules in force: 1") {
 		t.Errorf("the verdict is %s", verdict)
@@ -151,11 +153,11 @@ func TestKindWithoutASchema(t *testing.T) {
 }
 
 // openapi is a client of the world's OpenAPI documents.
-func (w *world) openapi() openapi.ClientWithContext {
+func (w *world) openapi() clientopenapi.ClientWithContext {
 	w.t.Helper()
 	disco, err := discovery.NewDiscoveryClientForConfig(w.config)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return openapi.NewClientWithContext(disco.RESTClient())
+	return clientopenapi.NewClientWithContext(disco.RESTClient())
 }

@@ -9,8 +9,7 @@ import (
 
 func TestParentThatLeavesTheSelector(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, selector: {matchLabels: {on: 'yes'}}}"))
 	stop := w.run()
 	w.verdict("note", `"ready":true`)
@@ -35,12 +34,11 @@ func TestParentThatLeavesTheSelector(t *testing.T) {
 
 func TestParentsByNamespace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	label := func(value string) {
-		w.patch(namespaces, "", w.home, `{"metadata":{"labels":{"env-`+w.group[:9]+`":`+value+`}}}`)
+		w.patch(namespaces, "", w.home, `{"metadata":{"labels":{"env-`+w.home+`":`+value+`}}}`)
 	}
-	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, namespaceSelector: {matchLabels: {env-"+w.group[:9]+": prod}}}"))
+	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, namespaceSelector: {matchLabels: {env-"+w.home+": prod}}}"))
 	w.run()
 	w.verdict("note", `"ready":true`)
 	w.parent("Note", "n", "{}")
@@ -52,8 +50,7 @@ func TestParentsByNamespace(t *testing.T) {
 
 func TestParentPredicate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, when: \"${parent.spec.active}\"}"))
 	w.run()
 	w.parent("Note", "n", "{active: true}")
@@ -92,8 +89,7 @@ func silent(obj *unstructured.Unstructured) bool {
 // leaves the selector, and when a revision has a selector that it is not in.
 func TestParentWithoutChildrenThatIsNotSelected(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	notes := w.resource("Note")
 	narrow := strings.ReplaceAll(tagRule, "kind: Note}", marked)
 	w.rule("r", narrow)

@@ -70,8 +70,7 @@ func (w *world) senders(methods string, gvr schema.GroupVersionResource, namespa
 // the end of the rule. What is given later counts without a restart, and what is taken away counts too.
 func TestServiceAccountOfARule(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	other := controlplanetest.Namespace(t, w.config)
 	w.create(configMaps, w.object(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: %s}, data: {text: hidden-value}}", other)))
 	web := w.serviceAccount("web")

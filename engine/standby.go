@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/plan"
 )
 
 // leads reports whether the engine may write. Once true, it stays true: an engine that loses the lead ends.
@@ -47,7 +46,6 @@ func (l *catalogLoop) standby(ctx context.Context) {
 		return // without the keys, children cannot be recognised
 	}
 	next := make(map[string]*operator.Operator)
-	var ops, started []*operator.Operator
 	for _, rule := range l.catalog.Rules() {
 		if rule.Program == nil {
 			continue
@@ -59,14 +57,9 @@ func (l *catalogLoop) standby(ctx context.Context) {
 				logr.FromContextOrDiscard(ctx).V(1).Info("Cannot plan a rule: a kind was removed meanwhile", "rule", rule.Name.String(), "reason", err.Error())
 				continue // the mapper has put the change into the inbox
 			}
-			started = append(started, op)
+			e.monitors.Watch(op.ID, op.Informers()...)
 		}
 		next[rule.ID] = op
-		ops = append(ops, op)
-	}
-	plan.ShareInformers(plansOf(ops), plansOf(started))
-	for _, op := range started {
-		e.monitors.Watch(op.ID, op.Informers()...)
 	}
 	for id := range l.awaiting {
 		if next[id] == nil {

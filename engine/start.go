@@ -7,6 +7,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/queue"
 )
 
 // begin starts the informers of the new operators, and enqueues their parents.
@@ -67,7 +68,7 @@ func (e *Engine) restartReplaced(before, after *operator.Operator) {
 // noteUnselected records the parents that the previous operator selected and has fields in, and that the new one does not
 // select.
 func (e *Engine) noteUnselected(before, after *operator.Operator) {
-	if before == nil || before.ParentKey == after.ParentKey || before.Parent.GVR.GroupResource() != after.Parent.GVR.GroupResource() {
+	if before.ParentKey == after.ParentKey || before.Parent.GVR.GroupResource() != after.Parent.GVR.GroupResource() {
 		return
 	}
 	for _, parent := range e.monitors.Heads(before.ParentKey) {
@@ -75,4 +76,26 @@ func (e *Engine) noteUnselected(before, after *operator.Operator) {
 			e.parents.SetUnselected(keyOf(after.ID, parent), true)
 		}
 	}
+}
+
+// remembered lists the keys of a rule of which anything is known.
+func (e *Engine) remembered(rule string) queue.Keys {
+	found := make(queue.Keys)
+	e.parents.AddKeys(rule, found)
+	e.readers.AddKeys(rule, found)
+	e.patches.AddKeys(rule, found)
+	return found
+}
+
+// stop stops the informers of a rule, and drops everything known of its parents, targets and children, because no event
+// will report their deletion.
+func (e *Engine) stop(op *operator.Operator) {
+	for child := range op.EachChild(e.monitors) {
+		e.writer.Forget(child.UID())
+	}
+	e.monitors.Watch(op.ID)
+	e.parents.ForgetRule(op.ID)
+	e.readers.ForgetRule(op.ID)
+	e.guards.end(op)
+	e.patches.ForgetRule(op.ID)
 }

@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/catalog"
-	"kanon.dev/kanon/engine/monitor"
-	"kanon.dev/kanon/engine/parents"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/source"
+	"kanon.dev/kanon/engine/watch"
 )
 
 // RuleStats are figures of one rule.
@@ -20,7 +23,7 @@ type RuleStats struct {
 	// Runs is true while the rule is reconciled, and Ready while it runs as written.
 	Runs, Ready bool
 	// Parents counts the parents with each condition, of those that the rule selects and that were reconciled.
-	Parents map[parents.Condition]int
+	Parents map[conditions.Condition]int
 	// Waiting counts the parents and targets of patches that wait for a worker.
 	Waiting int
 	// Blocked is true while the prune guard blocks the rule's revision.
@@ -30,7 +33,7 @@ type RuleStats struct {
 // Stats are figures of the engine as it is now.
 type Stats struct {
 	Rules     []RuleStats
-	Informers []monitor.Stats
+	Informers []watch.Stats
 }
 
 // Stats collects figures. It visits all objects in memory, so call it only every few seconds.
@@ -40,11 +43,11 @@ func (e *Engine) Stats() Stats {
 	if known == nil {
 		return stats
 	}
-	running, blocked := e.running.Load(), e.guards.blocked()
+	running := e.running.Load()
 	for _, summary := range known.rules {
-		rule := RuleStats{Summary: summary, Ready: known.ready[summary.ID], Blocked: blocked[summary.ID] != nil}
+		rule := RuleStats{Summary: summary, Ready: known.ready[summary.ID]}
 		if op := running.ByID[summary.ID]; op != nil && op.Removal == nil {
-			rule.Runs = true
+			rule.Runs, rule.Blocked = true, e.guards.blocked(op) != nil
 			rule.Parents = e.parents.Conditions(summary.ID)
 			rule.Waiting = e.queue.Waiting(summary.ID)
 		}
@@ -67,9 +70,10 @@ func (e *Engine) Stats() Stats {
 // noteKnown stores what is known of the rules after an update. reports are the reports that are due.
 func (l *catalogLoop) noteKnown(reports map[source.Origin]source.Report) {
 	e := l.engine
-	before, now := e.known.Load(), &knownRules{rules: l.catalog.Summaries(), ready: make(map[string]bool), removalWaits: l.removals.waiting()}
-	for _, summary := range now.rules {
-		now.ready[summary.ID] = before != nil && before.ready[summary.ID]
+	before, now := e.known.Load(), &knownRules{ready: make(map[string]bool), removalWaits: l.removals.waiting()}
+	for _, rule := range l.catalog.Rules() {
+		now.rules = append(now.rules, rule.Summary)
+		now.ready[rule.ID] = before != nil && before.ready[rule.ID]
 	}
 	for _, report := range reports {
 		for _, rule := range report.Rules {
@@ -93,4 +97,33 @@ func (e *Engine) countWatch(resource schema.GroupResource, verb string) {
 	if e.options.Counts != nil {
 		e.options.Counts.Watched(resource.String(), verb)
 	}
+}
+
+// CheckRules returns an error until the rules of all sources are known. A mistake in a rule is not an error of the
+// engine: the report on the rule has it.
+func (e *Engine) CheckRules() error {
+	if unread := e.unread.Load(); unread > 0 {
+		return fmt.Errorf("%d of %d sources of rules have not been read", unread, len(e.options.Sources))
+	}
+	if !e.taken.Load() {
+		return errors.New("the rules have not been compiled")
+	}
+	if loaded, _ := e.records.IsLoaded(); !loaded && e.leads() {
+		return errors.New("the records of rules have not been read")
+	}
+	return nil
+}
+
+// CheckCaches returns an error until the engine knows the objects of all rules. An informer that fails is no error
+// here: the reports on the rules that need it say so.
+func (e *Engine) CheckCaches() error {
+	select {
+	case <-e.options.Mapper.Synced():
+	default:
+		return errors.New("the kinds of the cluster have not been read")
+	}
+	if filling := e.monitors.Filling(); len(filling) > 0 {
+		return fmt.Errorf("%d caches are being filled, such as that of %s", len(filling), filling[0].GVR.GroupResource())
+	}
+	return nil
 }

@@ -116,8 +116,7 @@ func TestRefusedStatus(t *testing.T) {
 // beside those of others, also while they wait.
 func TestConditionsInTheRulesStatus(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x")+`  status:
     conditions:
     - type: Answered
@@ -167,8 +166,7 @@ func (w *world) patchStatus(gvr schema.GroupVersionResource, namespace, name, te
 // in must not be sent again and again.
 func TestStatusOfManyForms(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x")+`  status:
     whole: ${1.0}
     big: ${1.5e300}
@@ -195,8 +193,7 @@ func TestStatusOfManyForms(t *testing.T) {
 // nothing else.
 func TestTransitionTimes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note(`"${parent.spec.text}"`))
 	clock := newHandClock()
 	w.run(func(o *engine.Options) { o.Clock = clock })
@@ -247,8 +244,7 @@ func (c *handClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 // A parent that the rule is for no more does not go on saying that it is ready.
 func TestStatusIsReleased(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, when: \"${parent.spec.active}\"}")+
 		"  status: {text: \"${children.config.data.text}\"}\n")
 	w.run()
@@ -275,8 +271,7 @@ func TestStatusIsReleased(t *testing.T) {
 // value; only the conditions go on.
 func TestStatusThatHasNoValueStays(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x")+"  status: \"${has(parent.spec.on) ? {'text': parent.spec.on} : parent.spec.absent}\"\n")
 	w.run()
 	w.parent("Note", "held", "{\"on\": first}")
@@ -291,8 +286,7 @@ func TestStatusThatHasNoValueStays(t *testing.T) {
 // The same holds while it is not known whether the rule is for the parent.
 func TestStatusStaysWhileThePredicateFails(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", strings.ReplaceAll(note("x"), "kind: Note}", "kind: Note, when: \"${parent.spec.active}\"}")+
 		"  status: \"${{'text': children.config.data.text}}\"\n")
 	w.run()

@@ -12,8 +12,7 @@ import (
 // other says so, and they do not take it from one another for ever.
 func TestTwoRulesWithOneStatusField(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	other := strings.NewReplacer("name: note", "name: other", `"${parent.metadata.name}"`, `"${parent.metadata.name}-other"`,
 		"spec:\n", "spec:\n  conditionPrefix: Other\n").Replace(note("other"))
 	const status = "  status: {text: \"${children.config.data.text}\"}\n"
@@ -46,8 +45,7 @@ func TestTwoRulesWithOneStatusField(t *testing.T) {
 // What a Secret holds is not told, also when it is refused.
 func TestRefusedSecretIsNotTold(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", strings.NewReplacer("kind: ConfigMap", "kind: Secret", "data: {text: x}", `stringData: {pin: "${parent.spec.pin}"}`).Replace(note("x")))
 	w.run()
 	w.parent("Note", "n", "{pin: 4711042}")

@@ -51,8 +51,7 @@ spec:
 // suspended then.
 func suspendedBox(t *testing.T) (w *world, stop func()) {
 	t.Helper()
-	w = newWorld(t)
-	w.define("Box")
+	w = newWorld(t, "Box")
 	w.rule("box", boxRule)
 	w.rule("second", secondRule+secondService)
 	stop = w.run()
@@ -130,8 +129,7 @@ func TestSuspendedParentOverARestart(t *testing.T) {
 // on; they are pruned then.
 func TestSuspendedParentThatLeavesTheSelector(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Box")
+	w := newWorld(t, "Box")
 	w.rule("box", strings.ReplaceAll(boxRule, "kind: Box}", "kind: Box, selector: {matchLabels: {use: 'yes'}}}"))
 	w.run()
 	w.create(w.resource("Box"), w.object("apiVersion: $GROUP/v1\nkind: Box\nmetadata: {name: red, namespace: $HOME, labels: {use: 'yes'}}\nspec: {color: red}\n"))
@@ -158,8 +156,7 @@ func TestSuspendedParentThatLeavesTheSelector(t *testing.T) {
 // renders the time look at the clock; the same value does it once.
 func TestReconcileAt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("paced", paced("requeueAfter: 2h\n  minInterval: 1h"))
 	clock := newHandClock()
 	w.run(func(o *engine.Options) { o.Clock = clock })
@@ -194,8 +191,7 @@ func TestReconcileAt(t *testing.T) {
 // A suspension that ends does not wait for minInterval either.
 func TestSuspendedParentWithMinInterval(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("paced", strings.ReplaceAll(paced("minInterval: 1h"), `, at: "${now}"`, ""))
 	w.run()
 	w.parent("Note", "n", "{text: one}")

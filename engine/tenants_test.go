@@ -26,8 +26,7 @@ type tenant struct {
 // rights there.
 func newTenant(t *testing.T, tweaks ...func(*engine.Options)) *tenant {
 	t.Helper()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	v := &tenant{world: w, user: "system:serviceaccount:" + w.home + ":kanon-tenant"}
 	w.allow(w.home, "tenant", v.user, `[{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)
 	w.run(append(tweaks, func(o *engine.Options) { o.Sources = append(o.Sources, source.NewConfigMaps(o.Client, w.home)) })...)

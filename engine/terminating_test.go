@@ -53,8 +53,7 @@ func TestNamespaceThatIsGoing(t *testing.T) {
 // up the rule, and without being asked for again and again.
 func TestKindThatIsRetiredGoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note", "Item")
+	w := newWorld(t, "Note", "Item")
 	w.rule("item", itemRule)
 	w.run()
 	w.parent("Note", "n", "{}")

@@ -39,8 +39,7 @@ spec:
 // nothing that depends on it is deleted.
 func TestMarkOfAChildThatIsMadeNoMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("once", madeOnceRule)
 	w.run()
 	w.parent("Note", "n", "{make: true, text: a}")
@@ -85,8 +84,7 @@ spec:
 // While the keys are rotated all goes on, and each child gets a new mark.
 func TestRotationOfKeys(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.create(configMaps, w.object("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: target, namespace: $HOME}\n"))
 	w.rule("rotating", rotatingRule)
 	w.run()
@@ -118,8 +116,7 @@ func sealOf(obj *unstructured.Unstructured) string {
 // Somebody who keeps taking a child's mark away is noticed, as with any other field.
 func TestMarkThatOthersKeepTakingAway(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("note", note("x"))
 	w.run()
 	w.parent("Note", "n", "{}")
@@ -172,8 +169,7 @@ spec:
 // child keeps is not written over.
 func TestObservedChildWithoutItsMark(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("keeping", keepingRule)
 	stop := w.run()
 	w.parent("Note", "n", "{text: a}")

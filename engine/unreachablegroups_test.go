@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/internal/enginetest"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/internal/kanontest"
+	"kanon.dev/kanon/restmapping"
 )
 
 // unseen is a mapper for which, as long as hidden is true, the API server of a group does not answer.
@@ -71,7 +71,7 @@ func TestWhatCannotBeSeenIsNotGone(t *testing.T) {
 	w := newWorld(t)
 	w.define("Note")
 	group := "extra." + w.group
-	w.install(enginetest.Definition(t, group, "Extra", "Namespaced"))
+	w.install(kanontest.Definition(t, group, "Extra", "Namespaced"))
 	extras := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "extras"}
 	makes := note("x") + `  - id: extra
     readyWhen: ${true}

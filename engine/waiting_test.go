@@ -106,8 +106,7 @@ func TestWaitThatLasts(t *testing.T) {
 // A kind whose conditions show what a parent waits for needs no Event for it.
 func TestWaitingWithConditionsHasNoEvent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("waiter", strings.ReplaceAll(waiterRule, "apiVersion: v1, kind: Service, namespaces: [$HOME]}", "apiVersion: $GROUP/v1, kind: Note}"))
 	w.run(func(o *engine.Options) { o.WaitLimit = time.Millisecond })
 	w.parent("Note", "n", "{}")
@@ -122,8 +121,7 @@ func TestWaitingWithConditionsHasNoEvent(t *testing.T) {
 // being tried meanwhile. Namespaces are watched only as long as that is so.
 func TestMissingNamespace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	w.rule("waiter", strings.ReplaceAll(waiterRule, "apiVersion: v1, kind: Service, namespaces: [$HOME]}", "apiVersion: $GROUP/v1, kind: Note}"))
 	begin := time.Now()
 	// Who tried again with pauses would not be in time.
@@ -181,8 +179,7 @@ func TestMissingNamespace(t *testing.T) {
 // An object that is no longer rendered is named as long as something else keeps it from being deleted.
 func TestWhatIsNotPrunedIsNamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.define("Note")
+	w := newWorld(t, "Note")
 	late := w.home + "-later"
 	w.rule("copies", `
 apiVersion: kanon.dev/v1alpha1

@@ -10,16 +10,13 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply/refusal"
-	"kanon.dev/kanon/engine/impersonation"
-	"kanon.dev/kanon/engine/meter"
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/outcome"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/reconcile"
-	"kanon.dev/kanon/engine/request"
-	"kanon.dev/kanon/engine/span"
+	"kanon.dev/kanon/engine/telemetry"
+	"kanon.dev/kanon/engine/tenant"
 )
 
 // maxRetries is how many reconciles in a row may be repeated, because an object changed during each of them, until the log
@@ -35,31 +32,31 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.NameOf(k.Rule), "patch", k.Patch, "target", k.Parent.String())
 	}
 	if op := e.running.Get(k.Rule); op != nil {
-		log = request.LogAt(log, int(op.Verbosity.Load()))
+		log = conditions.LogAt(log, int(op.Verbosity.Load()))
 	}
-	work := meter.Begin(e.running.NameOf(k.Rule), e.options.Counts)
+	work := telemetry.Begin(e.running.NameOf(k.Rule), e.options.Counts)
 	traced, end := e.trace(ctx, k)
-	out := e.reconcileSafely(meter.NewContext(logr.NewContext(traced, log), work), k)
-	span.Describe(traced, "kanon.verdict", out.Verdict.String())
+	out := e.reconcileSafely(telemetry.NewContext(logr.NewContext(traced, log), work), k)
+	telemetry.Describe(traced, "kanon.verdict", out.Verdict.String())
 	end(out.Err)
-	if out.Verdict != outcome.Later { // Later did no work
+	if out.Verdict != queue.Later { // Later did no work
 		work.End(out.Verdict.String())
 	}
 	switch {
 	case out.Err == nil || ctx.Err() != nil:
-	case refusal.OutOfDate(out.Err): // this is common
+	case apply.OutOfDate(out.Err): // this is common
 		out.Retry = out.Err
 		log.V(2).Info("Object changed during the reconcile; retrying", "err", out.Err.Error())
 	default:
-		if panicked, ok := errors.AsType[*outcome.PanicError](out.Err); ok {
+		if panicked, ok := errors.AsType[*queue.PanicError](out.Err); ok {
 			log = log.WithValues("stack", string(panicked.Stack))
 		}
 		log.Error(out.Err, "Reconcile failed; retrying")
 	}
-	if op := e.running.Get(k.Rule); op != nil && out.Verdict != outcome.Later && e.noteDenied(op, k, out) {
+	if op := e.running.Get(k.Rule); op != nil && out.Verdict != queue.Later && e.noteDenied(op, k, out) {
 		e.inbox.Notify() // the report on the rule says so
 	}
-	if out.Verdict != outcome.Later && e.parents.CountRetry(k, out.Retry != nil) == maxRetries {
+	if out.Verdict != queue.Later && e.parents.CountRetry(k, out.Retry != nil) == maxRetries {
 		log.Error(out.Retry, "Objects change during each reconcile; retrying", "reconciles", maxRetries)
 	}
 	if e.running.Get(k.Rule) == nil {
@@ -72,19 +69,19 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 }
 
 // requeue returns a key to the queue after a reconcile.
-func (e *Engine) requeue(k queue.Key, out outcome.Outcome) {
+func (e *Engine) requeue(k queue.Key, out queue.Outcome) {
 	if out.After > 0 {
 		e.queue.AddAfter(k, out.After)
 	}
 	switch out.Verdict {
-	case outcome.Settled, outcome.Waiting:
+	case queue.Settled, queue.Waiting:
 		failed := e.queue.NumRequeues(k) > 0
 		e.queue.Forget(k)
 		if failed {
 			e.queue.AddPatient(k) // events of its own writes were ignored during the pause
 		}
-	case outcome.Later: // a pause after a failure continues
-	case outcome.Again:
+	case queue.Later: // a pause after a failure continues
+	case queue.Again:
 		if out.Requested {
 			e.queue.Forget(k)
 		}
@@ -93,7 +90,7 @@ func (e *Engine) requeue(k queue.Key, out outcome.Outcome) {
 }
 
 // noteDenied records what a rule may not do, or what its removal waits for. It reports whether that has changed.
-func (e *Engine) noteDenied(op *operator.Operator, k queue.Key, out outcome.Outcome) (changed bool) {
+func (e *Engine) noteDenied(op *operator.Operator, k queue.Key, out queue.Outcome) (changed bool) {
 	switch {
 	case op.Removal != nil && k.Patch != "": // no parent reports what blocks the restoring of a patch
 		why := ""
@@ -112,32 +109,32 @@ func (e *Engine) noteDenied(op *operator.Operator, k queue.Key, out outcome.Outc
 // trace begins the trace of a key's reconcile, if there is a Tracer.
 func (e *Engine) trace(ctx context.Context, k queue.Key) (traced context.Context, end func(error)) {
 	if e.options.Tracer == nil {
-		return span.Root(ctx, nil, "")
+		return telemetry.Root(ctx, nil, "")
 	}
-	return span.Root(ctx, e.options.Tracer, "reconcile",
+	return telemetry.Root(ctx, e.options.Tracer, "reconcile",
 		attribute.String("kanon.rule", e.running.NameOf(k.Rule)), attribute.String("kanon.object", k.Parent.String()), attribute.String("kanon.patch", k.Patch))
 }
 
 // reconcileSafely turns a panic into an error, so that one parent with unexpected input does not end the work on all
 // others.
-func (e *Engine) reconcileSafely(ctx context.Context, k queue.Key) (out outcome.Outcome) {
-	out.Verdict = outcome.Again // after a panic
-	defer outcome.ContainPanic(&out.Err)
+func (e *Engine) reconcileSafely(ctx context.Context, k queue.Key) (out queue.Outcome) {
+	out.Verdict = queue.Again // after a panic
+	defer queue.ContainPanic(&out.Err)
 	out = e.reconcile(ctx, k)
 	if errors.Is(out.Err, context.Canceled) || errors.Is(out.Err, reconcile.ErrNoMemory) {
-		out.Verdict, out.Err = outcome.Again, nil
+		out.Verdict, out.Err = queue.Again, nil
 	}
 	return out
 }
 
 // reconcile brings the object of a key up to date: a parent, or the target of a patch.
-func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
+func (e *Engine) reconcile(ctx context.Context, k queue.Key) queue.Outcome {
 	op := e.running.Get(k.Rule)
 	identity, known := e.identityOf(op, k.Rule)
 	if !known {
-		return outcome.Outcome{Verdict: outcome.Waiting} // it is unknown with whose rights; the start of the rule enqueues the key again
+		return queue.Outcome{Verdict: queue.Waiting} // it is unknown with whose rights; the start of the rule enqueues the key again
 	}
-	ctx = impersonation.NewContext(ctx, identity)
+	ctx = tenant.NewContext(ctx, identity)
 	ready := op != nil && e.ready(op)
 	switch {
 	case k.Patch != "":
@@ -147,16 +144,16 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) outcome.Outcome {
 	case ready:
 		return e.reconciler.Reconcile(ctx, op, k)
 	}
-	return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start enqueues every parent
+	return queue.Outcome{Verdict: queue.Waiting} // the rule's start enqueues every parent
 }
 
 // identityOf returns as whom the work of a rule is done: for a rule that does not run, by its record. known is false
 // for a rule of which nothing is known.
-func (e *Engine) identityOf(op *operator.Operator, id string) (who impersonation.Identity, known bool) {
+func (e *Engine) identityOf(op *operator.Operator, id string) (who tenant.Identity, known bool) {
 	if op != nil {
 		return op.Identity, true
 	}
 	stored, ok := e.records.Get(id)
 	namespace, name, named := strings.Cut(stored.Rule, "/")
-	return plan.IdentityOf(types.NamespacedName{Namespace: namespace, Name: name}, stored.ServiceAccountName, stored.Confined), ok && named
+	return operator.IdentityOf(types.NamespacedName{Namespace: namespace, Name: name}, stored.ServiceAccountName, stored.Confined), ok && named
 }

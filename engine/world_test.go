@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -40,7 +39,7 @@ import (
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/internal/enginetest"
+	"kanon.dev/kanon/internal/kanontest"
 )
 
 func TestMain(m *testing.M) {
@@ -49,7 +48,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	os.Exit(controlplanetest.Main(m))
+	os.Exit(controlplanetest.MainWith(m, controlplanetest.Options{})) // some of them define Rule objects
 }
 
 // manyAtOnce has many tests run at the same time, whatever the number of processors,
@@ -65,7 +64,7 @@ func manyAtOnce() error {
 
 // patience bounds every wait for a state; a healthy engine needs a fraction, also on a
 // busy machine.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -83,30 +82,32 @@ type world struct {
 	client dynamic.Interface // the test's own
 	// kanon is the namespace of rule ConfigMaps, home that of parents.
 	kanon, home string
-	// group is unique; $GROUP in texts stands for it, $HOME for home.
-	group string
+	// group is the name of leased, which no other test has meanwhile; $GROUP in texts stands for it, $HOME for home.
+	group  string
+	leased *group
 	// requests has what the engine sent, and reconciled how often it looked at
 	// which parent.
 	requests   *requestLog
 	reconciled *tally
 	// watches are those of the engines.
-	watches *enginetest.Watches
+	watches *Watches
 	// engine is the newest one that was started.
 	engine *engine.Engine
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld makes a world with custom kinds, see definition, and no others.
+func newWorld(t *testing.T, kinds ...string) *world {
 	t.Helper()
-	return newWorldOn(t, controlplanetest.Config(t))
+	return newWorldOn(t, controlplanetest.Config(t), kinds...)
 }
 
-func newWorldOn(t *testing.T, config *rest.Config) *world {
+func newWorldOn(t *testing.T, config *rest.Config, kinds ...string) *world {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	watches, err := enginetest.NewWatches(config)
+	watches, err := NewWatches(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,12 +115,18 @@ func newWorldOn(t *testing.T, config *rest.Config) *world {
 		t: t, config: config, client: client, watches: watches,
 		kanon:    controlplanetest.Namespace(t, config),
 		home:     controlplanetest.Namespace(t, config),
-		group:    "t" + rand.String(8) + ".example.com",
+		leased:   takeGroup(config.Host, kinds),
 		requests: &requestLog{},
 
 		reconciled: &tally{of: make(map[string]int), waited: make(map[string]int), retries: make(map[string]time.Time), errors: make(map[string][]string)},
 	}
-	t.Cleanup(w.removeDefinitions)
+	w.group = w.leased.name
+	t.Cleanup(w.giveGroupBack)
+	for _, kind := range kinds {
+		if w.leased.installed[kind] == nil {
+			w.leased.installed[kind] = w.install(w.definition(kind))
+		}
+	}
 	return w
 }
 
@@ -129,60 +136,6 @@ func (w *world) in(t *testing.T) *world {
 	sub := *w
 	sub.t = t
 	return &sub
-}
-
-// removeDefinitions removes the world's custom kinds, whoever installed them.
-func (w *world) removeDefinitions() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
-	defer cancel()
-	list, err := w.client.Resource(crds).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		w.t.Errorf("list definitions: %v", err)
-		return
-	}
-	for _, definition := range list.Items {
-		if !strings.HasSuffix(definition.GetName(), "."+w.group) {
-			continue
-		}
-		if err := w.removeFinalizers(ctx, &definition); err != nil {
-			w.t.Errorf("remove the finalizers of %s: %v", definition.GetName(), err)
-		}
-		err := w.client.Resource(crds).Delete(ctx, definition.GetName(), metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			w.t.Errorf("remove %s: %v", definition.GetName(), err)
-		}
-	}
-}
-
-// removeFinalizers removes the finalizers of a definition's objects, which no engine removes any more. The API server has
-// five workers for definitions that are deleted, and each waits up to a minute for the objects: five tests that left some
-// would hold up every other test that deletes a kind.
-func (w *world) removeFinalizers(ctx context.Context, definition *unstructured.Unstructured) error {
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	resource := schema.GroupVersionResource{Group: field(definition, "spec", "group").(string), Resource: field(definition, "spec", "names", "plural").(string)}
-	for _, version := range versions {
-		if version := version.(map[string]any); version["served"] == true {
-			resource.Version = version["name"].(string)
-		}
-	}
-	objects, err := w.client.Resource(resource).List(ctx, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil // not served, or not any more
-	}
-	if err != nil {
-		return err
-	}
-	for _, object := range objects.Items {
-		if len(object.GetFinalizers()) == 0 {
-			continue
-		}
-		_, err := w.client.Resource(resource).Namespace(object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType,
-			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	return nil
 }
 
 // expand fills in the world's names.
@@ -211,11 +164,10 @@ func (w *world) resource(kind string) schema.GroupVersionResource {
 // with conditions.
 func (w *world) definition(kind string) *unstructured.Unstructured {
 	w.t.Helper()
-	return enginetest.Definition(w.t, w.group, kind, "Namespaced")
+	return kanontest.Definition(w.t, w.group, kind, "Namespaced")
 }
 
-// define installs custom kinds, waits until they are served, and removes them
-// at the end of the test.
+// define installs further custom kinds, and waits until they are served.
 func (w *world) define(kinds ...string) {
 	w.t.Helper()
 	for _, kind := range kinds {
@@ -223,10 +175,11 @@ func (w *world) define(kinds ...string) {
 	}
 }
 
-func (w *world) install(definition *unstructured.Unstructured) {
+// install installs a custom kind and waits until it is served.
+func (w *world) install(definition *unstructured.Unstructured) *unstructured.Unstructured {
 	w.t.Helper()
 	w.create(crds, definition)
-	w.await(crds, "", definition.GetName(), "is established", func(obj *unstructured.Unstructured) bool {
+	return w.await(crds, "", definition.GetName(), "is established", func(obj *unstructured.Unstructured) bool {
 		return conditionStatus(obj, "Established") == "True"
 	})
 }
@@ -293,7 +246,7 @@ func (w *world) run(tweaks ...func(*engine.Options)) (stop func()) {
 	}
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: core.Events("")})
-	options := enginetest.Options(w.t, config, w.kanon, w.watches.Follow)
+	options := kanontest.EngineOptions(w.t, config, w.kanon, func(c *rest.Config) { delayWatches(w.t, c) }, w.watches.Follow)
 	options.Recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kanon"})
 	options.RetryMax = 2 * time.Second
 	for _, tweak := range tweaks {
@@ -639,12 +592,12 @@ func (w *world) await(gvr schema.GroupVersionResource, namespace, name, what str
 	})
 }
 
-// awaitAllReady waits until each parent of a kind in the world's home is ready. It asks
+// awaitAllReady waits until each Note in the world's home is ready. It asks
 // for them all together.
-func (w *world) awaitAllReady(kind string) {
+func (w *world) awaitAllReady() {
 	w.t.Helper()
 	for {
-		list, err := w.at(w.resource(kind), w.home).List(w.t.Context(), metav1.ListOptions{})
+		list, err := w.at(w.resource("Note"), w.home).List(w.t.Context(), metav1.ListOptions{})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -652,7 +605,7 @@ func (w *world) awaitAllReady(kind string) {
 		if next < 0 {
 			return
 		}
-		w.await(w.resource(kind), w.home, list.Items[next].GetName(), "is ready", isTrue("Ready"))
+		w.await(w.resource("Note"), w.home, list.Items[next].GetName(), "is ready", isTrue("Ready"))
 	}
 }
 
@@ -831,7 +784,7 @@ type timedRequest struct {
 	user string
 }
 
-type roundTripper = enginetest.RoundTripper
+type roundTripper = kanontest.RoundTripper
 
 func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/internal/scenariotest"
-	"kanon.dev/kanon/offline/graph"
+	"kanon.dev/kanon/author/explain"
+	"kanon.dev/kanon/internal/kanontest"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -55,12 +55,12 @@ func checkGraph(t *testing.T, dir string, decoded []*syntax.Rule) {
 	t.Helper()
 	var want strings.Builder
 	for _, rule := range decoded {
-		g, err := graph.Of(rule)
+		g, err := explain.GraphOf(rule)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want.WriteString("\n```mermaid\n")
-		if err := g.Write(&want, graph.Mermaid); err != nil {
+		if err := explain.WriteGraphs(&want, explain.GraphMermaid, g); err != nil {
 			t.Fatal(err)
 		}
 		want.WriteString("```\n")
@@ -83,7 +83,7 @@ func checkGraph(t *testing.T, dir string, decoded []*syntax.Rule) {
 // checkDeletion holds that an example's scenario goes on to the end of a parent, which a step deletes or awaits to be gone.
 func checkDeletion(t *testing.T, dir string, programs []*program.Program) {
 	t.Helper()
-	scenario, err := scenariotest.Read(dir)
+	scenario, err := kanontest.ReadScenario(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func checkDeletion(t *testing.T, dir string, programs []*program.Program) {
 			return
 		}
 	}
-	t.Errorf("no step of %s deletes the parent and awaits under gone what goes with it", filepath.Join(dir, scenariotest.File))
+	t.Errorf("no step of %s deletes the parent and awaits under gone what goes with it", filepath.Join(dir, kanontest.ScenarioFile))
 }
 
 func readFile(t *testing.T, path string) string {

@@ -26,11 +26,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"kanon.dev/kanon/author/redact"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/internal/controlplanetest"
 	"kanon.dev/kanon/internal/kanontest"
-	"kanon.dev/kanon/internal/scenariotest"
-	"kanon.dev/kanon/redact"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -146,7 +145,7 @@ type rendering struct {
 // renderIsWhatRunCreates holds that each object that kanon render prints of a rule is, byte for byte, what kanon run creates for the
 // parent. Only kanon run has the marks that withoutMarks names; kanon render hides values of Secrets. It returns what compares the objects
 // of which the cluster lacks the kind before the scenario is played.
-func (r *recorder) renderIsWhatRunCreates(t *testing.T, cluster *kanontest.Cluster, dir string, scenario *scenariotest.Scenario) (later func()) {
+func (r *recorder) renderIsWhatRunCreates(t *testing.T, cluster *kanontest.Cluster, dir string, scenario *kanontest.Scenario) (later func()) {
 	t.Helper()
 	objects, err := scenario.Objects(scenario.Steps[0].Apply, cluster.Namespace())
 	if err != nil {

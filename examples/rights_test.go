@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"kanon.dev/kanon/internal/kanontest"
-	"kanon.dev/kanon/internal/scenariotest"
 )
 
 // kanonAccount is the user name of the ServiceAccount of deploy/base.
@@ -18,5 +17,5 @@ func grantLeast(t *testing.T, cluster *kanontest.Cluster) {
 	for _, name := range []string{"namespace.yaml", "rbac.yaml"} {
 		cluster.Apply(kanontest.ReadManifest(t, filepath.Join("..", "deploy", "base", name))...)
 	}
-	cluster.Apply(scenariotest.LeastRights(t, scenariotest.Examples(t, "."), "--definitions")...)
+	cluster.Apply(kanontest.LeastRights(t, kanontest.Examples(t, "."), "--definitions")...)
 }

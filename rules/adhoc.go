@@ -8,13 +8,9 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/check"
-	"kanon.dev/kanon/rules/constant"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/reporting"
-	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -43,7 +39,7 @@ func NewAdHocCompiler(r *syntax.Rule, o Options) (*AdHocCompiler, diagnostic.Fin
 
 // AdHocTemplate is a template that was compiled beside a rule.
 type AdHocTemplate struct {
-	Template template.Template
+	Template program.Template
 	// Type describes the type of the value, for people.
 	Type string
 }
@@ -54,17 +50,17 @@ func (b *AdHocCompiler) Compile(source *yamltree.Source, n *yamltree.Node, isExp
 	c, rule := b.c, b.c.rule
 	beside := *rule
 	beside.Source = source
-	c.rule, c.Reporter, c.results = &beside, reporting.New(source), map[*yamltree.Node]result{}
-	c.parser, c.constants = check.NewParser(c.env), constant.New(source, c.limits, c.Reporter)
+	c.rule, c.Reporter, c.results = &beside, check.NewReporter(source), map[*yamltree.Node]result{}
+	c.parser, c.constants = check.NewParser(c.env), newEvaluator(source, c.limits, c.Reporter)
 	defer func() { c.rule = rule }()
-	var t template.Template
+	var t program.Template
 	var from *origin
 	if text, isText := n.Text(); isExpression && isText {
 		sc := b.scope(in)
 		sc.Bare = true
 		var x *checkedExpression
-		if x, from = c.expression(n, scanner.Part{Expr: true, Text: text}, sc, &flow.Uses{}); x != nil {
-			t = template.Expr{X: x.run}
+		if x, from = c.expression(n, yamltree.Part{Expr: true, Text: text}, sc, &flow.Uses{}); x != nil {
+			t = program.Expr{X: x.run}
 		}
 	} else {
 		t, from = c.template(n, b.scope(in), &flow.Uses{})

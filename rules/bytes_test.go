@@ -2,11 +2,9 @@ package rules
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/program"
@@ -17,26 +15,12 @@ import (
 // byte by byte.
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, path := range paths {
-		t.Run(filepath.Base(path), func(t *testing.T) {
+	for name, files := range casesIn(t) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			archive, err := txtar.ParseFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files := map[string]string{}
-			for _, f := range archive.Files {
-				files[f.Name] = string(f.Data)
-			}
 			first := caseBytes(t, files)
-			for range 3 {
-				if again := caseBytes(t, files); again != first {
-					t.Fatalf("this:\n%s\nand then this:\n%s", first, again)
-				}
+			if again := caseBytes(t, files); again != first {
+				t.Fatalf("this:\n%s\nand then this:\n%s", first, again)
 			}
 		})
 	}

@@ -8,22 +8,13 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/function"
 	"kanon.dev/kanon/rules/check"
-	"kanon.dev/kanon/rules/constant"
-	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/identity"
-	"kanon.dev/kanon/rules/immutable"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/reach"
 	"kanon.dev/kanon/rules/readiness"
-	"kanon.dev/kanon/rules/reporting"
-	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -51,18 +42,17 @@ type Options struct {
 	// position. The returned function is called with the result of each evaluation. May be nil.
 	Conditions func(place string, at diagnostic.Position) func(holds bool)
 	// Limits bound the cost of an evaluation.
-	Limits template.Limits
+	Limits program.Limits
 	// Observe is called with each expression once its types are known, and with the types of its rule. May be nil.
 	Observe func(x *check.Expression, table *check.Table)
 }
 
 // compiler is the state while one rule is compiled.
 type compiler struct {
-	*reporting.Reporter
+	*check.Reporter
 	rule      *syntax.Rule
 	opts      Options
-	reach     *reach.Reach
-	limits    *template.Limits
+	limits    *program.Limits
 	children  map[string]*syntax.Child
 	families  map[string]*family
 	lookups   map[string]*lookupState
@@ -70,7 +60,7 @@ type compiler struct {
 	// read has the children whose live object an expression reads.
 	read map[string]bool
 	// readers are the parts of the rule, besides nodes, that must not read what is skipped.
-	readers []*dependency.Reader
+	readers []*reader
 	// stack are the variables and lookups being compiled, outermost first.
 	stack []pending
 	// types are the types that schemas give. results has what is known of the scalars with expressions, in the part of
@@ -79,10 +69,10 @@ type compiler struct {
 	results map[*yamltree.Node]result
 	// certain has the schemas of kinds that Options.Schemas may lack.
 	certain map[schema.GroupVersionKind]*openapi.Schema
-	// fieldReads records what the expressions of each scalar read; nil in rules for which it does not matter.
-	fieldReads *immutable.Reads
+	// reads has what the expressions of each scalar read; nil in rules for which it does not matter.
+	reads *fieldReads
 	// constants are the expressions that read nothing.
-	constants *constant.Evaluator
+	constants *evaluator
 	env       *celenv.Env
 	parser    *check.Parser
 	// scopes are the scopes of the children, by id; nil unless expressions are compiled beside the rule.
@@ -96,7 +86,7 @@ type compiler struct {
 	// drifts is true if something that is rendered changes with the clock.
 	drifts bool
 	// statusKinds are the custom kinds of the rule that have a status.
-	statusKinds function.StatusKinds
+	statusKinds celenv.StatusKinds
 }
 
 // Compile turns a rule into a program. The findings are complete and sorted. The program is nil if one of them is an
@@ -113,25 +103,17 @@ func Compile(r *syntax.Rule, o Options) (*program.Program, diagnostic.Findings) 
 func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 	limits := o.Limits.WithDefaults()
 	c := &compiler{
-		Reporter: reporting.New(r.Source), read: make(map[string]bool),
+		Reporter: check.NewReporter(r.Source), read: make(map[string]bool),
 		rule: r, opts: o, limits: &limits, unchecked: map[schema.GroupVersionKind]bool{},
 		children: map[string]*syntax.Child{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*variable{},
 		types: check.NewTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, env: env, parser: check.NewParser(env),
-		statusKinds: function.StatusKinds{},
+		statusKinds: celenv.StatusKinds{}, reads: newFieldReads(r),
 	}
-	c.constants = constant.New(r.Source, c.limits, c.Reporter)
-	c.reach = &reach.Reach{Reporter: c.Reporter, Rule: r, Namespace: o.Namespace, Confined: o.Confined}
-	if immutable.Matters(r) {
-		c.fieldReads = &immutable.Reads{
-			Reporter: c.Reporter, Children: c.children, Lookup: c.lookup, ItemsOf: c.rootOf, Variable: c.variableValue,
-			ParentSchema: func() *openapi.Schema { return c.schemaOf(r.Parent.GVK) },
-		}
-	}
+	c.constants = newEvaluator(r.Source, c.limits, c.Reporter)
 	return c
 }
 
-// variableValue is the value of a variable of the rule; nil if no variable has the name.
 func (c *compiler) variableValue(name string) *yamltree.Node {
 	if v := c.variables[name]; v != nil && name != "" { // those without a name were reported
 		return v.spec.Value
@@ -160,7 +142,6 @@ func (c *compiler) checkBooleanWords() {
 	}
 }
 
-// declare registers the ids and names that expressions can use.
 func (c *compiler) declare() {
 	r := c.rule
 	for i := range r.Children {
@@ -184,9 +165,9 @@ func (c *compiler) program() *program.Program {
 	p := &program.Program{
 		Name: r.Name, Namespace: r.Namespace, Hash: r.Hash(), Suspend: r.Suspend, ConditionPrefix: r.ConditionPrefix,
 		Variables: make(map[string]*program.Variable, len(c.variables)), ByID: map[string]int{}, Limits: c.limits,
-		OnRuleDeletion: r.OnRuleDeletion(), PruneLimit: r.PruneLimit, StatusKinds: c.statusKinds,
+		OnRuleDeletion: r.OnRuleDeletion, PruneLimit: r.PruneLimit, StatusKinds: c.statusKinds,
 	}
-	c.reach.CheckPlace(p)
+	c.checkPlace(p)
 	// rest is what the parts of the rule read that are neither nodes nor variables.
 	all, rest := &flow.Uses{}, &flow.Uses{}
 	p.Parent = c.parent(rest)
@@ -196,7 +177,7 @@ func (c *compiler) program() *program.Program {
 		all.Add(v.uses)
 	}
 	c.compileLookups(p, all)
-	nodes := make([]*dependency.Node, 0, len(r.Children))
+	nodes := make([]*childNode, 0, len(r.Children))
 	for i := range r.Children {
 		child, n := c.child(&r.Children[i], p)
 		p.Children = append(p.Children, child)
@@ -211,8 +192,7 @@ func (c *compiler) program() *program.Program {
 		p.Status = c.status(rest)
 	}
 	p.Conditions = c.conditions()
-	parent := c.conformParent()
-	parent.CheckConditions()
+	c.checkConditionsSchema()
 	p.Events = c.events()
 	p.RequeueAfter, p.MinInterval = c.duration(r.RequeueAfter, rest), c.duration(r.MinInterval, rest)
 	p.DeleteWhen = c.compileDeleteWhen(rest)
@@ -224,15 +204,12 @@ func (c *compiler) program() *program.Program {
 		child.Read = c.read[child.ID] || child.Rollout != nil || child.ReadyWhen == nil && !readiness.AlwaysCurrent(child.GVK.GroupKind())
 	}
 	c.linkFamilies(p)
-	graph := dependency.Graph{Reporter: c.Reporter, Rule: r, Program: p, Children: c.children, Lookup: c.lookup, Nodes: nodes, Readers: c.readers}
-	p.Order = graph.Order()
-	dependency.Rank(p)
-	graph.CheckSkips(rest)
-	if c.fieldReads != nil {
-		c.fieldReads.CheckRenamed()
-	}
-	identity.CheckSame(c.Reporter, r, p)
-	identity.CheckRecursion(c.Reporter, r, p)
+	p.Order = c.orderChildren(p, nodes)
+	rankChildren(p)
+	c.checkSkips(nodes, rest)
+	c.checkRenamed()
+	c.checkSame(p)
+	c.checkRecursion(p)
 	return p
 }
 
@@ -253,7 +230,7 @@ func (c *compiler) parent(u *flow.Uses) program.Parent {
 				WithHint("select by labels, with spec.parent.selector")
 		}
 	}
-	c.reach.ConfineParent(&p)
+	c.confineParent(&p)
 	if spec.When == nil {
 		return p
 	}
@@ -277,8 +254,7 @@ func (c *compiler) condition(n *yamltree.Node, sc *compileScope, u *flow.Uses) *
 	return x
 }
 
-// boolean compiles an expression that must give a bool.
-func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, scanner.Part) {
+func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, yamltree.Part) {
 	x, part := c.whole(n, sc, u)
 	if x == nil {
 		return nil, part
@@ -297,7 +273,7 @@ func (c *compiler) boolean(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*c
 
 // checkConstant reports a condition whose result does not depend on what it reads. A constant variable is a setting of the
 // rule: it may switch a part of the rule on or off.
-func (c *compiler) checkConstant(n *yamltree.Node, part scanner.Part, x *checkedExpression, sc *compileScope) {
+func (c *compiler) checkConstant(n *yamltree.Node, part yamltree.Part, x *checkedExpression, sc *compileScope) {
 	holds, ok := x.Truth()
 	if known := c.constants.Of(x.run); !ok && !known.Reads() {
 		holds, ok = known.Bool()
@@ -307,44 +283,41 @@ func (c *compiler) checkConstant(n *yamltree.Node, part scanner.Part, x *checked
 	}
 }
 
-// anyText accepts any text around an expression.
 func anyText(string) bool { return true }
 
-// whole compiles a string that must be one expression and nothing else.
-func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, scanner.Part) {
+func (c *compiler) whole(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*checkedExpression, yamltree.Part) {
 	s, _ := n.Text()
-	parts, err := scanner.Scan(s)
+	parts, err := yamltree.Scan(s)
 	if err != nil {
 		c.ReportScan(n, err)
-		return nil, scanner.Part{}
+		return nil, yamltree.Part{}
 	}
-	p, ok := scanner.Whole(parts)
+	p, ok := yamltree.Whole(parts)
 	if !ok || p.Spread {
 		c.ReportAround(n, anyText, diagnostic.CodeNotExpression, "%s must be one expression, ${…}, with nothing around it", sc.Place)
-		return nil, scanner.Part{}
+		return nil, yamltree.Part{}
 	}
 	x, _ := c.expression(n, p, sc, u)
 	return x, p
 }
 
 // status compiles spec.status. Its leaves may read children that are skipped.
-func (c *compiler) status(all *flow.Uses) template.Template {
+func (c *compiler) status(all *flow.Uses) program.Template {
 	u := &flow.Uses{}
 	n := c.rule.Status
 	c.results = map[*yamltree.Node]result{}
 	value, from := c.template(n, c.renderedScope("spec.status"), u)
 	all.Add(u)
-	if x, ok := value.(template.Expr); ok {
+	if x, ok := value.(program.Expr); ok {
 		s, _ := n.Text()
 		if !from.typ.CanBe(types.MapKind, types.StructKind, types.NullTypeKind) {
 			c.ReportSpan(n, strings.Index(s, x.X.Text), len(x.X.Text), diagnostic.CodeResultType, "spec.status must be a map, and this gives %s", from.typ.Inner())
 		}
 	}
-	if _, ok := value.(template.Text); ok {
+	if _, ok := value.(program.Text); ok {
 		c.ReportNode(n, diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
-	parent := c.conformParent()
-	parent.CheckStatus()
+	c.checkStatusSchema()
 	return value
 }
 
@@ -359,7 +332,6 @@ func (c *compiler) ownReads(p *program.Program, all, rest *flow.Uses) {
 	p.ReadsStatus, p.ReadsVersion = own.Status || looksUpParents(p), own.Version
 }
 
-// looksUpParents reports whether a lookup can return the parent itself, with its status.
 func looksUpParents(p *program.Program) bool {
 	return slices.ContainsFunc(p.Lookups, func(l *program.Lookup) bool { return l.GVK.GroupKind() == p.Parent.GVK.GroupKind() })
 }

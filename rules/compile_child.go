@@ -9,20 +9,14 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"kanon.dev/kanon/rules/check"
-	"kanon.dev/kanon/rules/constant"
-	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/generated"
-	"kanon.dev/kanon/rules/identity"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
-	"kanon.dev/kanon/rules/validation"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child, *dependency.Node) {
+func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child, *childNode) {
 	path := "children." + spec.ID
 	if spec.ID == "" {
 		path = spec.Label()
@@ -31,7 +25,7 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 		ID: spec.ID, Position: spec.Pos, IsList: spec.Many(), UpdatePolicy: spec.UpdatePolicy, Namespaced: true,
 		Adopt: spec.Adopt, Optional: spec.Optional, Cleanup: spec.Cleanup, Elsewhere: spec.NamesNamespace(),
 	}
-	n := &dependency.Node{Spec: spec, Guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
+	n := &childNode{Spec: spec, Guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 	c.results = map[*yamltree.Node]result{}
 	hasStatus := spec.Template != nil && c.childKind(spec, child, p)
 
@@ -46,10 +40,10 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 	c.locals(&spec.Body, &child.Body, sc)
 	c.when(&spec.Body, &child.Body, sc, &n.Uses, &n.Guard)
 	if spec.Cleanup {
-		n.Guard = n.Guard.Under(dependency.Finalizing())
+		n.Guard = n.Guard.Under(finalizingGuard())
 	}
 	if spec.Optional {
-		n.Guard = n.Guard.Under(dependency.Optional(child.GVK))
+		n.Guard = n.Guard.Under(optionalGuard(child.GVK))
 	}
 	for _, name := range slices.Sorted(maps.Keys(sc.locals)) {
 		v := c.compileVariable(sc.locals[name], sc)
@@ -78,48 +72,33 @@ func (c *compiler) childTemplate(spec *syntax.Child, child *program.Child, sc *c
 	var from *origin
 	child.Template, from = c.template(spec.Template, &rendered, u)
 	if from != nil && c.rule.RequeueAfter != nil {
-		identity.CheckSteady(c.Reporter, spec, &from.Origin)
+		c.checkSteady(spec, &from.Origin)
 	}
-	identity.CheckRandom(c.Reporter, spec, u)
+	c.checkRandomIdentity(spec, u)
 	if rendered.Own != "" {
 		c.checkGenerated(spec, child, sc.locals, u)
 	}
-	dependency.CheckSelfWait(spec, c.Reporter, c.parsed)
-	identity.CheckConstantNames(c.Reporter, spec.Template.Get("metadata"), child.GVK.GroupKind(), c.constantText)
+	c.checkSelfWait(spec)
+	c.checkConstantNames(spec.Template.Get("metadata"), child.GVK.GroupKind())
 }
 
-// checkTemplate checks a template after it was compiled and compared with its schema.
 func (c *compiler) checkTemplate(spec *syntax.Child, child *program.Child) {
-	validation.Check(validation.Input{Template: spec.Template, Kind: child.GVK.GroupKind(), At: c.At, Report: func(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-		return c.Report(c.rule.Source.At(n), code, format, args...)
-	}})
+	check.Refused(c.Reporter, spec.Template, child.GVK.GroupKind())
 	c.checkItems(spec)
-	if c.fieldReads != nil {
-		c.fieldReads.Check(spec, child)
+	if c.reads != nil {
+		c.checkImmutable(spec, child)
 	}
-}
-
-// checkGenerated checks and records the fields that are generated once.
-func (c *compiler) checkGenerated(spec *syntax.Child, child *program.Child, locals map[string]*variable, u *flow.Uses) {
-	check := generated.Check{
-		Reporter: c.Reporter, Spec: spec, Child: child, Variables: map[string]generated.Variable{}, Uses: u, Parsed: c.parsed,
-		Shared: func(n *yamltree.Node) bool { return len(c.results[n].others) > 0 },
-	}
-	for name, v := range locals {
-		check.Variables[name] = generated.Variable{Variable: v.Variable, Spec: &v.spec, Uses: v.uses}
-	}
-	check.Run()
 }
 
 // childKind looks up the kind of a child's template, and reports whether it has a status subresource.
 func (c *compiler) childKind(spec *syntax.Child, child *program.Child, p *program.Program) (hasStatus bool) {
-	child.GVK = identity.Kind(c.Reporter, spec)
+	child.GVK = check.KindOf(c.Reporter, spec)
 	kind, known := c.kind(child.GVK, spec.Template, childVerbs(), kindUse{node: "child " + spec.Label(), optional: spec.Optional})
 	child.Namespaced = kind.Namespaced
 	child.Unresolved = c.isUnresolved(known, child.GVK)
-	c.reach.CheckPrivilege("child "+spec.Label(), child.GVK, spec.Template)
-	c.reach.Confine("child "+spec.Label(), child.GVK, child.Namespaced, spec.Template, spec.Template.Get("metadata").Get("namespace"))
-	identity.CheckMetadata(c.Reporter, spec, child.GVK.GroupKind(), c.schemaOf(child.GVK) != nil)
+	c.checkPrivilege("child "+spec.Label(), child.GVK, spec.Template)
+	c.confine("child "+spec.Label(), child.GVK, child.Namespaced, spec.Template, spec.Template.Get("metadata").Get("namespace"))
+	check.Metadata(c.Reporter, spec, child.GVK.GroupKind(), c.schemaOf(child.GVK) != nil)
 	if metadata := spec.Template.Get("metadata"); known && metadata != nil && metadata.Kind == yamltree.Mapping {
 		c.checkNamespace(metadata, p, child.Namespaced, namespaceUse{
 			kind: child.GVK.Kind, pos: c.rule.Source.At(metadata), needs: "the template of " + spec.Label() + " needs metadata.namespace", hint: "leave it out",
@@ -135,7 +114,7 @@ func (c *compiler) readiness(spec *syntax.Child, child *program.Child, sc *compi
 		return
 	}
 	ready := c.selfScope(sc, child, sc.Place+".readyWhen")
-	by := &dependency.Reader{Label: ready.Place, ID: spec.ID, Bare: true, Guard: guard}
+	by := &reader{Label: ready.Place, ID: spec.ID, Bare: true, Guard: guard}
 	x, part := c.boolean(spec.ReadyWhen, ready, &by.Uses)
 	if x != nil && strings.TrimSpace(x.run.Text) != "true" {
 		c.checkConstant(spec.ReadyWhen, part, x, ready)
@@ -144,7 +123,6 @@ func (c *compiler) readiness(spec *syntax.Child, child *program.Child, sc *compi
 	c.readers = append(c.readers, by)
 }
 
-// selfScope is the scope of an expression that can read self, the live object.
 func (c *compiler) selfScope(sc *compileScope, child *program.Child, place string) *compileScope {
 	own := *sc
 	own.Place, own.Child = place, child.ID
@@ -167,10 +145,10 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 		in.locals = nil
 		t, from := c.template(f.In, in, u)
 		switch x := t.(type) {
-		case template.Expr:
+		case program.Expr:
 			c.checkRange(f.In, x.X, from.typ, in)
-			c.constants.Try(f.In, t, c.constantsOf(in), in.Place, constant.AttemptOf(template.ItemsOf))
-		case template.Text:
+			c.constants.Try(f.In, t, c.constantsOf(in), in.Place, attemptOf(program.ItemsOf))
+		case program.Text:
 			c.ReportAround(f.In, anyText, diagnostic.CodeNotExpression, "%s must be one expression that gives a list or a map", in.Place)
 		}
 		out = append(out, program.Dimension{Name: f.Name, In: t, Path: path})
@@ -182,15 +160,14 @@ func (c *compiler) dimensions(specs []syntax.Dimension, sc *compileScope, u *flo
 	return out
 }
 
-// checkRange reports a forEach over something that is neither a list nor a map.
-func (c *compiler) checkRange(n *yamltree.Node, x *template.Expression, typ check.Type, sc *compileScope) {
+func (c *compiler) checkRange(n *yamltree.Node, x *program.Expression, typ check.Type, sc *compileScope) {
 	if typ.CanBe(types.ListKind, types.MapKind, types.StructKind, types.NullTypeKind) {
 		return
 	}
 	s, _ := n.Text()
 	f := c.ReportSpan(n, strings.Index(s, x.Text), len(x.Text), diagnostic.CodeResultType, "%s must be a list or a map, and this gives %s", sc.Place, typ.Inner())
 	if typ.CanBe(types.IntKind) {
-		f.WithHint("write lists.range(%s) for an item for each number from 0", template.Shorten(x.Text))
+		f.WithHint("write lists.range(%s) for an item for each number from 0", program.Shorten(x.Text))
 	}
 }
 
@@ -210,7 +187,6 @@ func (c *compiler) locals(spec *syntax.Body, b *program.Body, sc *compileScope) 
 	}
 }
 
-// when compiles the condition of a child, a lookup or a patch.
 func (c *compiler) when(spec *syntax.Body, b *program.Body, sc *compileScope, all *flow.Uses, g *flow.Guard) {
 	if spec.When == nil {
 		return
@@ -229,4 +205,131 @@ func (c *compiler) when(spec *syntax.Body, b *program.Body, sc *compileScope, al
 	*g = flow.GuardOf(x.expr, u)
 	g.Lost = spec.Gaps["when"]
 	all.Add(u)
+}
+
+// family are the children that share their items: one with a forEach of its own, and those with sameAs.
+type family struct {
+	root    *syntax.Child
+	members []string
+	// dims, names and uses come from the root's forEach. They are compiled when the first member is.
+	compiled bool
+	dims     []program.Dimension
+	names    map[string]*origin
+	uses     flow.Uses
+	// single is true if the forEach certainly gives one item at most.
+	single bool
+}
+
+// pairUp finds the family of each child with sameAs, and reports those without one.
+func (c *compiler) pairUp() {
+	for i := range c.rule.Children {
+		spec := &c.rule.Children[i]
+		if spec.SameAs == nil {
+			continue
+		}
+		root := c.itemsOf(spec)
+		if root == nil {
+			continue
+		}
+		f := c.families[root.ID]
+		if f == nil {
+			f = &family{root: root, members: []string{root.ID}}
+			c.families[root.ID] = f
+		}
+		if spec.ID != "" {
+			f.members = append(f.members, spec.ID)
+			c.families[spec.ID] = f
+		}
+	}
+}
+
+// itemsOf follows sameAs to the child with items of its own. It is nil after a finding, here or at another link of the
+// chain.
+func (c *compiler) itemsOf(spec *syntax.Child) *syntax.Child {
+	at, path := spec, []string{spec.ID}
+	for at.SameAs != nil {
+		next := c.children[at.SameAs.ID]
+		switch {
+		case next == nil:
+			if at == spec && !c.rule.OpenChildren {
+				c.Report(at.SameAs.Pos, diagnostic.CodeUnknownChild, "there is no child called %q", at.SameAs.ID).Suggest(at.SameAs.ID, slices.Sorted(maps.Keys(c.children)))
+			}
+			return nil
+		case slices.Contains(path, next.ID):
+			if next == spec && spec.ID == slices.Min(path) { // once for each cycle
+				f := c.Report(at.SameAs.Pos, diagnostic.CodePairCycle, "sameAs leads back to where it began: %s", strings.Join(append(path, next.ID), " → "))
+				for _, id := range path[:len(path)-1] {
+					f.WithRelated(c.children[id].SameAs.Pos, "%s has the items of this one", id)
+				}
+			}
+			return nil
+		}
+		at, path = next, append(path, next.ID)
+	}
+	if at.Gaps["forEach"] {
+		return nil
+	}
+	if len(at.ForEach) == 0 {
+		if spec.SameAs.ID == at.ID {
+			c.Report(spec.SameAs.Pos, diagnostic.CodePairedWithOne, "%s makes one object and has no items", at.Label()).
+				WithRelated(at.Pos, "the child is here").WithHint("give %s a forEach, or leave out this one", at.Label())
+		}
+		return nil
+	}
+	return at
+}
+
+func (c *compiler) childItems(spec *syntax.Child, child *program.Child, sc *compileScope, n *childNode) {
+	f := c.families[spec.ID]
+	if f == nil || f.root != spec && spec.SameAs == nil {
+		if spec.SameAs != nil {
+			sc.OpenNames = true // the reason was reported
+			return
+		}
+		child.ForEach = c.dimensions(spec.ForEach, sc, &n.Uses)
+		return
+	}
+	if !f.compiled {
+		f.compiled = true
+		rootScope := c.bodyScope(flow.RootChildren+"."+f.root.ID, &f.root.Body)
+		f.dims = c.dimensions(f.root.ForEach, rootScope, &f.uses)
+		f.names, f.single = rootScope.names, c.atMostOneItem(f.root)
+	}
+	child.ForEach, child.SameItems = f.dims, true
+	n.Add(&f.uses)
+	maps.Copy(sc.names, f.names)
+	if spec.SameAs != nil {
+		sc.OpenNames = sc.OpenNames || f.root.OpenNames
+		sc.Family = f.members
+	}
+}
+
+// rootOf is the child whose forEach gives the items of a child: another one, or the child itself.
+func (c *compiler) rootOf(spec *syntax.Child) *syntax.Child {
+	if f := c.families[spec.ID]; f != nil {
+		return f.root
+	}
+	return spec
+}
+
+// checkItems reports items that would all be the same object. The template is compiled before.
+func (c *compiler) checkItems(spec *syntax.Child) {
+	root := spec
+	if f := c.families[spec.ID]; f != nil && spec.Many() {
+		if root = f.root; f.single {
+			return
+		}
+	} else if c.atMostOneItem(spec) {
+		return
+	}
+	c.checkSameItems(spec, root)
+}
+
+func (c *compiler) linkFamilies(p *program.Program) {
+	for i, child := range p.Children {
+		child.Root = i
+		if f := c.families[child.ID]; f != nil && child.SameItems {
+			child.Root = p.ByID[f.root.ID]
+		}
+	}
 }

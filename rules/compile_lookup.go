@@ -7,12 +7,10 @@ import (
 
 	"github.com/google/cel-go/common/types"
 
-	"kanon.dev/kanon/kinds/openapi"
-	"kanon.dev/kanon/rules/constant"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -59,7 +57,6 @@ func (c *compiler) compileLookups(p *program.Program, all *flow.Uses) {
 	}
 }
 
-// compileLookup compiles a lookup unless it is compiled already.
 func (c *compiler) compileLookup(l *lookupState) {
 	spec, out := l.spec, l.compiled
 	switch l.state {
@@ -82,7 +79,6 @@ func (c *compiler) compileLookup(l *lookupState) {
 	l.state = stateDone
 }
 
-// bodyScope is the scope of a child, a lookup or a patch.
 func (c *compiler) bodyScope(place string, spec *syntax.Body) *compileScope {
 	return &compileScope{
 		Scope: flow.Scope{Place: place, AllowChildren: true, OpenNames: spec.OpenNames, OpenVariables: spec.OpenVariables},
@@ -90,7 +86,6 @@ func (c *compiler) bodyScope(place string, spec *syntax.Body) *compileScope {
 	}
 }
 
-// body compiles what lookups and patches have in common with children.
 func (c *compiler) body(spec *syntax.Body, out *program.Body, sc *compileScope, u *flow.Uses, g *flow.Guard) {
 	out.ForEach = c.dimensions(spec.ForEach, sc, u)
 	c.locals(spec, out, sc)
@@ -100,14 +95,13 @@ func (c *compiler) body(spec *syntax.Body, out *program.Body, sc *compileScope, 
 	}
 }
 
-// query compiles what selects the objects of a lookup, or the targets of a patch.
 func (c *compiler) query(spec *syntax.Lookup, out *program.Lookup, sc *compileScope, u *flow.Uses) {
 	out.NameFrom = c.field(spec.Name, sc.in(".name"), u, objectName("name"))
 	if s, _ := spec.Namespace.Text(); s == syntax.AllNamespaces {
 		out.AllNamespaces = true
 	} else {
 		out.NamespaceFrom = c.field(spec.Namespace, sc.in(".namespace"), u, objectName("namespace"))
-		if t, ok := out.NamespaceFrom.(template.Const); ok {
+		if t, ok := out.NamespaceFrom.(program.Const); ok {
 			out.Namespace, _ = t.Value.(string)
 		}
 	}
@@ -116,8 +110,7 @@ func (c *compiler) query(spec *syntax.Lookup, out *program.Lookup, sc *compileSc
 	}
 }
 
-// lookupSelector compiles a selector with expressions.
-func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Uses) template.Template {
+func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Uses) program.Template {
 	sc = sc.in(".selector")
 	t, from := c.template(n, sc, u)
 	if from == nil {
@@ -135,7 +128,7 @@ func (c *compiler) lookupSelector(n *yamltree.Node, sc *compileScope, u *flow.Us
 		c.ReportNode(n, diagnostic.CodeResultType, "%s must be a map with matchLabels or matchExpressions, and this gives %s", sc.Place, typ)
 	}
 	c.textsOnly(n, &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.Map, Items: textSchema()}})
-	c.constants.Try(n, t, c.constantsOf(sc), sc.Place, constant.AttemptOf(template.SelectorOf))
+	c.constants.Try(n, t, c.constantsOf(sc), sc.Place, attemptOf(program.SelectorOf))
 	return t
 }
 
@@ -162,7 +155,7 @@ func (c *compiler) checkLookupKind(l *lookupState, p *program.Program) {
 	spec, out := l.spec, l.compiled
 	kind, known := c.kind(spec.GVK, spec.Node, parentVerbs(), kindUse{node: spec.Label(), optional: spec.Optional})
 	out.Namespaced, out.Unresolved = kind.Namespaced, c.isUnresolved(known, spec.GVK)
-	c.reach.Confine(spec.Label(), spec.GVK, kind.Namespaced, spec.Node, spec.Namespace)
+	c.confine(spec.Label(), spec.GVK, kind.Namespaced, spec.Node, spec.Namespace)
 	if known {
 		c.checkNamespace(spec.Node, p, kind.Namespaced, namespaceUse{kind: spec.GVK.Kind, pos: spec.Pos, needs: spec.Label() + " needs a namespace"})
 	}
@@ -176,7 +169,6 @@ type namespaceUse struct {
 	needs, hint string
 }
 
-// checkNamespace compares the namespace in a part of the rule with the scope of the kind.
 func (c *compiler) checkNamespace(in *yamltree.Node, p *program.Program, namespaced bool, use namespaceUse) {
 	switch namespace := in.Get("namespace"); {
 	case namespace != nil && !namespaced:
@@ -186,7 +178,6 @@ func (c *compiler) checkNamespace(in *yamltree.Node, p *program.Program, namespa
 	}
 }
 
-// readsSecret reports whether a part of a rule reads a lookup or a child that is a Secret.
 func (c *compiler) readsSecret(u *flow.Uses) bool {
 	for _, r := range u.Nodes {
 		if r.Root == flow.RootLookups {

@@ -10,7 +10,6 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/generated"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -129,11 +128,4 @@ func (s *names) Holds(variable string) map[string]bool {
 		return v.origin.holds
 	}
 	return nil
-}
-
-// RandomHint says how a random value can be kept.
-func (s *names) RandomHint() string {
-	return generated.Place{
-		Rule: s.c.rule, Children: s.c.children, Node: s.node, Expr: s.expr, Of: s.sc.OwnGenerated, IsTemplate: s.sc.Own != "",
-	}.Hint()
 }

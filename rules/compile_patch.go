@@ -8,16 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/check"
-	"kanon.dev/kanon/rules/dependency"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/identity"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// patchVerbs are the verbs that the engine needs for the targets of patches.
 func patchVerbs() []string { return append(parentVerbs(), "patch") }
 
 // patches compiles spec.patches. It adds to all whether they read the parent's status.
@@ -31,14 +28,14 @@ func (c *compiler) patches(p *program.Program, all *flow.Uses) []*program.Patch 
 }
 
 func (c *compiler) patch(spec *syntax.Patch, p *program.Program, all *flow.Uses) *program.Patch {
-	patch := &program.Patch{ID: spec.ID, Position: spec.Pos, Optional: spec.Optional, Refuse: spec.Refuse}
-	by := &dependency.Reader{Label: spec.Label(), Guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
+	patch := &program.Patch{ID: spec.ID, Position: spec.Pos, Optional: spec.Optional, Refuse: spec.Refuses()}
+	by := &reader{Label: spec.Label(), Guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 	c.results = map[*yamltree.Node]result{}
 	sc := c.bodyScope(spec.Label(), &spec.Body)
 	hasStatus := c.patchTargetKind(spec, patch, p)
 	c.body(&spec.Body, &patch.Body, sc, &by.Uses, &by.Guard)
 	if spec.Optional && spec.Target != nil {
-		by.Guard = by.Guard.Under(dependency.Optional(patch.GVK))
+		by.Guard = by.Guard.Under(optionalGuard(patch.GVK))
 	}
 	if spec.Target != nil {
 		c.query(spec.Target, patch.Target, sc.in(".target"), &by.Uses)
@@ -64,7 +61,7 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *
 	target := spec.Target
 	if target == nil {
 		patch.GVK = p.Parent.GVK
-		c.reach.CheckPrivilege("the target of "+spec.Label(), patch.GVK, c.rule.Parent.Node)
+		c.checkPrivilege("the target of "+spec.Label(), patch.GVK, c.rule.Parent.Node)
 		kind, _ := c.kindOnce(p.Parent.GVK, c.rule.Parent.Node, patchVerbs())
 		return kind.HasStatus
 	}
@@ -72,9 +69,9 @@ func (c *compiler) patchTargetKind(spec *syntax.Patch, patch *program.Patch, p *
 	patch.Target.Place = "target"
 	kind, known := c.kind(target.GVK, target.Node, patchVerbs(), kindUse{node: "patch " + spec.ID, optional: spec.Optional})
 	patch.Target.Namespaced, patch.Target.Unresolved = kind.Namespaced, c.isUnresolved(known, target.GVK)
-	c.reach.CheckPrivilege("the target of "+spec.Label(), target.GVK, target.Node)
-	c.reach.Confine("the target of "+spec.Label(), target.GVK, kind.Namespaced, target.Node, target.Namespace)
-	if syntax.IsSecret(target.GVK) && !spec.Refuse {
+	c.checkPrivilege("the target of "+spec.Label(), target.GVK, target.Node)
+	c.confine("the target of "+spec.Label(), target.GVK, kind.Namespaced, target.Node, target.Namespace)
+	if syntax.IsSecret(target.GVK) && !spec.Refuses() {
 		c.Report(c.FieldAt(target.Node, "kind"), diagnostic.CodePatchSecret,
 			"the values that %s replaces in a Secret are not stored, so they cannot be restored when the patch is removed", spec.Label()).
 			WithHint("write conflict: Refuse, so that the patch replaces no value of others")
@@ -115,7 +112,7 @@ func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
 	for _, name := range []string{"name", "namespace", "generateName"} {
 		refuse(metadata.Get(name), "metadata."+name)
 	}
-	identity.CheckServerFields(c.Reporter, metadata)
+	check.ServerFields(c.Reporter, metadata)
 	for _, field := range []string{"labels", "annotations"} {
 		for _, f := range metadata.Get(field).Entries() {
 			if syntax.IsOwnMark(f.Name) {
@@ -123,7 +120,7 @@ func (c *compiler) checkPatchIdentity(spec *syntax.Patch) {
 			}
 		}
 	}
-	identity.CheckNames(c.Reporter, metadata, spec.Kind(c.rule))
+	check.MetadataNames(c.Reporter, metadata, spec.Kind(c.rule))
 }
 
 // checkReadsItself reports a patch that reads a field which it writes: each write would cause the next, or its own
@@ -192,7 +189,6 @@ func (c *compiler) lookupOf(in *yamltree.Node) (of *lookupState, chooses []flow.
 	return c.lookups[names[1]], chooses
 }
 
-// isItem reports whether a target is the current item of a list that a lookup reads.
 func isItem(target *syntax.Lookup, item string, of *syntax.Lookup) bool {
 	if target == nil {
 		return false

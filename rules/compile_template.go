@@ -2,6 +2,7 @@ package rules
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,14 +10,14 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
-	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/program/template"
-	"kanon.dev/kanon/rules/scanner"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -33,21 +34,18 @@ type compileScope struct {
 	off bool
 }
 
-// in is the scope of a field below the part.
 func (s *compileScope) in(part string) *compileScope {
 	inner := *s
 	inner.Place += part
 	return &inner
 }
 
-// flow is the scope for package flow.
 func (s *compileScope) flow() flow.Scope {
 	known := s.Scope
 	known.Roots = s.roots()
 	return known
 }
 
-// roots lists the names that an expression may start with.
 func (s *compileScope) roots() []string {
 	roots := []string{flow.RootParent, flow.RootVariables, flow.RootNow, flow.RootLookups, flow.RootFinalizing}
 	if s.AllowChildren {
@@ -62,7 +60,7 @@ func (s *compileScope) roots() []string {
 }
 
 // template compiles a part of the rule, and adds what it reads to u. It is nil after a finding.
-func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template.Template, *origin) {
+func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (program.Template, *origin) {
 	switch n.Kind {
 	case yamltree.Mapping:
 		return c.mapping(n, sc, u)
@@ -70,18 +68,18 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 		return c.sequence(n, sc, u)
 	}
 	s, ok := n.Text()
-	if !ok || !scanner.HasExpression(s) {
+	if !ok || !yamltree.HasExpression(s) {
 		if ok {
 			c.checkPlainText(n, s)
 		}
-		return template.Const{Value: n.Value}, &origin{typ: check.ScalarType(n.Value)}
+		return program.Const{Value: n.Value}, &origin{typ: check.ScalarType(n.Value)}
 	}
-	parts, err := scanner.Scan(s)
+	parts, err := yamltree.Scan(s)
 	if err != nil {
 		c.ReportScan(n, err)
 		return nil, nil
 	}
-	if whole, ok := scanner.Whole(parts); ok {
+	if whole, ok := yamltree.Whole(parts); ok {
 		if whole.Spread {
 			f := c.ReportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeStraySpread, "${...list} can only be an item of a list")
 			f.WithHint("without the dots, ${list} is the list as a whole")
@@ -94,19 +92,18 @@ func (c *compiler) template(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 			return nil, nil
 		}
 		c.keep(n, result{x: x, part: whole, items: x.items, wrong: c.ErrorsSince(before)})
-		return template.Expr{X: x.run}, o
+		return program.Expr{X: x.run}, o
 	}
 	t, from := c.textTemplate(n, parts, sc, u)
 	switch {
 	case t == nil:
 		return nil, nil
 	case len(t.Parts) == 1 && t.Parts[0].X == nil:
-		return template.Const{Value: t.Parts[0].Text}, &origin{typ: check.ScalarType(t.Parts[0].Text)}
+		return program.Const{Value: t.Parts[0].Text}, &origin{typ: check.ScalarType(t.Parts[0].Text)}
 	}
 	return *t, from
 }
 
-// keep records what a scalar gives, for later checks.
 func (c *compiler) keep(n *yamltree.Node, r result) {
 	if c.results == nil {
 		return
@@ -119,12 +116,12 @@ func (c *compiler) keep(n *yamltree.Node, r result) {
 
 // textTemplate compiles text around expressions. Of the origins of its values only the clock matters: text is either
 // complete or missing.
-func (c *compiler) textTemplate(n *yamltree.Node, parts []scanner.Part, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
-	t, out := &template.Text{}, &origin{typ: check.Of(types.StringType)}
+func (c *compiler) textTemplate(n *yamltree.Node, parts []yamltree.Part, sc *compileScope, u *flow.Uses) (*program.Text, *origin) {
+	t, out := &program.Text{}, &origin{typ: check.Of(types.StringType)}
 	ok, kept := true, result{}
 	for _, p := range parts {
 		if !p.Expr {
-			t.Parts = append(t.Parts, template.Part{Text: p.Text})
+			t.Parts = append(t.Parts, program.Part{Text: p.Text})
 			continue
 		}
 		if p.Spread {
@@ -145,7 +142,7 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []scanner.Part, sc *comp
 			}
 		}
 		kept.items = kept.items || x.items
-		t.Parts = append(t.Parts, template.Part{X: x.run})
+		t.Parts = append(t.Parts, program.Part{X: x.run})
 	}
 	if !ok {
 		return nil, nil
@@ -154,13 +151,13 @@ func (c *compiler) textTemplate(n *yamltree.Node, parts []scanner.Part, sc *comp
 	return t, out
 }
 
-func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template.Template, *origin) {
-	t := template.Map{}
+func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (program.Template, *origin) {
+	t := program.Map{}
 	o, fieldTypes := &origin{Origin: flow.Origin{Fields: map[string]*flow.Origin{}}}, map[string]check.Type{}
 	allConst, ok := true, true
 	for _, f := range n.Fields {
-		e := template.Entry{Name: f.Name}
-		if scanner.HasExpression(f.Name) {
+		e := program.Entry{Name: f.Name}
+		if yamltree.HasExpression(f.Name) {
 			var from *origin
 			e.Key, from = c.key(f, sc, u)
 			ok = ok && e.Key != nil
@@ -175,7 +172,7 @@ func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (te
 			continue
 		}
 		e.Value = value
-		_, isConst := value.(template.Const)
+		_, isConst := value.(program.Const)
 		allConst = allConst && isConst && e.Key == nil
 		steady := from.Steady()
 		o.Waits, o.Drifts = o.Waits || steady.Waits, o.Drifts || steady.Drifts
@@ -189,32 +186,30 @@ func (c *compiler) mapping(n *yamltree.Node, sc *compileScope, u *flow.Uses) (te
 	}
 	o.typ = c.mappingType(t, fieldTypes)
 	if allConst {
-		return template.Const{Value: constMap(t)}, o
+		return program.Const{Value: constMap(t)}, o
 	}
 	return t, o
 }
 
-// mappingType is the type of a mapping whose fields have these types.
-func (c *compiler) mappingType(t template.Map, fields map[string]check.Type) check.Type {
-	if len(t.Entries) == 0 || slices.ContainsFunc(t.Entries, func(e template.Entry) bool { return e.Key != nil }) {
+func (c *compiler) mappingType(t program.Map, fields map[string]check.Type) check.Type {
+	if len(t.Entries) == 0 || slices.ContainsFunc(t.Entries, func(e program.Entry) bool { return e.Key != nil }) {
 		return check.Of(types.NewMapType(types.StringType, types.DynType))
 	}
 	return c.types.Record(fields)
 }
 
-// constMap renders a mapping without expressions.
-func constMap(t template.Map) map[string]any {
+func constMap(t program.Map) map[string]any {
 	m := make(map[string]any, len(t.Entries))
 	for _, e := range t.Entries {
-		if c, _ := e.Value.(template.Const); c.Value != nil {
+		if c, _ := e.Value.(program.Const); c.Value != nil {
 			m[e.Name] = c.Value
 		}
 	}
 	return m
 }
 
-func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*template.Text, *origin) {
-	parts, err := scanner.Scan(f.Name)
+func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*program.Text, *origin) {
+	parts, err := yamltree.Scan(f.Name)
 	if err != nil {
 		if wrong := c.ReportScan(f.Key, err); wrong.Code == diagnostic.CodeNotClosed {
 			wrong.WithHint("YAML reads the text before \": \" as a key: put quotes around the whole ${…}")
@@ -224,8 +219,8 @@ func (c *compiler) key(f yamltree.Field, sc *compileScope, u *flow.Uses) (*templ
 	return c.textTemplate(f.Key, parts, sc, u)
 }
 
-func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (template.Template, *origin) {
-	t := template.List{}
+func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (program.Template, *origin) {
+	t := program.List{}
 	o, kind := &origin{}, check.NoType()
 	allConst, ok := true, true
 	for _, item := range n.Items {
@@ -236,7 +231,7 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 			if x != nil {
 				kind = check.Join(kind, c.types.Element(from.typ.Inner()).CEL())
 			}
-			t.Items = append(t.Items, template.Item{Spread: x})
+			t.Items = append(t.Items, program.Item{Spread: x})
 			continue
 		}
 		value, from := c.template(item, sc, u)
@@ -246,9 +241,9 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 		}
 		kind = check.Join(kind, from.typ.Inner().CEL())
 		o.Waits, o.Drifts = o.Waits || from.Waits, o.Drifts || from.Moves()
-		_, isConst := value.(template.Const)
+		_, isConst := value.(program.Const)
 		allConst = allConst && isConst
-		t.Items = append(t.Items, template.Item{Value: value})
+		t.Items = append(t.Items, program.Item{Value: value})
 	}
 	o.typ = check.Of(types.NewListType(kind))
 	switch {
@@ -259,17 +254,17 @@ func (c *compiler) sequence(n *yamltree.Node, sc *compileScope, u *flow.Uses) (t
 	}
 	list := make([]any, len(t.Items))
 	for i, item := range t.Items {
-		list[i] = item.Value.(template.Const).Value //nolint:forcetypeassert // allConst says so.
+		list[i] = item.Value.(program.Const).Value //nolint:forcetypeassert // allConst says so.
 	}
-	return template.Const{Value: list}, o
+	return program.Const{Value: list}, o
 }
 
 // spread compiles a list item of the form ${...list}. It is false for every other item.
-func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*template.Expression, *origin, bool) {
+func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*program.Expression, *origin, bool) {
 	if s, _ := n.Text(); !strings.Contains(s, "...") {
 		return nil, nil, false
 	}
-	whole, _ := scanner.WholeOf(n)
+	whole, _ := yamltree.WholeOf(n)
 	if !whole.Spread {
 		return nil, nil, false
 	}
@@ -290,7 +285,7 @@ func (c *compiler) spread(n *yamltree.Node, sc *compileScope, u *flow.Uses) (*te
 type checkedExpression struct {
 	*check.Expression
 	// run is the part that programs keep.
-	run  *template.Expression
+	run  *program.Expression
 	expr *celenv.Expression
 	// items is true if the expression reads a name of forEach.
 	items bool
@@ -313,7 +308,7 @@ func (x *checkedExpression) goesInto(s *openapi.Schema) {
 type result struct {
 	// x is nil for text around expressions.
 	x    *checkedExpression
-	part scanner.Part
+	part yamltree.Part
 	// items is true if an expression reads a name of forEach.
 	items bool
 	// wrong is true if an error in the expression was reported, so that its type means nothing.
@@ -322,7 +317,6 @@ type result struct {
 	others []*checkedExpression
 }
 
-// parsed is the expression of which a scalar consists; nil for every other node.
 func (c *compiler) parsed(n *yamltree.Node) *celenv.Expression {
 	if x := c.results[n].x; x != nil {
 		return x.expr
@@ -330,18 +324,7 @@ func (c *compiler) parsed(n *yamltree.Node) *celenv.Expression {
 	return nil
 }
 
-// constantText is the text that the expression of a scalar always gives. It is false for every other node.
-func (c *compiler) constantText(n *yamltree.Node) (string, scanner.Part, bool) {
-	r := c.results[n]
-	if n == nil || r.x == nil {
-		return "", scanner.Part{}, false
-	}
-	text, ok := c.constants.Of(r.x.run).Text()
-	return text, r.part, ok
-}
-
-// compiled is the expression for programs; nil for nil.
-func (x *checkedExpression) compiled() *template.Expression {
+func (x *checkedExpression) compiled() *program.Expression {
 	if x == nil {
 		return nil
 	}
@@ -349,12 +332,12 @@ func (x *checkedExpression) compiled() *template.Expression {
 }
 
 // expression compiles one ${…} of a scalar. It is nil after a finding.
-func (c *compiler) expression(n *yamltree.Node, p scanner.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
+func (c *compiler) expression(n *yamltree.Node, p yamltree.Part, sc *compileScope, u *flow.Uses) (*checkedExpression, *origin) {
 	at := func(offset int) diagnostic.Position { return c.Within(n, p, max(offset, 0)) }
 	report := func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 		return c.Report(at(offset), code, format, args...)
 	}
-	known, scope := &names{c: c, sc: sc, node: n}, sc.flow()
+	known, scope, before := &names{c: c, sc: sc, node: n}, sc.flow(), c.Count()
 	expr, complete := c.parser.Parse(p.Text, scope, known, report)
 	if expr == nil {
 		return nil, nil
@@ -363,29 +346,36 @@ func (c *compiler) expression(n *yamltree.Node, p scanner.Part, sc *compileScope
 	a := flow.Analyze(flow.Input{Expr: expr, Rule: c.rule, Children: c.children, Scope: scope, Names: known, Position: at, Report: report})
 	maps.Copy(c.read, a.Live)
 	c.drifts = c.drifts || a.Drifts
-	if c.fieldReads != nil {
+	if c.reads != nil {
 		position := func(id int64) diagnostic.Position { return at(expr.Offset(id)) }
 		a.Fields = append(a.Fields, flow.FieldReads(expr, func(name string) bool { return known.Origin(name) != nil }, position)...)
-		c.fieldReads.NoteStates(flow.StateReads(expr, position), a.Fields, sc.Place)
-	}
-	if !complete {
-		return nil, nil
+		c.noteStates(flow.StateReads(expr, position), a.Fields, sc.Place)
 	}
 	checked := check.Check(check.Input{Expr: expr, Table: c.types, Names: known, Parent: &c.rule.Parent, Exists: sc.asked, Fails: a.Fails, At: at, Quote: check.QuoteIn(n), Report: a.ReportNode})
+	if len(expr.Issues()) > 0 && !c.ErrorsSince(before) {
+		check.ReportIssues(expr, report)
+	}
+	if !complete || len(expr.Issues()) > 0 || !c.constants.CheckCalls(expr, at) {
+		return nil, nil
+	}
 	if c.opts.Observe != nil {
 		c.opts.Observe(checked, c.types)
 	}
-	c.meant = c.meant || len(checked.Conversions) > 0
+	for _, conversion := range checked.Conversions {
+		c.meant = c.meant || conversion.Typed
+	}
 	prog, issues := run.New(expr, run.Options{
-		CostLimit: c.limits.ExpressionCost, Absent: a.Absent, Moving: a.Moving, Conversions: checked.Conversions, Encoded: checked.Encoded,
+		CostLimit: c.limits.ExpressionCost, Absent: a.Absent, Moving: a.Moving, Conversions: checked.Conversions,
 		Branch: c.branches(expr, at),
 	})
-	if check.ReportConstants(expr, issues, report); len(issues) > 0 {
+	for _, i := range issues {
+		report(i.Offset, diagnostic.CodeBadConstant, "%s", i.Message)
+	}
+	if len(issues) > 0 {
 		return nil, nil
 	}
-	c.constants.CheckCost(expr, at(0))
-	x := &template.Expression{Program: prog, Text: p.Text, Reads: a.Reads()}
-	if !c.constants.CheckCalls(expr, at) || !sc.off && !c.constants.Evaluate(expr, x, c.constantsOf(sc), at) {
+	x := &program.Expression{Program: prog, Text: p.Text, Reads: a.Reads()}
+	if !sc.off && !c.constants.Evaluate(expr, x, c.constantsOf(sc), at) {
 		return nil, nil
 	}
 	if a.CallsRandom {
@@ -395,8 +385,8 @@ func (c *compiler) expression(n *yamltree.Node, p scanner.Part, sc *compileScope
 		a.Generated = append(a.Generated, n)
 	}
 	u.Add(&a.Uses)
-	if c.fieldReads != nil {
-		c.fieldReads.Note(n, a.Fields)
+	if c.reads != nil {
+		c.reads.fields[n] = append(c.reads.fields[n], a.Fields...)
 		c.noteItems(n, expr, known, at)
 	}
 	from := &origin{Origin: *a.Origin, typ: checked.Type, holds: checked.Exist}
@@ -406,19 +396,18 @@ func (c *compiler) expression(n *yamltree.Node, p scanner.Part, sc *compileScope
 // noteItems records what the fields of a list's items are computed from.
 func (c *compiler) noteItems(n *yamltree.Node, expr *celenv.Expression, known *names, at func(offset int) diagnostic.Position) {
 	if name := flow.WholeVariable(expr.Root()); name != "" {
-		c.fieldReads.NoteVariable(n, name)
+		c.reads.variables[n] = name
 		return
 	}
 	fields, of := check.ItemFields(expr.Root())
 	for name, e := range fields {
 		isItem := func(name string) bool { return name == of || known.Origin(name) != nil }
 		reads := flow.FieldReads(expr.Part(e), isItem, func(id int64) diagnostic.Position { return at(expr.Offset(id)) })
-		c.fieldReads.NoteItemField(n, name, reads)
+		c.reads.items[itemField{n, name}] = reads
 	}
 }
 
-// wrapInString gives a finding the edit that wraps the expression in string(…).
-func (c *compiler) wrapInString(f *diagnostic.Finding, n *yamltree.Node, p scanner.Part) {
+func (c *compiler) wrapInString(f *diagnostic.Finding, n *yamltree.Node, p yamltree.Part) {
 	text := strings.TrimSpace(p.Text)
 	f.WithEdit(c.rule.Source.Within(n, p.Offset+strings.Index(p.Text, text)), text, "string("+text+")")
 }
@@ -428,15 +417,7 @@ func (c *compiler) branches(expr *celenv.Expression, at func(offset int) diagnos
 	if c.opts.Branches == nil {
 		return nil
 	}
-	start := func(e ast.Expr) diagnostic.Position {
-		first := len(expr.Text())
-		for below := range celenv.All(e) {
-			if offset := expr.Offset(below.ID()); offset >= 0 {
-				first = min(first, offset)
-			}
-		}
-		return at(first)
-	}
+	start := func(e ast.Expr) diagnostic.Position { return at(expr.Start(e)) }
 	noted := map[int64]func(holds bool){}
 	for _, e := range expr.Nodes() {
 		if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Conditional {
@@ -449,4 +430,39 @@ func (c *compiler) branches(expr *celenv.Expression, at func(offset int) diagnos
 			note(holds)
 		}
 	}
+}
+
+// checkPlainText warns of text that is probably meant as an expression: a path without ${}, or the syntax of other
+// tools.
+func (c *compiler) checkPlainText(n *yamltree.Node, s string) {
+	if !strings.Contains(s, "{{") && !strings.Contains(s, flow.RootParent+".") && !strings.Contains(s, flow.RootVariables+".") &&
+		!strings.Contains(s, flow.RootLookups+".") && !strings.Contains(s, flow.RootChildren+".") {
+		return
+	}
+	const path = `(?:parent\.(?:spec|metadata|status)|(?:children|lookups|variables)\.([A-Za-z_]\w*))(?:\.\??[A-Za-z_]\w*|\[[^\]]*\])*`
+	if m := regexp.MustCompile(`^` + path + `$`).FindStringSubmatch(s); m != nil && c.isMember(m[1]) {
+		f := c.ReportAt(n, 0, diagnostic.CodeLooksLike, "this is literal text, and not the value of the path")
+		f.WithHint("write ${%s}", s)
+		syntax.SuggestExpression(f, n, s)
+		return
+	}
+	// $(path), {path} and {{path}}.
+	bracketed := regexp.MustCompile(`(?:\$\(|\{\{?) *(` + path + `) *[)}]`)
+	if m := bracketed.FindStringSubmatchIndex(s); m != nil {
+		f := c.ReportSpan(n, m[0], m[1]-m[0], diagnostic.CodeLooksLike, "this is literal text, and not the value of the path")
+		f.WithHint("write ${%s}", s[m[2]:m[3]])
+		if !n.IsPlain() {
+			f.WithEdit(f.Position, s[m[0]:m[1]], "${"+s[m[2]:m[3]]+"}")
+		}
+		return
+	}
+	foreign := regexp.MustCompile(`\{\{-? *(?:\.(?:Values|Release|Chart)\.|request\.)`)
+	if m := foreign.FindStringIndex(s); m != nil {
+		c.ReportSpan(n, m[0], m[1]-m[0], diagnostic.CodeLooksLike, "{{ }} means nothing to Kanon, so this is literal text").
+			WithHint("write an expression, such as ${parent.metadata.name}")
+	}
+}
+
+func (c *compiler) isMember(name string) bool {
+	return name == "" || c.children[name] != nil || c.lookups[name] != nil || c.variables[name] != nil
 }

@@ -3,8 +3,11 @@ package rules
 import (
 	"slices"
 	"strings"
+	"time"
 
-	"kanon.dev/kanon/rules/constant"
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
@@ -22,7 +25,7 @@ type variable struct {
 	// standsFor is the path of which the variable consists, such as lookups.db.status; empty for every other variable.
 	standsFor string
 	// constant is its value if that is always the same; else nil.
-	constant *constant.Variable
+	constant *constantVariable
 }
 
 func newVariable(spec syntax.Variable, index int) *variable {
@@ -85,9 +88,8 @@ func (c *compiler) compileVariable(v *variable, sc *compileScope) *variable {
 	return v
 }
 
-// constantsOf are the constant variables that the expressions of a scope read.
-func (c *compiler) constantsOf(sc *compileScope) constant.Variables {
-	return func(name string) *constant.Variable {
+func (c *compiler) constantsOf(sc *compileScope) constantVariables {
+	return func(name string) *constantVariable {
 		if v := sc.locals[name]; v != nil {
 			return v.constant
 		}
@@ -125,4 +127,90 @@ func (c *compiler) reportCycle(pos diagnostic.Position, name string) {
 			f.WithRelated(p.pos, "which needs %s", strings.TrimPrefix(cycle[i+1], flow.RootVariables+"."))
 		}
 	}
+}
+
+// form is what a scalar must give that stands for text, a duration, a policy and the like.
+type form struct {
+	// what names the form in messages. kinds are the types of expressions that can give it.
+	what  string
+	kinds []types.Kind
+	check attempt
+}
+
+func message() form {
+	return form{"a string", []types.Kind{types.StringKind}, attemptOf(program.TextOf)}
+}
+
+// reason is one word of at most so many bytes.
+func reason(longest int) form {
+	return form{"a string", []types.Kind{types.StringKind}, attemptOf(func(t program.Template, s program.Scope) (string, *program.Problem) {
+		return program.ReasonOf(t, s, longest)
+	})}
+}
+
+func objectName(field string) form {
+	check := syntax.IsPathSegment
+	if field == "namespace" {
+		check = validation.IsDNS1123Label
+	}
+	return form{"a string", []types.Kind{types.StringKind}, attemptOf(func(t program.Template, s program.Scope) (string, *program.Problem) {
+		return program.NameOf(t, s, field, check)
+	})}
+}
+
+func conditionStatus() form {
+	return form{"true or false, or True, False or Unknown", []types.Kind{types.BoolKind, types.StringKind}, attemptOf(program.ConditionStatusOf)}
+}
+
+// aDeletionPolicy names a deletion policy in messages.
+const aDeletionPolicy = "Delete or Orphan"
+
+func deletionPolicy() form {
+	return form{aDeletionPolicy, []types.Kind{types.StringKind}, attemptOf(program.DeletionPolicyOf)}
+}
+
+func share() form {
+	return form{"an int, or text such as 25%", []types.Kind{types.IntKind, types.StringKind}, attemptOf(program.ShareOf)}
+}
+
+func duration(least time.Duration) form {
+	kinds := []types.Kind{types.DurationKind, types.StringKind, types.NullTypeKind}
+	return form{"a duration, or text such as 10m", kinds, attemptOf(func(t program.Template, s program.Scope) (time.Duration, *program.Problem) {
+		return program.DurationOf(t, s, least)
+	})}
+}
+
+// field compiles a scalar that must give a form; nil for nil.
+func (c *compiler) field(n *yamltree.Node, sc *compileScope, u *flow.Uses, f form) program.Template {
+	if n == nil {
+		return nil
+	}
+	t := c.scalar(n, sc, u, f)
+	c.constants.Try(n, t, c.constantsOf(sc), sc.Place, f.check)
+	return t
+}
+
+// scalar compiles a scalar. A single expression must have one of the form's types, as far as its type is known.
+func (c *compiler) scalar(n *yamltree.Node, sc *compileScope, u *flow.Uses, f form) program.Template {
+	whole, ok := yamltree.WholeOf(n)
+	if !ok || whole.Spread {
+		t, _ := c.template(n, sc, u)
+		return t
+	}
+	x, _ := c.expression(n, whole, sc, u)
+	if x == nil {
+		return nil
+	}
+	isText := x.IsText() && slices.Contains(f.kinds, types.StringKind) // a time in an object is text
+	if !isText && !x.CanBe(f.kinds...) {
+		wrong := c.ReportSpan(n, whole.Offset, len(whole.Text), diagnostic.CodeResultType, "%s must be %s, and this gives %s", sc.Place, f.what, x.Type)
+		noText, _ := x.TextHint()
+		if len(f.kinds) == 1 && f.kinds[0] == types.StringKind && noText == "" && f.what != aDeletionPolicy || x.Inner().Kind() == types.BytesKind {
+			wrong.WithHint("write string(…) around it")
+			c.wrapInString(wrong, n, whole)
+		}
+		return nil
+	}
+	x.goesInto(textSchema())
+	return program.Expr{X: x.run}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -19,9 +19,9 @@ func TestLargeConstantsAreNotKept(t *testing.T) {
 		fmt.Fprintf(&rule, "  - {name: v%d, value: \"${lists.range(100000)}\"}\n", i)
 	}
 	rule.WriteString("  status: {size: \"${variables.v0.size()}\"}\n")
-	compileWithin(t, rule.String(), template.Limits{}) // what all rules share is made
+	compileWithin(t, rule.String(), program.Limits{}) // what all rules share is made
 	before := heap()
-	p := compileWithin(t, rule.String(), template.Limits{})
+	p := compileWithin(t, rule.String(), program.Limits{})
 	if held, most := heap()-before, int64(4<<20); held > most {
 		t.Errorf("the program holds %d bytes, want %d at the most", held, most)
 	}

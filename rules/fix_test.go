@@ -17,12 +17,13 @@ import (
 
 // Obeying the fixes of all findings of a rule gives a rule without those findings, and with no others: no two fixes contradict
 // each other, and none makes another mistake. testdata/fixes.txt has what a fix brings to light, because nothing is known of an expression
-// before what was wrong with it is mended: go test -update rewrites it.
+// before what was wrong with it is mended: go test -update rewrites it. Whoever goes on with the fixes of what has come to light comes to
+// an end, and none makes undone what another one has done.
 func TestFixes(t *testing.T) {
 	t.Parallel()
 	fixed := 0
 	var log strings.Builder
-	cases := casesIn(t, "testdata/*.txtar")
+	cases := casesIn(t)
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		files := cases[name]
 		_, findings := compileCase(t, files)
@@ -47,6 +48,7 @@ func TestFixes(t *testing.T) {
 		for _, f := range newIn(after, findings, done) {
 			fmt.Fprintf(&log, "%s: %s\n", name, f)
 		}
+		checkFixesEnd(t, name, files, after, done)
 	}
 	const golden = "testdata/fixes.txt"
 	if *update {
@@ -66,45 +68,38 @@ func TestFixes(t *testing.T) {
 	}
 }
 
-// Whoever makes the fixes of all findings of a rule, and then those of what has come to light, comes to an end: no fix makes undone what
-// another one has done, and at the end nothing is left that has one.
-func TestFixesEnd(t *testing.T) {
-	t.Parallel()
-	for name, files := range casesIn(t, "testdata/*.txtar") {
-		const most = 5
-		var all diagnostic.Findings
-		for round := range most + 1 {
-			_, findings := compileCase(t, files)
-			data, done := findings.Fixed([]byte(files["rule.yaml"]))
-			if len(done) == 0 {
-				break
-			}
-			if round == most {
-				t.Errorf("%s: after %d rounds there are still fixes: %v", name, most, done)
-			}
-			for _, f := range done {
-				if slices.ContainsFunc(all, func(before diagnostic.Finding) bool { return about(before) == about(f) && before.Line == f.Line }) {
-					t.Errorf("%s: it comes back after its fix: %s", name, f)
-				}
-			}
-			all = append(all, done...)
-			files["rule.yaml"] = string(data)
+// checkFixesEnd makes the fixes of a case, of which some were made, until there are no more.
+func checkFixesEnd(t *testing.T, name string, files map[string]string, findings, all diagnostic.Findings) {
+	t.Helper()
+	for range 5 {
+		data, done := findings.Fixed([]byte(files["rule.yaml"]))
+		if len(done) == 0 {
+			return
 		}
+		for _, f := range done {
+			if slices.ContainsFunc(all, func(before diagnostic.Finding) bool { return about(before) == about(f) && before.Line == f.Line }) {
+				t.Errorf("%s: it comes back after its fix: %s", name, f)
+			}
+		}
+		all = append(all, done...)
+		files["rule.yaml"] = string(data)
+		_, findings = compileCase(t, files)
 	}
+	t.Errorf("%s: after 5 rounds there are still fixes", name)
 }
 
 // casesIn are the files of cases, by the names of these.
-func casesIn(t *testing.T, pattern string) map[string]map[string]string {
-	t.Helper()
-	paths, err := filepath.Glob(pattern)
+func casesIn(tb testing.TB) map[string]map[string]string {
+	tb.Helper()
+	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("no cases: %v", err)
+		tb.Fatalf("no cases: %v", err)
 	}
 	cases := map[string]map[string]string{}
 	for _, path := range paths {
 		archive, err := txtar.ParseFile(path)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		files := map[string]string{}
 		for _, f := range archive.Files {

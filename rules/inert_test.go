@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
 )
 
 // evil is text in an object that would be an expression in a rule.
@@ -108,7 +107,7 @@ func TestTextOfObjectsStaysText(t *testing.T) {
       out: ${variables.way}
   status:
     out: TEMPLATE
-`, "TEMPLATE", test.template), template.Limits{})
+`, "TEMPLATE", test.template), program.Limits{})
 			objects, out := evaluateAll(t, p, evilParent())
 			got := map[string]any{"status": out.Status["out"]}
 			want := map[string]any{"status": test.want, "direct": test.want, "live": test.want, "variable": test.want}
@@ -177,7 +176,7 @@ func TestTextOfObjectsStaysTextElsewhere(t *testing.T) {
   events:
   - {reason: Evil, message: "${parent.spec.text}"}
   - {reason: Status, message: "${status.live[0]}, ${status.kept}"}
-`, template.Limits{})
+`, program.Limits{})
 	parent := evilParent()
 	parent.Object["status"].(map[string]any)["kept"] = evil //nolint:forcetypeassert // It is one.
 	var got []any
@@ -229,7 +228,7 @@ func TestDollarsStay(t *testing.T) {
 		`"${{'a': '}'}.a}"`:         "}",
 		"|\n      #!/bin/sh\n      echo $${HOME} $$ ${1 + 1}\n": "#!/bin/sh\necho ${HOME} $$ 2\n",
 	} {
-		p := compileWithin(t, "  status:\n    out: "+text, template.Limits{})
+		p := compileWithin(t, "  status:\n    out: "+text, program.Limits{})
 		if _, out := evaluateAll(t, p, evilParent()); !cmp.Equal(out.Status["out"], want) {
 			t.Errorf("%s: got %#v, want %#v", text, out.Status["out"], want)
 		}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"kanon.dev/kanon/kinds/definitions"
-	"kanon.dev/kanon/kinds/openapi/builtin"
+	"kanon.dev/kanon/restmapping/definitions"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -19,7 +19,7 @@ import (
 // inferred is what comes of a rule for a Kiosk, of which spec is a part: the fields of the status in its definition, and the findings.
 func inferred(t *testing.T, spec string) (status map[string]any, findings string) {
 	t.Helper()
-	known, err := builtin.Kinds()
+	known, err := openapi.BuiltinKinds()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ spec:
 				}
 				all = append(all, &docs)
 			}
-			inference := rules.Inference{Schemas: builtin.Schemas{}}
+			inference := rules.Inference{Schemas: openapi.Builtin{}}
 			if c.awaits {
 				inference.Awaits = func(schema.GroupVersionKind) bool { return true }
 			}

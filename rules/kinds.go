@@ -6,10 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/cel-go/common/ast"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"kanon.dev/kanon/restmapping/openapi"
+	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -41,10 +45,8 @@ type KindLister interface {
 	Place(group string) string
 }
 
-// parentVerbs are the verbs that the engine needs for parents and lookups.
 func parentVerbs() []string { return []string{"get", "list", "watch"} }
 
-// childVerbs are the verbs that the engine needs for children.
 func childVerbs() []string { return append(parentVerbs(), "create", "patch", "delete") }
 
 // kindUse is the part of the rule that names a kind.
@@ -77,7 +79,6 @@ func (c *compiler) kind(gvk schema.GroupVersionKind, n *yamltree.Node, verbs []s
 	return k, true
 }
 
-// checkVerbs reports a kind whose API lacks a verb that the rule needs.
 func (c *compiler) checkVerbs(k Kind, gvk schema.GroupVersionKind, n *yamltree.Node, verbs []string, use string) {
 	if lacks := slices.DeleteFunc(verbs, k.Verbs.Has); k.Verbs != nil && len(lacks) > 0 {
 		c.Report(c.FieldAt(n, "kind"), diagnostic.CodeUnusableKind, "kind %s in %s cannot be %s: its API has no %s",
@@ -85,7 +86,6 @@ func (c *compiler) checkVerbs(k Kind, gvk schema.GroupVersionKind, n *yamltree.N
 	}
 }
 
-// isUnresolved reports whether a node has to wait until its kind exists.
 func (c *compiler) isUnresolved(known bool, gvk schema.GroupVersionKind) bool {
 	return c.opts.AwaitKinds && c.opts.Kinds != nil && !known && gvk.Kind != ""
 }
@@ -142,7 +142,6 @@ type kindSuggestion struct {
 	in string
 }
 
-// suggestKind names the kind that may be meant, and the field that differs.
 func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) kindSuggestion {
 	places := func(isMeant func(k schema.GroupVersionKind) bool) string {
 		var found []string
@@ -182,4 +181,77 @@ func suggestKind(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) k
 		s.meant, s.in = near, in
 	}
 	return s
+}
+
+func (c *compiler) schemaOf(gvk schema.GroupVersionKind) *openapi.Schema {
+	if gvk.Kind == "" {
+		return nil
+	}
+	if c.opts.Schemas != nil {
+		if s := c.opts.Schemas.Schema(gvk); s != nil {
+			return s
+		}
+	}
+	return c.certain[gvk]
+}
+
+// certainSchemas are the parts of built-in schemas that a rule's meaning depends on. How base64 in a Secret is read
+// must not depend on whether the API server has sent its schemas yet.
+func certainSchemas() map[schema.GroupVersionKind]*openapi.Schema {
+	mapOf := func(format string) *openapi.Field {
+		return &openapi.Field{
+			Schema:    &openapi.Schema{Type: openapi.Map, Items: &openapi.Schema{Type: openapi.String, Format: format}},
+			Defaulted: true, // so that nobody hears that it may be missing
+		}
+	}
+	core := func(kind string) schema.GroupVersionKind { return schema.GroupVersionKind{Version: "v1", Kind: kind} }
+	return map[schema.GroupVersionKind]*openapi.Schema{
+		core("Secret"): {Type: openapi.Object, Open: true, Fields: map[string]*openapi.Field{
+			"data": mapOf(openapi.FormatByte), "stringData": mapOf(""),
+		}},
+		core("ConfigMap"): {Type: openapi.Object, Open: true, Fields: map[string]*openapi.Field{
+			"binaryData": mapOf(openapi.FormatByte),
+		}},
+	}
+}
+
+func (c *compiler) kindType(gvk schema.GroupVersionKind, many bool) check.Type {
+	object := c.types.Of(c.schemaOf(gvk))
+	if many {
+		return c.types.List(object)
+	}
+	return object
+}
+
+func (c *compiler) Scalar(n *yamltree.Node) (check.Scalar, bool) {
+	r, ok := c.results[n]
+	if !ok || r.wrong || r.x == nil {
+		return check.Scalar{}, ok && !r.wrong
+	}
+	return check.Scalar{Whole: r.x.Expression, Text: r.x.run.Text, Offset: r.part.Offset, Variable: c.variableOf(r.x.expr.Root()), GoesInto: func(s *openapi.Schema) {
+		for _, x := range append(r.others, r.x) {
+			x.goesInto(s)
+		}
+	}}, true
+}
+
+// variableOf is the value of the variable that an expression such as variables.size consists of; nil for every other
+// expression.
+func (c *compiler) variableOf(root ast.Expr) *yamltree.Node {
+	if root.Kind() != ast.SelectKind {
+		return nil
+	}
+	return c.variableValue(flow.WholeVariable(root))
+}
+
+// conform compares a compiled template with the schema of its kind. shared is true if others write to the object as
+// well.
+func (c *compiler) conform(template *yamltree.Node, gvk schema.GroupVersionKind, hasStatus, shared bool) {
+	if s := c.schemaOf(gvk); s != nil {
+		c.templateCheck(gvk, shared, hasStatus).Check(template, gvk.Kind, s)
+	}
+}
+
+func (c *compiler) templateCheck(gvk schema.GroupVersionKind, shared, hasStatus bool) check.TemplateCheck {
+	return check.TemplateCheck{Compiler: c, Table: c.types, Source: c.rule.Source, BuiltIn: syntax.IsBuiltIn(gvk.Group), Shared: shared, DropsStatus: hasStatus}
 }

@@ -11,12 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
 
 // compileWithin compiles a rule of which body is the spec's rest.
-func compileWithin(tb testing.TB, body string, l template.Limits) *program.Program {
+func compileWithin(tb testing.TB, body string, l program.Limits) *program.Program {
 	tb.Helper()
 	docs, findings := syntax.Decode("f", []byte(ruleFor(body)))
 	if findings.HasErrors() {
@@ -67,27 +66,27 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		body   string
-		limits template.Limits
+		limits program.Limits
 		want   []string
 	}{
 		"cost of one expression": {
-			`  status: {a: "${lists.range(500).map(x, x + 1).size()}", b: "${lists.range(5).map(x, x + 1).size()}"}`,
-			template.Limits{ExpressionCost: 1000},
-			[]string{"status.a: lists.range(500).map(x, x + 1).size(): costs more than the 1,000 allowed by --max-expression-cost"},
+			`  status: {a: "${lists.range(500 * parent.spec.list.size()).map(x, x).size()}", b: "${lists.range(5).map(x, x + 1).size()}"}`,
+			program.Limits{ExpressionCost: 1000},
+			[]string{"status.a: lists.range(500 * parent.spec.list.size()).map(x, x).size(): costs more than the 1,000 allowed by --max-expression-cost"},
 		},
 		"cost of all expressions": {
 			`  status: {a: "${lists.range(500).map(x, x + 1).size()}", b: "${lists.range(501).map(x, x + 1).size()}", c: "${parent.metadata.name}"}`,
-			template.Limits{ReconcileCost: 4000},
+			program.Limits{ReconcileCost: 4000},
 			[]string{"status.b: lists.range(501).map(x, x + 1).size(): with what the other expressions cost, it is more than the 4,000 allowed by --max-reconcile-cost"},
 		},
 		"children of one node": {
 			configMaps,
-			template.Limits{Children: 550},
+			program.Limits{Children: 550},
 			[]string{"first: forEach[0].in: makes 600 items, more than the 550 allowed by --max-children"},
 		},
 		"children of all nodes": {
 			configMaps,
-			template.Limits{Children: 1000},
+			program.Limits{Children: 1000},
 			[]string{"second: : renders 500 children, which makes 1,100 with those of other nodes, more than the 1,000 allowed by --max-children"},
 		},
 		"children of a product": {
@@ -97,17 +96,17 @@ func TestLimits(t *testing.T) {
     forEach: [{name: x, in: "${lists.range(100)}"}, {name: y, in: "${lists.range(x)}"}]
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "a-${x}-${y}"}}
 `,
-			template.Limits{Children: 4000},
+			program.Limits{Children: 4000},
 			[]string{"a: forEach[1].in: makes 4,950 items, more than the 4,000 allowed by --max-children"},
 		},
 		"a long forEach": {
 			configMaps,
-			template.Limits{ListLength: 550},
+			program.Limits{ListLength: 550},
 			[]string{"first: forEach[0].in: gives 600 items, more than the 550 allowed by --max-list-length"},
 		},
 		"a long list": {
 			`  status: {a: "${lists.range(30)}", b: ["${...lists.range(20)}", "${...lists.range(20)}"], c: "${lists.range(20)}", d: ["${...lists.range(21)}"]}`,
-			template.Limits{ListLength: 20},
+			program.Limits{ListLength: 20},
 			[]string{
 				"status.a: lists.range(30): gives 30 items, more than the 20 allowed by --max-list-length",
 				"status.b: gives 40 items, more than the 20 allowed by --max-list-length",
@@ -124,7 +123,7 @@ func TestLimits(t *testing.T) {
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {a: "${variables.text}", b: "${variables.text}"}}
   status: {a: "${variables.text}", b: "${variables.text}"}
 `,
-			template.Limits{ObjectBytes: 2000},
+			program.Limits{ObjectBytes: 2000},
 			[]string{
 				"large: template: has 2,319 bytes, with the records of its fields that the API server keeps, more than the 2,000 allowed by --max-object-bytes",
 				"status: has 2,052 bytes, with the records of its fields that the API server keeps, more than the 2,000 allowed by --max-object-bytes",
@@ -135,7 +134,7 @@ func TestLimits(t *testing.T) {
   variables: [{name: text, value: "${lists.range(100).map(i, '0123456789').join()}"}]
   status: {a: "${variables.text}-${variables.text}"}
 `,
-			template.Limits{ObjectBytes: 2000},
+			program.Limits{ObjectBytes: 2000},
 			[]string{"status.a: is larger than the 2,000 bytes allowed by --max-object-bytes"},
 		},
 		"a value that holds another many times": {
@@ -147,7 +146,7 @@ func TestLimits(t *testing.T) {
   - {name: d, value: ["${variables.c}", "${variables.c}", "${variables.c}", "${variables.c}", "${variables.c}"]}
   status: {a: "${variables.d}", b: "${variables.d}"}
 `,
-			template.Limits{ObjectBytes: 500},
+			program.Limits{ObjectBytes: 500},
 			[]string{
 				"status.b: is larger than the 500 bytes allowed by --max-object-bytes",
 				"status: has 1,367 bytes, with the records of its fields that the API server keeps, more than the 500 allowed by --max-object-bytes",
@@ -160,7 +159,7 @@ func TestLimits(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("what failed (-want +got):\n%s", diff)
 			}
-			if got := failures(t, compileWithin(t, test.body, template.Limits{}), parse(t, webApp)[0]); got != nil {
+			if got := failures(t, compileWithin(t, test.body, program.Limits{}), parse(t, webApp)[0]); got != nil {
 				t.Errorf("with the defaults: %q", got)
 			}
 		})
@@ -198,7 +197,7 @@ func compileEndless(tb testing.TB, expr string) (*program.Program, *unstructured
 		list[i] = fmt.Sprint(i)
 	}
 	parent.Object["spec"] = map[string]any{"text": strings.Repeat("x", 100_000), "list": list}
-	return compileWithin(tb, "  status: {a: '${"+expr+"}'}", template.Limits{ExpressionCost: 1 << 50, ReconcileCost: 1 << 50, Deadline: shortDeadline}), parent
+	return compileWithin(tb, "  status: {a: '${"+expr+"}'}", program.Limits{ExpressionCost: 1 << 50, ReconcileCost: 1 << 50, Deadline: shortDeadline}), parent
 }
 
 // An expression that would go on is ended, and the message names it and the option.
@@ -210,7 +209,7 @@ func TestStoppedAtDeadline(t *testing.T) {
 			t.Parallel()
 			p, parent := compileEndless(t, expr)
 			got := failures(t, p, parent)
-			want := "status.a: " + template.Shorten(expr) + ": was stopped, because the expressions took longer than the 20ms allowed by --max-evaluation-time"
+			want := "status.a: " + program.Shorten(expr) + ": was stopped, because the expressions took longer than the 20ms allowed by --max-evaluation-time"
 			if len(got) != 1 || got[0] != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
@@ -239,12 +238,12 @@ func BenchmarkStop(b *testing.B) {
 func TestOutOfTime(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		limits template.Limits
+		limits program.Limits
 		want   bool
 	}{
 		"within all limits": {},
-		"too costly":        {limits: template.Limits{ReconcileCost: 10}},
-		"too late":          {limits: template.Limits{Deadline: 1}, want: true},
+		"too costly":        {limits: program.Limits{ReconcileCost: 10}},
+		"too late":          {limits: program.Limits{Deadline: 1}, want: true},
 	} {
 		p := compileWithin(t, `  status: {a: "${parent.metadata.name.split('').map(x, x + x).size()}"}`, test.limits)
 		ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0]})
@@ -273,7 +272,7 @@ func oneCallAtATime(t *testing.T) {
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {n: "${string(lists.range(100).map(x, x).size())}"}}
   - id: b
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {n: "${children.a.data.n + string(lists.range(100).map(x, x).size())}"}}
-`, template.Limits{Deadline: 300 * time.Millisecond})
+`, program.Limits{Deadline: 300 * time.Millisecond})
 	ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0]})
 	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 		<-time.After(time.Second)
@@ -286,25 +285,33 @@ func oneCallAtATime(t *testing.T) {
 	}
 }
 
+// nobody is a cluster without objects.
+type nobody struct{}
+
+func (nobody) Lookup(program.Query) ([]*unstructured.Unstructured, error) { return nil, nil }
+
+func (nobody) Observed(string) ([]*unstructured.Unstructured, error) { return nil, nil }
+
+func (nobody) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, nil }
+
+func (nobody) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
+
+func (nobody) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
+	return false
+}
+
 // crowd is a cluster that has as many objects as a lookup wants.
-type crowd int
+type crowd struct {
+	nobody
+	size int
+}
 
 func (c crowd) Lookup(program.Query) ([]*unstructured.Unstructured, error) {
-	objects := make([]*unstructured.Unstructured, c)
+	objects := make([]*unstructured.Unstructured, c.size)
 	for i := range objects {
 		objects[i] = &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": fmt.Sprint(i)}}}
 	}
 	return objects, nil
-}
-
-func (crowd) Observed(string) ([]*unstructured.Unstructured, error) { return nil, nil }
-
-func (crowd) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, nil }
-
-func (crowd) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
-
-func (crowd) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
-	return false
 }
 
 // Items that take little each are ended at the deadline too, and a lookup of many
@@ -326,10 +333,10 @@ func TestManyItems(t *testing.T) {
   - id: late
     forEach: [{name: x, in: [a, b]}]
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${x}"}}
-`, template.Limits{Deadline: deadline})
+`, program.Limits{Deadline: deadline})
 	synctest.Test(t, func(t *testing.T) {
 		asked := map[string]int{}
-		ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Reader: slowCrowd{asked}})
+		ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Reader: slowCrowd{asked: asked}})
 		for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 			t.Errorf("%s is rendered", batch[0].Node)
 		}
@@ -353,27 +360,18 @@ func TestManyItems(t *testing.T) {
 
 // slowCrowd gives 4,000 objects for a selector at once, and none for a name after a
 // while.
-type slowCrowd struct{ asked map[string]int }
+type slowCrowd struct {
+	nobody
+	asked map[string]int
+}
 
 func (c slowCrowd) Lookup(q program.Query) ([]*unstructured.Unstructured, error) {
 	c.asked[q.Lookup]++
 	if q.Name == "" {
-		return crowd(4000).Lookup(q)
+		return crowd{size: 4000}.Lookup(q)
 	}
 	<-time.After(time.Millisecond)
 	return nil, nil
-}
-
-func (slowCrowd) Observed(string) ([]*unstructured.Unstructured, error) { return nil, nil }
-
-func (slowCrowd) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return nil, nil
-}
-
-func (slowCrowd) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
-
-func (slowCrowd) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
-	return false
 }
 
 func TestLookupLength(t *testing.T) {
@@ -383,16 +381,16 @@ func TestLookupLength(t *testing.T) {
   - {id: all, apiVersion: v1, kind: ConfigMap, selector: {}}
   - {id: twice, apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {x: "${x}"}}, forEach: [{name: x, in: [a, b]}]}
   status: {all: "${lookups.all.size()}", twice: "${lookups.twice.size()}"}
-`, template.Limits{ListLength: 30})
+`, program.Limits{ListLength: 30})
 	for objects, want := range map[int][]program.Problem{
 		10: nil,
-		20: {{Verdict: template.Fails, Path: "status.twice", Message: "lookups.twice gives 40 items, more than the 30 allowed by --max-list-length"}},
+		20: {{Verdict: program.Fails, Path: "status.twice", Message: "lookups.twice gives 40 items, more than the 30 allowed by --max-list-length"}},
 		31: {
-			{Verdict: template.Fails, Path: "status.all", Message: "lookups.all gives 31 items, more than the 30 allowed by --max-list-length"},
-			{Verdict: template.Fails, Path: "status.twice", Message: "lookups.twice gives 31 items, more than the 30 allowed by --max-list-length"},
+			{Verdict: program.Fails, Path: "status.all", Message: "lookups.all gives 31 items, more than the 30 allowed by --max-list-length"},
+			{Verdict: program.Fails, Path: "status.twice", Message: "lookups.twice gives 31 items, more than the 30 allowed by --max-list-length"},
 		},
 	} {
-		out := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Reader: crowd(objects)}).Result()
+		out := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Reader: crowd{size: objects}}).Result()
 		if diff := cmp.Diff(want, out.StatusFailed); diff != "" {
 			t.Errorf("%d objects (-want +got):\n%s", objects, diff)
 		}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
 )
 
 // allocates is how many bytes are allocated in all while f runs. Nothing else may run.
@@ -48,7 +47,7 @@ func TestDoublings(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := compileWithin(t, doublings(test.first, 33), template.Limits{})
+			p := compileWithin(t, doublings(test.first, 33), program.Limits{})
 			parent := parse(t, webApp)[0]
 			var got []string
 			made := allocates(func() { got = failures(t, p, parent) })
@@ -81,7 +80,7 @@ func largeParent(tb testing.TB) *unstructured.Unstructured {
 // All that an evaluation holds at the same time is bounded, and the message names the
 // node, the expression and the option.
 func TestReconcileBytes(t *testing.T) {
-	p := compileWithin(t, manyLarge, template.Limits{ReconcileBytes: 10 << 20, Deadline: time.Hour})
+	p := compileWithin(t, manyLarge, program.Limits{ReconcileBytes: 10 << 20, Deadline: time.Hour})
 	parent := largeParent(t)
 	var got []string
 	made := allocates(func() { got = failures(t, p, parent) })
@@ -93,7 +92,7 @@ func TestReconcileBytes(t *testing.T) {
 	if made > 250<<20 { // what is refused was made before, one after the other
 		t.Errorf("%d bytes were allocated", made)
 	}
-	if got := failures(t, compileWithin(t, manyLarge, template.Limits{ReconcileBytes: 250 << 20, Deadline: time.Hour}), parent); got != nil {
+	if got := failures(t, compileWithin(t, manyLarge, program.Limits{ReconcileBytes: 250 << 20, ReconcileCost: 1 << 40, Deadline: time.Hour}), parent); got != nil {
 		t.Errorf("with more: %q", got)
 	}
 }
@@ -132,11 +131,11 @@ func TestWhatCountsForReconcileBytes(t *testing.T) {
 				list[i] = int64(i)
 			}
 			parent.Object["spec"].(map[string]any)["list"] = list //nolint:forcetypeassert // It is one.
-			got := failures(t, compileWithin(t, body, template.Limits{ReconcileBytes: 1 << 20, Deadline: time.Hour}), parent)
+			got := failures(t, compileWithin(t, body, program.Limits{ReconcileBytes: 1 << 20, Deadline: time.Hour}), parent)
 			if len(got) == 0 || !strings.Contains(got[0], "more memory than the 1,048,576 bytes allowed by --max-reconcile-bytes") {
 				t.Errorf("got %q", got)
 			}
-			if got := failures(t, compileWithin(t, body, template.Limits{Deadline: time.Hour}), parent); got != nil {
+			if got := failures(t, compileWithin(t, body, program.Limits{Deadline: time.Hour}), parent); got != nil {
 				t.Errorf("within the default: %q", got)
 			}
 		})
@@ -151,7 +150,7 @@ func TestGarbageDoesNotCount(t *testing.T) {
 	for i := range 50 {
 		fmt.Fprintf(&b, "    a%d: \"${(parent.spec.half + '%d').size()}\"\n    b%d: \"${lists.range(%d).map(x, string(x)).join(',').size()}\"\n", i, i, i, 5000+i)
 	}
-	if got := failures(t, compileWithin(t, b.String(), template.Limits{ReconcileBytes: 2 << 20, Deadline: time.Hour}), largeParent(t)); got != nil {
+	if got := failures(t, compileWithin(t, b.String(), program.Limits{ReconcileBytes: 2 << 20, Deadline: time.Hour}), largeParent(t)); got != nil {
 		t.Errorf("got %q", got)
 	}
 }
@@ -171,7 +170,7 @@ func runToEnd(ev *program.Evaluation) {
 func TestSharedMemory(t *testing.T) {
 	t.Parallel()
 	const size = 8 << 20
-	p := compileWithin(t, strings.ReplaceAll(manyLarge, "range(150)", "range(4)"), template.Limits{ReconcileBytes: size})
+	p := compileWithin(t, strings.ReplaceAll(manyLarge, "range(150)", "range(4)"), program.Limits{ReconcileBytes: size})
 	account := semaphore.NewWeighted(size)
 	in := program.Input{Parent: largeParent(t), Memory: account}
 	first, second := p.Evaluate(t.Context(), in), p.Evaluate(t.Context(), in)
@@ -211,7 +210,7 @@ func TestSharedMemory(t *testing.T) {
 func TestSmallEvaluationsShareNothing(t *testing.T) {
 	t.Parallel()
 	account := semaphore.NewWeighted(1)
-	p := compileWithin(t, `  status: {a: "${parent.metadata.name + '-x'}"}`, template.Limits{})
+	p := compileWithin(t, `  status: {a: "${parent.metadata.name + '-x'}"}`, program.Limits{})
 	ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Memory: account})
 	if out := ev.Result(); ev.OutOfMemory() || out.Status["a"] != "shop-x" {
 		t.Errorf("starved: %t, status %v", ev.OutOfMemory(), out.Status)

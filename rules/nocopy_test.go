@@ -71,7 +71,7 @@ func measure(t *testing.T, p *program.Program, fields int) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range rounds {
-		ev := p.Evaluate(t.Context(), program.Input{Parent: parent, Now: time.Unix(0, 0), Reader: always{parent}})
+		ev := p.Evaluate(t.Context(), program.Input{Parent: parent, Now: time.Unix(0, 0), Reader: always{object: parent}})
 		nodes := 0
 		for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 			for _, r := range batch {
@@ -88,16 +88,19 @@ func measure(t *testing.T, p *program.Program, fields int) uint64 {
 }
 
 // always finds the same objects, whatever is asked.
-type always []*unstructured.Unstructured
-
-func (a always) Lookup(program.Query) ([]*unstructured.Unstructured, error) { return a, nil }
-func (a always) Observed(string) ([]*unstructured.Unstructured, error)      { return a, nil }
-func (a always) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return a[0], nil
+type always struct {
+	nobody
+	object *unstructured.Unstructured
 }
 
-func (always) Replaced(*unstructured.Unstructured) *unstructured.Unstructured { return nil }
+func (a always) Lookup(program.Query) ([]*unstructured.Unstructured, error) {
+	return []*unstructured.Unstructured{a.object}, nil
+}
 
-func (always) Outdated(string, *unstructured.Unstructured, *unstructured.Unstructured) bool {
-	return false
+func (a always) Observed(string) ([]*unstructured.Unstructured, error) {
+	return a.Lookup(program.Query{})
+}
+
+func (a always) Live(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return a.object, nil
 }

@@ -83,7 +83,7 @@ func (r times) bool(depth int) string {
 func TestValuesStayUntilTheyWake(t *testing.T) {
 	t.Parallel()
 	refused, steady, waking := 0, 0, 0
-	for seed := range uint64(400) {
+	for seed := range uint64(160) {
 		r := times{rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // Not a secret.
 		depth := 1 + r.IntN(4)
 		expr := "${" + r.pick(
@@ -120,7 +120,7 @@ func TestValuesStayUntilTheyWake(t *testing.T) {
 		}
 	}
 	t.Logf("%d refused, %d steady, %d that wake", refused, steady, waking)
-	if min(refused, steady, waking) < 50 {
+	if min(refused, steady, waking) < 10 {
 		t.Errorf("%d refused, %d steady, %d that wake: the expressions are too much alike", refused, steady, waking)
 	}
 }

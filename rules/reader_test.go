@@ -3,15 +3,14 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -174,24 +173,10 @@ func TestOrderOfObjects(t *testing.T) {
 // casesWith are the files of the cases that have one of those that are named.
 func casesWith(t *testing.T, names ...string) map[string]map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]map[string]string{}
-	for _, path := range paths {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files := map[string]string{}
-		for _, f := range archive.Files {
-			files[f.Name] = string(f.Data)
-		}
-		if slices.ContainsFunc(names, func(name string) bool { return files[name] != "" }) {
-			found[filepath.Base(path)] = files
-		}
-	}
+	found := casesIn(t)
+	maps.DeleteFunc(found, func(_ string, files map[string]string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return files[name] != "" })
+	})
 	if len(found) == 0 {
 		t.Fatal("no cases")
 	}

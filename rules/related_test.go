@@ -2,13 +2,10 @@ package rules
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // A finding that follows from another part of the rule shows that part, too.
@@ -194,38 +191,5 @@ spec:
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// What a finding underlines lies in its line, and most findings underline something.
-func TestSpansOfFindings(t *testing.T) {
-	t.Parallel()
-	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all, points int
-	for _, path := range paths {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files := map[string]string{}
-		for _, f := range archive.Files {
-			files[f.Name] = string(f.Data)
-		}
-		_, findings := compileCase(t, files)
-		for _, f := range findings {
-			all++
-			if f.Column > 0 && f.Column-1+f.Length > utf8.RuneCountInString(f.Text) {
-				t.Errorf("%s: %s: %d characters are not in %q", path, f, f.Length, f.Text)
-			}
-			if f.Length == 0 {
-				points++ // where something is missing, such as the end of an expression
-			}
-		}
-	}
-	if points*20 > all {
-		t.Errorf("%d of %d findings are about a point, and not about what is written there", points, all)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
 )
 
 // secretReader has one Secret, of which the values must not get into messages.
@@ -70,7 +69,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	for name, body := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := compileWithin(t, lookups+body, template.Limits{})
+			p := compileWithin(t, lookups+body, program.Limits{})
 			ev := p.Evaluate(t.Context(), program.Input{Parent: parse(t, webApp)[0], Reader: secretReader(t)})
 			for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
 				t.Errorf("rendered: %+v", batch)

@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -22,12 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
 
-	"kanon.dev/kanon/kinds/openapi"
-	"kanon.dev/kanon/kinds/openapi/builtin"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/parentstatus"
-	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -78,7 +77,7 @@ func (k testKinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
 }
 
 // unhurried are limits with which no evaluation is stopped because the machine is busy.
-var unhurried = template.Limits{Deadline: time.Hour}
+var unhurried = program.Limits{Deadline: time.Hour}
 
 // options are those that testdata is compiled with.
 func (k testKinds) options() Options {
@@ -94,7 +93,7 @@ func (k testKinds) Schema(gvk schema.GroupVersionKind) *openapi.Schema {
 	if _, known := testedKinds()[gvk]; known && len(k.defined) == 0 && gvk.Group == "shop.example.com" {
 		return &openapi.Schema{}
 	}
-	native, err := builtin.Kinds()
+	native, err := openapi.BuiltinKinds()
 	if err != nil {
 		panic(err)
 	}
@@ -170,10 +169,20 @@ func TestData(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
+	var all, points atomic.Int32
+	t.Cleanup(func() {
+		if all.Load() > 1000 && points.Load()*20 > all.Load() {
+			t.Errorf("%d of %d findings are about a point, and not about what is written there", points.Load(), all.Load())
+		}
+	})
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			runCase(t, path)
+			for _, f := range runCase(t, path) {
+				if all.Add(1); f.Length == 0 {
+					points.Add(1) // where something is missing, such as the end of an expression
+				}
+			}
 		})
 	}
 }
@@ -183,7 +192,7 @@ var caseFiles = []string{
 	"rule.yaml", "unchecked", "confined", "crds.yaml", "missing", "parent.yaml", "live.yaml", "lookups.yaml", "broken", "observed.yaml", "refused", "findings", "outcome",
 }
 
-func runCase(t *testing.T, path string) {
+func runCase(t *testing.T, path string) diagnostic.Findings {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
@@ -219,13 +228,14 @@ func runCase(t *testing.T, path string) {
 	}
 	if *update {
 		rewrite(t, path, archive, got)
-		return
+		return findings
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		if diff := cmp.Diff(files[name], got[name]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	return findings
 }
 
 // compileCase compiles the rules of a case.
@@ -300,11 +310,14 @@ func compileAll(name string, data []byte, o Options) ([]*program.Program, diagno
 	return programs, findings.Sorted()
 }
 
-// checkPlaces holds that a finding about a name stands at the name.
+// checkPlaces holds that what a finding underlines lies in its line, and that a finding about a name stands at the name.
 func checkPlaces(t *testing.T, findings diagnostic.Findings) {
 	t.Helper()
 	about := regexp.MustCompile(`^(?:unknown (?:name|function|field)|duplicate field|there is no (?:child|variable|lookup) called) "(.+?)"`)
 	for _, f := range findings {
+		if f.Column > 0 && f.Column-1+f.Length > utf8.RuneCountInString(f.Text) {
+			t.Errorf("%s: %d characters are not in %q", f, f.Length, f.Text)
+		}
 		m := about.FindStringSubmatch(f.Message)
 		if m == nil {
 			continue
@@ -502,11 +515,11 @@ func writeSaid(b *strings.Builder, out program.Result) {
 			fmt.Fprintln(b, "--- events")
 		}
 		switch e.State {
-		case parentstatus.EventUnknown:
+		case program.EventUnknown:
 			fmt.Fprintf(b, "%d: unknown\n", i)
-		case parentstatus.EventOff:
+		case program.EventOff:
 			fmt.Fprintf(b, "%d: off\n", i)
-		case parentstatus.EventOn:
+		case program.EventOn:
 			fmt.Fprintf(b, "%d: %s, %s: %q\n", i, e.Type, e.Reason, e.Message)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins of kubectl
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/logs"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics of the components
@@ -41,23 +43,21 @@ const untilStdinCloses = "until-stdin-closes"
 
 // entryPoint runs a component until it ends, and returns its exit code. args are the component's arguments, without its
 // name.
-type entryPoint func(ctx context.Context, args []string) int
+type entryPoint func(args []string) int
 
 // entryPoints has the entry point of each component, by name.
 func entryPoints() map[string]entryPoint {
 	return map[string]entryPoint{
-		etcdName: func(_ context.Context, args []string) int {
+		etcdName: func(args []string) int {
 			etcdmain.Main(append([]string{etcdName}, args...))
 			return 0
 		},
-		apiServerName:         kubernetesComponent(apiserver.NewAPIServerCommand),
-		controllerManagerName: kubernetesComponent(controllermanager.NewControllerManagerCommand),
-		schedulerName: kubernetesComponent(func() *cobra.Command {
-			return scheduler.NewSchedulerCommand()
-		}),
-		garbageCollectorName: ownComponent(newGarbageCollectorCommand),
-		kwokName:             ownComponent(newKwokCommand),
-		kubectlName:          runKubectl,
+		apiServerName:         runCommand(apiserver.NewAPIServerCommand),
+		controllerManagerName: runCommand(controllermanager.NewControllerManagerCommand),
+		schedulerName:         runCommand(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
+		garbageCollectorName:  runCommand(newGarbageCollectorCommand),
+		kwokName:              runCommand(newKwokCommand),
+		kubectlName:           runKubectl,
 	}
 }
 
@@ -106,7 +106,7 @@ func componentCommand(name string, entry entryPoint) *cobra.Command {
 			// The components take their user agent, and so their field manager, from here, and kubectl takes its
 			// plugins.
 			os.Args = append([]string{name}, args...)
-			os.Exit(entry(cmd.Context(), args))
+			os.Exit(entry(args))
 			return nil
 		},
 	}
@@ -122,27 +122,50 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
-// kubernetesComponent runs a server of k8s.io/kubernetes as its own main does.
-func kubernetesComponent(build func() *cobra.Command) entryPoint {
-	return func(_ context.Context, args []string) int {
+// runCommand runs a component as the main of a Kubernetes server does.
+func runCommand(build func() *cobra.Command) entryPoint {
+	return func(args []string) int {
 		cmd := build()
-		cmd.SetArgs(slices.Concat([]string{}, args))
+		cmd.SetArgs(slices.Concat([]string{}, args)) // never nil, which would mean os.Args
 		return cli.Run(cmd)
 	}
 }
 
-// ownComponent runs a component of this package.
-func ownComponent(build func() *cobra.Command) entryPoint {
-	return func(ctx context.Context, args []string) int {
-		cmd := build()
-		cmd.SetArgs(slices.Concat([]string{}, args))
-		cmd.SetContext(ctx)
-		return cli.Run(cmd)
+// clientCommand makes a component of this package, which runs with a client of the API server until it is ended by a
+// signal. The client has no limit on its rate.
+func clientCommand(name, short string, run func(ctx context.Context, config *rest.Config) error) *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   name,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			config, err := componentConfig(path, name)
+			if err != nil {
+				return err
+			}
+			return run(ctx, config)
+		},
 	}
+	cmd.Flags().StringVar(&path, "kubeconfig", "", "kubeconfig file of the API server")
+	return cmd
+}
+
+// componentConfig loads a component's client configuration, without a client-side rate limit.
+func componentConfig(path, userAgent string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("load kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	config.UserAgent = userAgent
+	return config, nil
 }
 
 // runKubectl runs kubectl as its own main does.
-func runKubectl(_ context.Context, _ []string) int {
+func runKubectl([]string) int {
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(os.Args)) // a wrong level is reported when the flags are parsed
 	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
 		kubectlutil.CheckErr(err) // prints and exits with the code that belongs to the error

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,32 +39,28 @@ func etcdArgs(l *layout) []string {
 
 // apiServerArgs are the arguments of kube-apiserver. Those from the options come last, so they take precedence.
 func apiServerArgs(l *layout, o Options, p *port) []string {
-	args := slices.Concat([]string{
+	args := []string{
 		"--etcd-servers=unix://" + l.etcdSocket(),
 		"--bind-address=" + loopback().String(),
 		"--advertise-address=" + loopback().String(),
-		// A loopback address is not a valid endpoint, so the Service
-		// "kubernetes" has none.
+		"--secure-port=" + strconv.Itoa(p.number),
+		"--permit-port-sharing",
+		"--tls-cert-file=" + l.certificate(),
+		"--tls-private-key-file=" + l.key(),
+		"--token-auth-file=" + l.tokens(),
+		// A loopback address is not a valid endpoint, so the Service "kubernetes" has none.
 		"--endpoint-reconciler-type=none",
 		"--service-cluster-ip-range=" + serviceRange,
 		"--authorization-mode=RBAC",
-		"--client-ca-file=" + l.certificate(clusterCAName),
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-		"--service-account-key-file=" + l.key(serviceAccountName),
-		"--service-account-signing-key-file=" + l.key(serviceAccountName),
-		"--requestheader-client-ca-file=" + l.certificate(proxyCAName),
-		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--requestheader-group-headers=X-Remote-Group",
-		"--requestheader-username-headers=X-Remote-User",
-		"--proxy-client-cert-file=" + l.certificate(proxyClientName),
-		"--proxy-client-key-file=" + l.key(proxyClientName),
-		"--enable-aggregator-routing",
+		"--service-account-key-file=" + l.serviceAccountKey(),
+		"--service-account-signing-key-file=" + l.serviceAccountKey(),
 		// The plugin taints new Nodes until the node lifecycle controller removes the taint. That controller does not
 		// run, as nothing keeps fake nodes alive.
 		"--disable-admission-plugins=TaintNodesByCondition",
 		"--allow-privileged",
 		"--profiling=false",
-	}, servingArgs(l, p))
+	}
 	if o.AuditLog != "" {
 		args = append(args,
 			"--audit-policy-file="+l.auditPolicy(),
@@ -77,42 +72,26 @@ func apiServerArgs(l *layout, o Options, p *port) []string {
 	return append(args, o.APIArgs...)
 }
 
+// notServing is the argument of servers that nobody asks for anything.
+const notServing = "--secure-port=0"
+
 // controllerManagerArgs are the arguments of kube-controller-manager.
-func controllerManagerArgs(l *layout, controllers []string, p *port) []string {
-	return slices.Concat([]string{
+func controllerManagerArgs(l *layout, controllers []string) []string {
+	return []string{
+		notServing,
 		"--kubeconfig=" + l.client(controllerManagerName),
-		"--authentication-kubeconfig=" + l.client(controllerManagerName),
-		"--authorization-kubeconfig=" + l.client(controllerManagerName),
-		"--bind-address=" + loopback().String(),
 		"--controllers=" + strings.Join(controllers, ","),
 		"--kube-api-qps=" + strconv.Itoa(clientRate),
 		"--kube-api-burst=" + strconv.Itoa(clientRate),
 		"--leader-elect=false",
 		"--profiling=false",
-		"--root-ca-file=" + l.certificate(clusterCAName),
-		"--service-account-private-key-file=" + l.key(serviceAccountName),
-	}, servingArgs(l, p))
+		"--root-ca-file=" + l.certificate(),
+		"--service-account-private-key-file=" + l.serviceAccountKey(),
+	}
 }
 
 // schedulerArgs are the arguments of kube-scheduler. The other settings have no flags and are in a file.
-func schedulerArgs(l *layout, p *port) []string {
-	return slices.Concat([]string{
-		"--config=" + l.schedulerConf(),
-		"--authentication-kubeconfig=" + l.client(schedulerName),
-		"--authorization-kubeconfig=" + l.client(schedulerName),
-		"--bind-address=" + loopback().String(),
-	}, servingArgs(l, p))
-}
-
-// servingArgs are the arguments shared by all Kubernetes servers.
-func servingArgs(l *layout, p *port) []string {
-	return []string{
-		"--secure-port=" + strconv.Itoa(p.number),
-		"--permit-port-sharing",
-		"--tls-cert-file=" + l.certificate(servingName),
-		"--tls-private-key-file=" + l.key(servingName),
-	}
-}
+func schedulerArgs(l *layout) []string { return []string{notServing, "--config=" + l.schedulerConf()} }
 
 // writeSchedulerConfig writes the scheduler's configuration file. Pods that fit on no node are retried after one
 // second, and not after up to ten.

@@ -1,88 +1,65 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
+	"strings"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
-// The base names of files in pki, in addition to the components' names.
-const (
-	servingName        = "serving"
-	clusterCAName      = "ca"
-	proxyCAName        = "front-proxy-ca"
-	proxyClientName    = "front-proxy-client"
-	serviceAccountName = "service-account"
-	adminName          = "admin"
-)
+// adminName is the name of the administrator among the clients. The others have the names of their components.
+const adminName = "admin"
 
-// mastersGroup is the group that the API server gives all rights.
-const mastersGroup = "system:masters"
-
-// credentials are the credentials of the control plane's clients.
+// credentials let the API server and its clients trust each other.
 type credentials struct {
-	authority *authority
-	byName    map[string]credential // client credentials by the client's name
+	// authority is the certificate authority of the API server, as PEM.
+	authority []byte
+	// tokens are the bearer tokens of the clients, by name.
+	tokens map[string]string
 }
 
-// issueCredentials makes the authorities and all certificates, and writes the files that components read.
+// issueCredentials makes the credentials, and writes the files that components read. The key of service accounts stays,
+// so their tokens stay valid after a restart in the same directory.
 func issueCredentials(l *layout) (*credentials, error) {
-	ca, err := newAuthority("controlplane-ca")
-	if err != nil {
-		return nil, err
-	}
-	proxyCA, err := newAuthority("controlplane-front-proxy-ca")
-	if err != nil {
-		return nil, err
-	}
-	serving, err := ca.server("controlplane-serving", []net.IP{loopback(), serviceAddress()}, []string{
-		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{loopback(), serviceAddress()}, []string{
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make certificate: %w", err)
 	}
-	proxyClient, err := proxyCA.client(proxyClientName)
-	if err != nil {
-		return nil, err
+	if _, _, err := keyutil.LoadOrGenerateKeyFile(l.serviceAccountKey()); err != nil {
+		return nil, fmt.Errorf("make service account key: %w", err)
 	}
-	if err := ensureServiceAccountKey(l.key(serviceAccountName)); err != nil {
-		return nil, err
+	c := &credentials{authority: certificate, tokens: map[string]string{}}
+	var users strings.Builder
+	for _, name := range []string{adminName, controllerManagerName, schedulerName, garbageCollectorName, kwokName} {
+		c.tokens[name] = rand.Text()
+		fmt.Fprintf(&users, "%s,system:%s,%[2]s,%s\n", c.tokens[name], name, groupOf(name))
 	}
-	files := map[string][]byte{
-		l.certificate(clusterCAName):   ca.pem,
-		l.certificate(proxyCAName):     proxyCA.pem,
-		l.certificate(servingName):     serving.certificate,
-		l.key(servingName):             serving.key,
-		l.certificate(proxyClientName): proxyClient.certificate,
-		l.key(proxyClientName):         proxyClient.key,
-	}
-	for path, data := range files {
+	for path, data := range map[string][]byte{l.certificate(): certificate, l.key(): key, l.tokens(): []byte(users.String())} {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			return nil, fmt.Errorf("write credential: %w", err)
 		}
 	}
-	clients := &credentials{authority: ca, byName: map[string]credential{}}
-	for _, name := range []string{adminName, controllerManagerName, schedulerName, garbageCollectorName, kwokName} {
-		if clients.byName[name], err = ca.client("system:"+name, groupsOf(name)...); err != nil {
-			return nil, err
-		}
-	}
-	return clients, nil
+	return c, nil
 }
 
-// groupsOf lists the groups of a client. The scheduler has a default role. The others would need one role per
-// controller, so they are masters.
-func groupsOf(name string) []string {
+// groupOf is the group of a client. The scheduler has a default role. The others would need one role per controller, so
+// they are masters, to whom the API server gives all rights.
+func groupOf(name string) string {
 	if name == schedulerName {
-		return nil
+		return ""
 	}
-	return []string{mastersGroup}
+	return "system:masters"
 }
 
 func loopback() net.IP { return net.IPv4(127, 0, 0, 1) }
 
-// serviceAddress is the first address of serviceRange, which the API server
-// gives to the Service "kubernetes".
+// serviceAddress is the first address of serviceRange, which the API server gives to the Service "kubernetes".
 func serviceAddress() net.IP { return net.IPv4(10, 96, 0, 1) }
 
 // serviceRange is kubeadm's default. It has room for a million Services.

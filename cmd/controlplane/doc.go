@@ -28,6 +28,10 @@
 //
 //	controlplane up --kubeconfig F --nodes 0 --controllers garbage-collector,namespace
 //
+// Run a command beside it, and end with it, with its success or failure:
+//
+//	controlplane up --kubeconfig F -- kubectl --kubeconfig F get nodes
+//
 // # Processes
 //
 // Standard input of each child is a pipe that only `up` holds open for writing. However `up` ends, the kernel then

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 )
 
@@ -39,34 +38,7 @@ const (
 // the collector learns of a new kind up to 30 seconds late, and until then leaves the children of deleted parents of
 // that kind. Here it learns as soon as a CustomResourceDefinition or APIService changes.
 func newGarbageCollectorCommand() *cobra.Command {
-	var path string
-	cmd := &cobra.Command{
-		Use:   garbageCollectorName,
-		Short: "Run Kubernetes' garbage collector by itself",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			config, err := componentConfig(path, garbageCollectorName)
-			if err != nil {
-				return err
-			}
-			return collectGarbage(ctx, config)
-		},
-	}
-	cmd.Flags().StringVar(&path, "kubeconfig", "", "kubeconfig file of the API server")
-	return cmd
-}
-
-// componentConfig loads a component's client configuration, without a client-side rate limit.
-func componentConfig(path, userAgent string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return nil, fmt.Errorf("load kubeconfig: %w", err)
-	}
-	config.QPS = -1
-	config.UserAgent = userAgent
-	return config, nil
+	return clientCommand(garbageCollectorName, "Run Kubernetes' garbage collector by itself", collectGarbage)
 }
 
 // collectGarbage runs the garbage collector until ctx ends.
@@ -94,11 +66,7 @@ func collectGarbage(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("make garbage collector: %w", err)
 	}
-	kinds := &changedKinds{
-		ServerResourcesInterface: client.Discovery(),
-		changed:                  make(chan struct{}, 1),
-		stop:                     ctx.Done(),
-	}
+	kinds := &changedKinds{ServerResourcesInterface: client.Discovery()}
 	if err := kinds.watch(factory.SharedInformerFactory); err != nil {
 		return err
 	}
@@ -121,28 +89,27 @@ func (m metadataInformers) ForResource(resource schema.GroupVersionResource) (in
 	return m.SharedInformerFactory.ForResource(resource), nil
 }
 
-// changedKinds is a discovery client that answers only once the kinds may have changed. The garbage collector polls it,
-// so the collector learns of changes immediately, and sends no requests while nothing changes.
+// changedKinds is a discovery client that repeats its last answer as long as the kinds have not changed. The garbage
+// collector asks it twice a second, so the collector learns of changes immediately, and sends no requests while nothing
+// changes.
 type changedKinds struct {
 	discovery.ServerResourcesInterface
-	changed chan struct{} // buffered for one: several changes need only one discovery
-	stop    <-chan struct{}
-	// settled is when discovery is certain to show the last change. Only the goroutine that polls uses it.
-	settled time.Time
+
+	mu sync.Mutex // guards changed
+	// changed is when an object that defines kinds last changed.
+	changed time.Time
+
+	// asked is when the API server was last asked, and answer what it said. Only the goroutine that asks uses them.
+	asked  time.Time
+	answer []*metav1.APIResourceList
 }
 
 // watch makes informers report changes of the objects that define kinds.
 func (k *changedKinds) watch(factory metadatainformer.SharedInformerFactory) error {
-	note := func() {
-		select {
-		case k.changed <- struct{}{}:
-		default:
-		}
-	}
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { note() },
-		UpdateFunc: func(_, _ any) { note() },
-		DeleteFunc: func(any) { note() },
+		AddFunc:    func(any) { k.note() },
+		UpdateFunc: func(_, _ any) { k.note() },
+		DeleteFunc: func(any) { k.note() },
 	}
 	for _, resource := range []schema.GroupVersionResource{
 		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
@@ -155,37 +122,26 @@ func (k *changedKinds) watch(factory metadatainformer.SharedInformerFactory) err
 	return nil
 }
 
-// ServerPreferredResources is the one method that the garbage collector calls.
-func (k *changedKinds) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
-	k.wait()
-	lists, err := k.ServerResourcesInterface.ServerPreferredResources()
-	if err != nil {
-		return lists, fmt.Errorf("discover kinds: %w", err)
-	}
-	return lists, nil
+func (k *changedKinds) note() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.changed = time.Now()
 }
 
-// wait blocks until the kinds may have changed. It returns on a change and while discovery settles after it, on the first call,
-// and after discoveryResync.
-func (k *changedKinds) wait() {
-	isFirst := k.settled.IsZero()
-	if isFirst || !time.Now().After(k.settled) {
-		select {
-		case <-k.changed:
-		default:
-			if !isFirst {
-				return
-			}
-		}
-		k.settled = time.Now().Add(discoverySettling)
-		return
+// ServerPreferredResources is the one method that the garbage collector calls.
+func (k *changedKinds) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
+	k.mu.Lock()
+	settled := k.changed.Add(discoverySettling)
+	k.mu.Unlock()
+	if k.answer != nil && k.asked.After(settled) && time.Since(k.asked) < discoveryResync {
+		return k.answer, nil
 	}
-	idle := time.NewTimer(discoveryResync)
-	defer idle.Stop()
-	select {
-	case <-k.changed:
-		k.settled = time.Now().Add(discoverySettling)
-	case <-idle.C:
-	case <-k.stop:
+	now := time.Now()
+	lists, err := k.ServerResourcesInterface.ServerPreferredResources()
+	if err != nil {
+		k.answer = nil
+		return lists, fmt.Errorf("discover kinds: %w", err)
 	}
+	k.asked, k.answer = now, lists
+	return lists, nil
 }

@@ -18,7 +18,7 @@ type countedDiscovery struct {
 
 func (d *countedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	d.requests.Add(1)
-	return nil, nil
+	return []*metav1.APIResourceList{}, nil
 }
 
 // TestChangedKinds asks as the garbage collector does, again and again, and
@@ -27,7 +27,7 @@ func TestChangedKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counted := &countedDiscovery{}
 		stop := make(chan struct{})
-		kinds := &changedKinds{ServerResourcesInterface: counted, changed: make(chan struct{}, 1), stop: stop}
+		kinds := &changedKinds{ServerResourcesInterface: counted}
 		asking := make(chan struct{})
 		go func() {
 			defer close(asking)
@@ -51,9 +51,10 @@ func TestChangedKinds(t *testing.T) {
 		}
 		settling := int32(discoverySettling / discoveryInterval)
 
-		during(discoverySettling+time.Second, 1, settling+1) // the start is a change
+		kinds.note() // the first objects that the informers see
+		during(discoverySettling+time.Second, 1, settling+1)
 		during(20*time.Second, 0, 0)
-		kinds.changed <- struct{}{}
+		kinds.note()
 		during(discoveryInterval, 1, 2)
 		during(discoverySettling+time.Second, 1, settling+1)
 		during(20*time.Second, 0, 0)

@@ -14,19 +14,13 @@ import (
 const clusterName = "controlplane"
 
 // kubeconfig is the configuration of a client of the API server at url.
-func kubeconfig(url, user string, ca *authority, client credential) *clientcmdapi.Config {
-	config := clientcmdapi.NewConfig()
-	config.Clusters[clusterName] = &clientcmdapi.Cluster{
-		Server:                   url,
-		CertificateAuthorityData: ca.pem,
+func (c *credentials) kubeconfig(url, client string) clientcmdapi.Config {
+	return clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{clusterName: {Server: url, CertificateAuthorityData: c.authority}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{client: {Token: c.tokens[client]}},
+		Contexts:       map[string]*clientcmdapi.Context{clusterName: {Cluster: clusterName, AuthInfo: client}},
+		CurrentContext: clusterName,
 	}
-	config.AuthInfos[user] = &clientcmdapi.AuthInfo{
-		ClientCertificateData: client.certificate,
-		ClientKeyData:         client.key,
-	}
-	config.Contexts[clusterName] = &clientcmdapi.Context{Cluster: clusterName, AuthInfo: user}
-	config.CurrentContext = clusterName
-	return config
 }
 
 // checkKubeconfigPath rejects a file with other clusters, because the file will be overwritten.
@@ -47,8 +41,8 @@ func checkKubeconfigPath(path string) error {
 }
 
 // writeKubeconfig writes a kubeconfig file that only its owner can read.
-func writeKubeconfig(path string, config *clientcmdapi.Config) error {
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
+func writeKubeconfig(path string, config clientcmdapi.Config) error {
+	if err := clientcmd.WriteToFile(config, path); err != nil {
 		return fmt.Errorf("write kubeconfig %s: %w", filepath.Base(path), err)
 	}
 	return nil

@@ -1,13 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/kwok/kustomize/stage/node/fast"
@@ -16,7 +15,6 @@ import (
 	kwokconfig "sigs.k8s.io/kwok/pkg/config"
 	"sigs.k8s.io/kwok/pkg/kwok/controllers"
 	"sigs.k8s.io/kwok/pkg/log"
-	"sigs.k8s.io/kwok/pkg/utils/client"
 )
 
 // Settings of kwok.
@@ -33,37 +31,24 @@ const (
 // Jobs complete, and deleted Pods disappear. It uses kwok as a library, because kwok's own command also serves HTTP and
 // renews a lease per Node, which are not needed here.
 func newKwokCommand() *cobra.Command {
-	var path string
-	cmd := &cobra.Command{
-		Use:   kwokName,
-		Short: "Run kwok, which plays the kubelet of fake nodes",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			ctx = log.NewContext(ctx, log.NewLogger(os.Stderr, log.LevelWarn))
-			controller, err := newKwokController(path)
-			if err != nil {
-				return err
-			}
-			if err := controller.Start(ctx); err != nil {
-				return fmt.Errorf("start kwok: %w", err)
-			}
-			<-ctx.Done()
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&path, "kubeconfig", "", "kubeconfig file of the API server")
-	return cmd
+	return clientCommand(kwokName, "Run kwok, which plays the kubelet of fake nodes", func(ctx context.Context, config *rest.Config) error {
+		ctx = log.NewContext(ctx, log.NewLogger(os.Stderr, log.LevelWarn))
+		controller, err := newKwokController(config)
+		if err != nil {
+			return err
+		}
+		if err := controller.Start(ctx); err != nil {
+			return fmt.Errorf("start kwok: %w", err)
+		}
+		<-ctx.Done()
+		return nil
+	})
 }
 
-// newKwokController makes kwok's controller with its default stages.
-func newKwokController(path string) (*controllers.Controller, error) {
+// newKwokController makes kwok's controller with its default stages. Other kinds than Nodes and Pods would need more
+// clients.
+func newKwokController(config *rest.Config) (*controllers.Controller, error) {
 	stages, err := loadStages(fast.DefaultNodeInit, podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete)
-	if err != nil {
-		return nil, err
-	}
-	config, err := componentConfig(path, kwokName)
 	if err != nil {
 		return nil, err
 	}
@@ -71,40 +56,18 @@ func newKwokController(path string) (*controllers.Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	untyped, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make dynamic client: %w", err)
-	}
-	plain := rest.CopyConfig(config)
-	plain.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	requests, err := rest.UnversionedRESTClientFor(plain)
-	if err != nil {
-		return nil, fmt.Errorf("make REST client: %w", err)
-	}
-	clients, err := client.NewClientset("", path)
-	if err != nil {
-		return nil, fmt.Errorf("make kwok's clients: %w", err)
-	}
-	mapper, err := clients.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("make REST mapper: %w", err)
-	}
 	controller, err := controllers.NewController(controllers.Config{
-		Clock:                      clock.RealClock{},
-		TypedClient:                typed,
-		DynamicClient:              untyped,
-		RESTClient:                 requests,
-		RESTMapper:                 mapper,
-		ImpersonatingDynamicClient: clients.ToImpersonatingDynamicClient(),
-		ImpersonatingTypedClient:   clients.ToImpersonatingTypedClient(),
-		ManageAllNodes:             true,
-		CIDR:                       podRange,
-		NodeIP:                     nodeAddress,
-		LocalStages:                stages,
-		PodPlayStageParallelism:    stageParallelism,
-		NodePlayStageParallelism:   1,
-		PodsOnNodeSyncParallelism:  1,
-		ID:                         kwokName,
+		Clock:                     clock.RealClock{},
+		TypedClient:               typed,
+		RESTClient:                typed.Discovery().RESTClient(),
+		ManageAllNodes:            true,
+		CIDR:                      podRange,
+		NodeIP:                    nodeAddress,
+		LocalStages:               stages,
+		PodPlayStageParallelism:   stageParallelism,
+		NodePlayStageParallelism:  1,
+		PodsOnNodeSyncParallelism: 1,
+		ID:                        kwokName,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make kwok's controller: %w", err)

@@ -9,7 +9,7 @@ import (
 // layout has the paths of a control plane's files.
 //
 //	logs/NAME.log      output of each component
-//	pki/               certificates and keys
+//	pki/               the API server's certificate, keys and tokens
 //	clients/NAME       kubeconfig files of the components
 //	etcd/              etcd's data
 //	sockets/           etcd's sockets
@@ -66,9 +66,10 @@ func (l *layout) etcdPeerSocket() string { return filepath.Join(l.sockets, "peer
 // client is the path of a component's kubeconfig.
 func (l *layout) client(name string) string { return filepath.Join(l.clients(), name) }
 
-// certificate and key are the paths of a credential.
-func (l *layout) certificate(name string) string { return filepath.Join(l.pki(), name+".crt") }
-func (l *layout) key(name string) string         { return filepath.Join(l.pki(), name+".key") }
+func (l *layout) certificate() string       { return filepath.Join(l.pki(), "serving.crt") }
+func (l *layout) key() string               { return filepath.Join(l.pki(), "serving.key") }
+func (l *layout) tokens() string            { return filepath.Join(l.pki(), "tokens.csv") }
+func (l *layout) serviceAccountKey() string { return filepath.Join(l.pki(), "service-account.key") }
 
 // remove deletes the files that must not outlive the control plane.
 func (l *layout) remove() error {

@@ -18,14 +18,13 @@ import (
 // stopGrace is the time for a component to end if its data are kept.
 const stopGrace = 5 * time.Second
 
-// plane is one control plane: its files, its ports and its processes.
+// plane is one control plane: its files, its port and its processes.
 type plane struct {
 	files       *layout
 	options     Options
 	executable  string
 	credentials *credentials
-
-	apiServer, controllerManager, scheduler *port
+	apiServer   *port
 
 	// fail cancels the context in which the plane runs. It is called for every component that ends, and has no effect
 	// once the context has ended.
@@ -37,7 +36,7 @@ type plane struct {
 	layers [][]*process
 }
 
-// newPlane writes the files that components read, and reserves their ports.
+// newPlane writes the files that components read, and reserves the API server's port.
 func newPlane(files *layout, o Options, fail context.CancelCauseFunc) (*plane, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -47,26 +46,22 @@ func newPlane(files *layout, o Options, fail context.CancelCauseFunc) (*plane, e
 	if p.credentials, err = issueCredentials(files); err != nil {
 		return nil, err
 	}
-	for _, held := range []**port{&p.apiServer, &p.controllerManager, &p.scheduler} {
-		if *held, err = reservePort(); err != nil {
-			return nil, errors.Join(err, p.releasePorts())
-		}
+	if p.apiServer, err = reservePort(); err != nil {
+		return nil, err
 	}
-	err = errors.Join(p.writeKubeconfigs(), writeSchedulerConfig(files), writeAuditPolicy(files))
-	if err != nil {
-		return nil, errors.Join(err, p.releasePorts())
+	if err := errors.Join(p.writeKubeconfigs(), writeSchedulerConfig(files), writeAuditPolicy(files)); err != nil {
+		return nil, errors.Join(err, p.apiServer.release())
 	}
 	return p, nil
 }
 
 func (p *plane) writeKubeconfigs() error {
-	for name, client := range p.credentials.byName {
+	for name := range p.credentials.tokens {
 		path := p.files.client(name)
 		if name == adminName {
 			path = p.options.Kubeconfig
 		}
-		config := kubeconfig(serverURL(p.apiServer), name, p.credentials.authority, client)
-		if err := writeKubeconfig(path, config); err != nil {
+		if err := writeKubeconfig(path, p.credentials.kubeconfig(serverURL(p.apiServer), name)); err != nil {
 			return err
 		}
 	}
@@ -78,11 +73,9 @@ func (p *plane) start(ctx context.Context) error {
 	if err := p.startLayer(ctx, component{name: etcdName, args: etcdArgs(p.files), ready: probeEtcd(p.files)}); err != nil {
 		return err
 	}
-	readyz, err := p.probe(adminName, p.apiServer, "/readyz")
-	if err != nil {
-		return err
+	api := component{
+		name: apiServerName, args: apiServerArgs(p.files, p.options, p.apiServer), ready: probeServer(p.credentials.authority, p.apiServer),
 	}
-	api := component{name: apiServerName, args: apiServerArgs(p.files, p.options, p.apiServer), ready: readyz}
 	if err := p.startLayer(ctx, api); err != nil {
 		return err
 	}
@@ -93,15 +86,11 @@ func (p *plane) start(ctx context.Context) error {
 	if err := createNodes(ctx, client, p.options.Nodes); err != nil {
 		return err
 	}
-	controllers, err := p.controllers(client)
-	if err != nil {
-		return err
-	}
-	return p.startLayer(ctx, controllers...)
+	return p.startLayer(ctx, p.controllers(client)...)
 }
 
 // controllers are the components that are clients of the API server.
-func (p *plane) controllers(client kubernetes.Interface) ([]component, error) {
+func (p *plane) controllers(client kubernetes.Interface) []component {
 	var list []component
 	managed := slices.DeleteFunc(slices.Clone(p.options.Controllers), func(name string) bool {
 		return name == names.GarbageCollectorController
@@ -110,26 +99,18 @@ func (p *plane) controllers(client kubernetes.Interface) ([]component, error) {
 		list = append(list, component{name: garbageCollectorName, args: p.clientArgs(garbageCollectorName)})
 	}
 	if len(managed) > 0 {
-		healthz, err := p.probe("", p.controllerManager, "/healthz")
-		if err != nil {
-			return nil, err
-		}
+		manager := component{name: controllerManagerName, args: controllerManagerArgs(p.files, managed)}
 		if slices.Contains(managed, names.ServiceAccountController) {
-			healthz = all(healthz, probeServiceAccount(client))
+			manager.ready = probeServiceAccount(client)
 		}
-		args := controllerManagerArgs(p.files, managed, p.controllerManager)
-		list = append(list, component{name: controllerManagerName, args: args, ready: healthz})
+		list = append(list, manager)
 	}
 	if p.options.Nodes > 0 {
-		healthz, err := p.probe("", p.scheduler, "/healthz")
-		if err != nil {
-			return nil, err
-		}
 		list = append(list,
-			component{name: schedulerName, args: schedulerArgs(p.files, p.scheduler), ready: healthz},
+			component{name: schedulerName, args: schedulerArgs(p.files)},
 			component{name: kwokName, args: p.clientArgs(kwokName), ready: probeNodes(client)})
 	}
-	return list, nil
+	return list
 }
 
 func (p *plane) clientArgs(name string) []string {
@@ -171,22 +152,7 @@ func (p *plane) stop() error {
 		ending.Wait()
 	}
 	p.watchers.Wait()
-	return p.releasePorts()
-}
-
-func (p *plane) releasePorts() error {
-	var failures []error
-	for _, held := range []*port{p.apiServer, p.controllerManager, p.scheduler} {
-		if held != nil {
-			failures = append(failures, held.release())
-		}
-	}
-	return errors.Join(failures...)
-}
-
-// probe returns a check of a Kubernetes server, as a named client, or without a credential if the name is empty.
-func (p *plane) probe(as string, at *port, path string) (func(context.Context) error, error) {
-	return probeServer(p.credentials.authority, p.credentials.byName[as], at, path)
+	return p.apiServer.release()
 }
 
 // client makes a client with the administrator's rights.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -134,22 +134,11 @@ func (p *process) ready(ctx context.Context, limit time.Duration, check func(con
 
 // tailOf returns the last lines of a file.
 func tailOf(path string) (string, error) {
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("open log: %w", err)
-	}
-	defer file.Close() //nolint:errcheck // only read
-	info, err := file.Stat()
-	if err != nil {
-		return "", fmt.Errorf("stat log: %w", err)
-	}
-	data := make([]byte, min(info.Size(), tailBytes))
-	if _, err := file.ReadAt(data, info.Size()-int64(len(data))); err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read log: %w", err)
 	}
-	lines := bytes.Split(bytes.TrimRight(data, "\n"), []byte("\n"))
-	if len(lines) > tailLines {
-		lines = lines[len(lines)-tailLines:]
-	}
-	return string(bytes.Join(lines, []byte("\n"))), nil
+	data = data[max(0, len(data)-tailBytes):]
+	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n"), nil
 }

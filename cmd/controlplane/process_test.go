@@ -29,16 +29,8 @@ func startTestProcess(t *testing.T, name string, args ...string) *process {
 // collector, whose API server is not there.
 func startIdleProcess(t *testing.T) *process {
 	t.Helper()
-	ca, err := newAuthority("test-ca")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := ca.client("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := writeKubeconfig(path, kubeconfig("https://127.0.0.1:1", "nobody", ca, client)); err != nil {
+	if err := writeKubeconfig(path, (&credentials{}).kubeconfig("https://127.0.0.1:1", "nobody")); err != nil {
 		t.Fatal(err)
 	}
 	return startTestProcess(t, garbageCollectorName, "--kubeconfig="+path)
@@ -149,5 +141,14 @@ func TestTailOf(t *testing.T) {
 				t.Errorf("%d lines, want %d", got, test.lines)
 			}
 		})
+	}
+}
+
+func TestRunCommand(t *testing.T) {
+	if err := runProgram(t.Context(), []string{"true"}); err != nil {
+		t.Error(err)
+	}
+	if err := runProgram(t.Context(), []string{"false"}); err == nil {
+		t.Error("a command that fails counts as a success")
 	}
 }

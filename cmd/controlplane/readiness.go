@@ -56,18 +56,6 @@ func notOK(report []byte) []byte {
 	return bytes.Join(failing, []byte("; "))
 }
 
-// all returns a check that runs several checks in order.
-func all(checks ...func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		for _, check := range checks {
-			if err := check(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
 // probeEtcd returns a check of etcd on its socket.
 func probeEtcd(l *layout) func(context.Context) error {
 	dialer := &net.Dialer{}
@@ -82,22 +70,14 @@ func probeEtcd(l *layout) func(context.Context) error {
 	}, "http://etcd/health")
 }
 
-// probeServer returns a check of a Kubernetes server. The client credential may be empty if the path is public.
-func probeServer(ca *authority, client credential, p *port, path string) (func(context.Context) error, error) {
+// probeServer returns a check of the API server. Everybody may ask it whether it is ready.
+func probeServer(authority []byte, p *port) func(context.Context) error {
 	roots := x509.NewCertPool()
-	roots.AddCert(ca.certificate)
-	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	if client.certificate != nil {
-		pair, err := tls.X509KeyPair(client.certificate, client.key)
-		if err != nil {
-			return nil, fmt.Errorf("load client certificate: %w", err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
+	roots.AppendCertsFromPEM(authority)
 	return probe(&http.Client{
 		Timeout:   probeTimeout,
-		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: config},
-	}, serverURL(p)+path), nil
+		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
+	}, serverURL(p)+"/readyz")
 }
 
 func serverURL(p *port) string {

@@ -84,12 +84,8 @@ func TestOptions(t *testing.T) {
 
 // TestOwnKubeconfigIsReplaced: a file from an earlier run may be overwritten.
 func TestOwnKubeconfigIsReplaced(t *testing.T) {
-	ca, err := newAuthority("test-ca")
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := writeKubeconfig(path, kubeconfig("https://127.0.0.1:1", adminName, ca, credential{})); err != nil {
+	if err := writeKubeconfig(path, (&credentials{}).kubeconfig("https://127.0.0.1:1", adminName)); err != nil {
 		t.Fatal(err)
 	}
 	if err := checkKubeconfigPath(path); err != nil {
@@ -165,12 +161,8 @@ func TestClientLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca, err := newAuthority("test-ca")
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := files.client(garbageCollectorName)
-	if err := writeKubeconfig(path, kubeconfig("https://127.0.0.1:1", garbageCollectorName, ca, credential{})); err != nil {
+	if err := writeKubeconfig(path, (&credentials{}).kubeconfig("https://127.0.0.1:1", garbageCollectorName)); err != nil {
 		t.Fatal(err)
 	}
 	collector, err := componentConfig(path, garbageCollectorName)
@@ -192,7 +184,7 @@ func TestClientLimits(t *testing.T) {
 	for _, set := range sets.FlagSets {
 		cmd.Flags().AddFlagSet(set)
 	}
-	if err := cmd.ParseFlags(controllerManagerArgs(files, defaultControllers(), &port{number: 1})); err != nil {
+	if err := cmd.ParseFlags(controllerManagerArgs(files, defaultControllers())); err != nil {
 		t.Fatal(err)
 	}
 	if got := manager.Generic.ClientConnection; got.QPS < least || got.Burst < least {

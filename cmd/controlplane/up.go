@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 
 	"github.com/spf13/cobra"
 )
@@ -13,10 +14,10 @@ import (
 func newUpCommand() *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:   "up --kubeconfig FILE",
-		Short: "Start a control plane, print `ready`, and run until SIGINT or SIGTERM",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "up --kubeconfig FILE [-- COMMAND ARG...]",
+		Short: "Start a control plane, print `ready`, and run until SIGINT or SIGTERM, or until COMMAND ends",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
 			bound, err := cmd.Flags().GetBool(untilStdinCloses)
@@ -29,14 +30,32 @@ func newUpCommand() *cobra.Command {
 					stop()
 				}()
 			}
-			return up(ctx, o, func() error {
+			var failed error
+			err = up(ctx, o, func() error {
+				if len(args) > 0 {
+					defer stop()
+					failed = runProgram(ctx, args)
+					return nil
+				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "ready")
 				return err
 			})
+			return errors.Join(failed, err)
 		},
 	}
 	o.addFlags(cmd.Flags())
 	return cmd
+}
+
+// runProgram runs a program, which gets a signal to end when ctx ends.
+func runProgram(ctx context.Context, args []string) error {
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("%s: %w", args[0], err)
+	}
+	return nil
 }
 
 // up runs a control plane until ctx ends, which is success. It calls ready once everything serves, and ends if that

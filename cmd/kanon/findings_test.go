@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kanon.dev/kanon/author/manifests"
 	"kanon.dev/kanon/engine"
-	"kanon.dev/kanon/offline/manifests"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 )

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"kanon.dev/kanon/cmd/kanon/internal/commandline"
-	"kanon.dev/kanon/cmd/kanon/internal/exit"
+	"kanon.dev/kanon/cmd/kanon/internal/cli"
 )
 
 func main() {
@@ -22,13 +21,14 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program immediately
-	root := newRoot(commandline.ProgramName(os.Args[0]))
+	root := newRoot(cli.ProgramName(os.Args[0]))
 	root.SetArgs(os.Args[1:])
-	err := root.ExecuteContext(ctx)
-	if err != nil && !errors.Is(err, exit.ErrFindings) {
-		for line := range strings.Lines(exit.Message(err)) { // a line for each of several independent errors
+	cmd, err := root.ExecuteContextC(ctx)
+	err = cli.OfCluster(cmd, err)
+	if err != nil && !errors.Is(err, cli.ErrFindings) {
+		for line := range strings.Lines(cli.ErrorMessage(err)) { // a line for each of several independent errors
 			fmt.Fprintln(os.Stderr, root.DisplayName()+":", strings.TrimSuffix(line, "\n"))
 		}
 	}
-	return exit.Code(err)
+	return cli.ExitCode(err)
 }

@@ -52,6 +52,7 @@ var heapPattern = regexp.MustCompile(`(?m)^gc .* \d+->(\d+)->\d+ MB, `)
 // A process stays below its GOMEMLIMIT, although the evaluations that run at the same time would need more than twice
 // as much. The limit is a soft one: on a busy machine, a collection may end a little above it.
 func TestMemoryLimit(t *testing.T) {
+	controlplanetest.Nightly(t)
 	t.Parallel()
 	const limit, most, parents = 256, 300, 20
 	config := controlplanetest.Config(t)

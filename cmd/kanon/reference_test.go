@@ -14,20 +14,21 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kanon.dev/kanon/cmd/kanon/internal/commandline"
+	"kanon.dev/kanon/cmd/kanon/internal/cli"
 )
 
 const commandPages = "../../docs/reference/commands"
 
-// Each command has a page in the reference with its help, which is made of the command: what it does, at the beginning, and its flags, at
-// the end. What is between them is written by hand. With -update the pages are written.
+// Each command has a page in the reference. Its beginning is the help of the command, with the usage that the command has, and at the end
+// are the flags, which are made of the command. With -update the pages are written.
 func TestCommandReference(t *testing.T) {
 	t.Parallel()
 	root := newRoot("kanon")
 	var index strings.Builder
 	pages := map[string]bool{"README.md": true}
-	for _, group := range append(root.Groups(), &cobra.Group{Title: "Other"}) {
-		fmt.Fprintf(&index, "| %s | |\n| --- | --- |\n", strings.ToLower(group.Title[:1])+group.Title[1:])
+	for _, group := range append(root.Groups(), &cobra.Group{Title: "Other:"}) {
+		title := strings.TrimSuffix(group.Title, ":")
+		fmt.Fprintf(&index, "| %s | |\n| --- | --- |\n", strings.ToLower(title[:1])+title[1:])
 		for _, cmd := range root.Commands() {
 			if cmd.GroupID != group.ID || !cmd.IsAvailableCommand() || cmd.Name() == "help" {
 				continue
@@ -140,7 +141,7 @@ func collect(cmd *cobra.Command, of map[string]string) {
 		if f.Hidden {
 			return // as in the help
 		}
-		heading := commandline.Group(f)
+		heading := cli.FlagGroup(f)
 		if heading == "" {
 			heading = "Flags"
 		} else {

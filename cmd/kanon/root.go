@@ -3,10 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"kanon.dev/kanon/cmd/kanon/internal/authoring"
-	"kanon.dev/kanon/cmd/kanon/internal/commandline"
-	"kanon.dev/kanon/cmd/kanon/internal/inspecting"
-	"kanon.dev/kanon/cmd/kanon/internal/operating"
+	"kanon.dev/kanon/cmd/kanon/internal/cli"
+	"kanon.dev/kanon/docs"
 )
 
 // newRoot makes the root command. name is how users call it: kanon, or kubectl kanon.
@@ -30,8 +28,7 @@ templates, which children each parent has and what its status says.`,
 		SilenceErrors: true,
 		// The value of git: a word with two wrong letters is still suggested.
 		SuggestionsMinimumDistance: 2,
-		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true}, // newCompletionCommand has examples
-		Args:                       commandline.KnownCommand,
+		Args:                       cli.KnownCommand,
 	}
 	// cobra's own --version flag executes a template. Then the linker keeps every exported method, which is a fifth of
 	// the program and of an empty process' memory.
@@ -42,17 +39,22 @@ templates, which children each parent has and what its status says.`,
 		}
 		return cmd.Help()
 	}
-	root.SetFlagErrorFunc(commandline.FlagError)
-	root.SetUsageFunc(commandline.Usage)
-	commandline.AddCommands(root, "Run rules",
-		newRunCommand(),
-	)
-	commandline.AddCommands(root, "Write rules, without a cluster", authoring.Commands()...)
-	commandline.AddCommands(root, "Look at a cluster", inspecting.Commands()...)
-	commandline.AddCommands(root, "Act on a cluster", operating.Commands()...)
-	root.AddCommand(newCompletionCommand(), newVersionCommand())
-	root.SetHelpCommand(commandline.HelpCommand())
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetUsageFunc(cli.WriteUsage)
+	cli.AddCommands(root, "Run rules", newRunCommand())
+	cli.AddCommands(root, "Write rules, without a cluster",
+		newCRDCommand(), newEvalCommand(), newExplainCommand(), newFmtCommand(), newInitCommand(), newLSPCommand(), newRBACCommand(),
+		newRenderCommand(), newSchemaCommand(), newTestCommand(), newValidateCommand())
+	cli.AddCommands(root, "Look at a cluster",
+		newDiffCommand(), newEventsCommand(), newGetCommand(), newSupportBundleCommand(), newTraceCommand(), newWhyCommand())
+	cli.AddCommands(root, "Act on a cluster",
+		newConfirmDefinitionCommand(), newConfirmPruneCommand(), newReconcileCommand(), newResumeCommand(), newSuspendCommand())
+	root.AddCommand(newVersionCommand())
+	for _, cmd := range root.Commands() {
+		cmd.Long, cmd.Example = docs.Command(cmd.Name())
+	}
 	root.InitDefaultHelpCmd()
-	commandline.Rename(root, name)
+	root.InitDefaultCompletionCmd()
+	cli.Rename(root, name)
 	return root
 }

@@ -48,7 +48,7 @@ func linkKanon(tb testing.TB) string {
 // sharing runs tests that share a control plane.
 type sharing struct{ m *testing.M }
 
-func (s sharing) Run() int { return controlplanetest.Main(s.m) }
+func (s sharing) Run() int { return controlplanetest.MainWith(s.m, controlplanetest.Options{}) } // some define Rule objects
 
 // TestScripts runs testdata/script. Beside testscript's own commands there are:
 //

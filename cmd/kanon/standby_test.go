@@ -48,7 +48,7 @@ const standbyParents = 40
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	audit := filepath.Join(t.TempDir(), "audit.log")
-	plane := controlplanetest.Start(t, controlplanetest.Options{AuditLog: audit, Controllers: []string{"namespace"}})
+	plane := controlplanetest.Start(t, controlplanetest.Options{AuditLog: audit, Controllers: []string{"namespace"}, Nodes: new(int)})
 	namespace := controlplanetest.Namespace(t, plane.Config)
 	cluster := kanontest.NewCluster(t, plane.Config).In(t, namespace)
 	rule := filepath.Join(t.TempDir(), "rule.yaml")

@@ -25,40 +25,38 @@ func (r *runner) changeBeside(ctx context.Context, names []string) error {
 	if err := r.bring(ctx, append(names, quiet)...); err != nil {
 		return err
 	}
-	before, err := r.read(ctx)
-	if err != nil {
-		return err
-	}
-	var times, answers []float64
-	group, churning := errgroup.WithContext(ctx)
-	enough := make(chan struct{})
-	group.Go(func() error { return r.churn(churning, names, enough) })
-	group.Go(func() error {
-		defer close(enough)
-		for i := range r.singles {
-			took, answered, err := r.changeOne(churning, fmt.Sprint(i+2))
-			if err != nil {
-				return err
+	err := r.measure(ctx, report.Beside, r.load.Parents, func(before reading) ([]report.Value, error) {
+		var times, answers []float64
+		group, churning := errgroup.WithContext(ctx)
+		enough := make(chan struct{})
+		group.Go(func() error { return r.churn(churning, names, enough) })
+		group.Go(func() error {
+			defer close(enough)
+			for i := range r.singles {
+				took, answered, err := r.changeOne(churning, fmt.Sprint(i+2))
+				if err != nil {
+					return err
+				}
+				times, answers = append(times, took.Seconds()), append(answers, answered.Seconds())
 			}
-			times, answers = append(times, took.Seconds()), append(answers, answered.Seconds())
+			return nil
+		})
+		if err := group.Wait(); err != nil {
+			return nil, err
 		}
-		return nil
+		after, err := r.read(ctx)
+		writes := after.Counts.Sub(before.Counts).Writes()
+		return []report.Value{
+			{Unit: report.Median, Number: report.Quantile(times, 0.5)},
+			{Unit: report.Worst, Number: report.Quantile(times, 0.99)},
+			{Unit: report.AnswerMedian, Number: report.Quantile(answers, 0.5)},
+			{Unit: report.AnswerWorst, Number: report.Quantile(answers, 0.99)},
+			{Unit: report.Rate, Number: float64(writes) / after.at.Sub(before.at).Seconds()},
+		}, err
 	})
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	after, err := r.read(ctx)
 	if err != nil {
 		return err
 	}
-	writes := after.Counts.Sub(before.Counts).Writes()
-	r.add(report.Beside, append([]report.Value{
-		{Unit: report.Median, Number: report.Quantile(times, 0.5)},
-		{Unit: report.Worst, Number: report.Quantile(times, 0.99)},
-		{Unit: report.AnswerMedian, Number: report.Quantile(answers, 0.5)},
-		{Unit: report.AnswerWorst, Number: report.Quantile(answers, 0.99)},
-		{Unit: report.Rate, Number: float64(writes) / after.at.Sub(before.at).Seconds()},
-	}, between(before, after, r.load.Parents)...))
 	if err := r.take(ctx, append(names, quiet)...); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"kanon.dev/kanon/cmd/kanonbench/internal/process"
+	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
 
@@ -28,7 +28,7 @@ func circumstances(ctx context.Context, kanon string) ([]report.Circumstance, er
 	}
 	return []report.Circumstance{
 		{Key: report.KeyDate, Value: time.Now().UTC().Format(time.DateOnly)},
-		{Key: report.KeyMachine, Value: process.Machine()},
+		{Key: report.KeyMachine, Value: plane.Machine()},
 		{Key: report.KeyGo, Value: runtime.Version()},
 		{Key: report.KeyKanon, Value: strings.TrimSpace(strings.TrimPrefix(string(version), "kanon ")) + ", build " + build},
 		{Key: report.KeyOperator, Value: dependency("sigs.k8s.io/controller-runtime")},

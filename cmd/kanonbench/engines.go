@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 
@@ -13,8 +12,6 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
-	"kanon.dev/kanon/cmd/kanonbench/internal/loop"
-	"kanon.dev/kanon/cmd/kanonbench/internal/operator"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
 
@@ -26,14 +23,12 @@ type engine struct {
 	name    string
 	program string
 	args    []string
-	// told is true for an engine that does not watch children, and reconciles all parents only on request.
-	told bool
 }
 
 // engineNames lists all engines.
-func engineNames() []string { return []string{report.Operator, report.Loop, report.Kanon} }
+func engineNames() []string { return []string{report.Operator, report.Kanon} }
 
-// newEngine is an engine for a load, with its rules. The operator and the loop are this program itself.
+// newEngine is an engine for a load, with its rules. The operator is this program itself.
 func newEngine(name string, o *Options, kubeconfig, rules string, l load) (engine, error) {
 	if name == report.Kanon {
 		args := []string{
@@ -49,36 +44,16 @@ func newEngine(name string, o *Options, kubeconfig, rules string, l load) (engin
 	args := []string{
 		name, "--kubeconfig=" + kubeconfig, fmt.Sprintf("--kinds=%d", l.watched), fmt.Sprintf("--size=%d", l.Size), "--patch=" + l.Patch,
 	}
-	return engine{name: name, program: self, args: args, told: name == report.Loop}, nil
+	return engine{name: name, program: self, args: args}, nil
 }
 
+// newOperatorCommand makes the command that runs the operator.
 func newOperatorCommand() *cobra.Command {
-	return newEngineCommand("operator", "Run the operator that Kanon is compared with",
-		func(ctx context.Context, config *rest.Config, w work) error {
-			return operator.Run(ctx, config, operator.Options{Workers: workers, Kinds: w.kinds, Size: w.size, Patch: app.Patch(w.patch)})
-		})
-}
-
-func newLoopCommand() *cobra.Command {
-	return newEngineCommand("loop", "Run the bare loop that Kanon is compared with",
-		func(ctx context.Context, config *rest.Config, w work) error {
-			return loop.Run(ctx, config, os.Stdin, loop.Options{Workers: workers, Kinds: w.kinds, Size: w.size})
-		})
-}
-
-// work is what an engine of this program has to do.
-type work struct {
-	kinds, size int
-	patch       string
-}
-
-// newEngineCommand makes the command that runs an engine of this program.
-func newEngineCommand(name, short string, run func(context.Context, *rest.Config, work) error) *cobra.Command {
 	var kubeconfig string
-	var w work
+	o := app.Options{Workers: workers}
 	cmd := &cobra.Command{
-		Use:    name + " --kubeconfig FILE",
-		Short:  short,
+		Use:    report.Operator + " --kubeconfig FILE",
+		Short:  "Run the operator that Kanon is compared with",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,13 +61,13 @@ func newEngineCommand(name, short string, run func(context.Context, *rest.Config
 			if err != nil {
 				return err
 			}
-			return run(cmd.Context(), config, w)
+			return app.RunOperator(cmd.Context(), config, o)
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file")
-	cmd.Flags().IntVar(&w.kinds, "kinds", 1, "how many kinds of parents there are")
-	cmd.Flags().IntVar(&w.size, "size", 0, "bytes of the ConfigMap's bulk")
-	cmd.Flags().StringVar(&w.patch, "patch", "", "what parents patch: own, shared or selected (default: they have children)")
+	cmd.Flags().IntVar(&o.Kinds, "kinds", 1, "how many kinds of parents there are")
+	cmd.Flags().IntVar(&o.Size, "size", 0, "bytes of the ConfigMap's bulk")
+	cmd.Flags().StringVar((*string)(&o.Patch), "patch", "", "what parents patch: own, shared or selected (default: they have children)")
 	return cmd
 }
 

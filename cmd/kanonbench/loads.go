@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
+	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
-	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
 // The dimensions of loads.
@@ -33,11 +33,11 @@ type load struct {
 func (l load) extra() int { return max(0, l.Children-ownChildren) }
 
 // converged is the goal for a parent at a revision.
-func (l load) converged(revision string) world.Goal {
+func (l load) converged(revision string) plane.Goal {
 	if l.Patch != "" {
-		return world.Patched(revision)
+		return plane.Patched(revision)
 	}
-	return world.Converged(revision, l.extra())
+	return plane.Converged(revision, l.extra())
 }
 
 // afterChange is the revision to which a new parent converges after the change of all parents: its own. In the load of
@@ -50,11 +50,11 @@ func (l load) afterChange() string {
 }
 
 // gone is the goal for a deleted parent.
-func (l load) gone() world.Goal {
+func (l load) gone() plane.Goal {
 	if l.Patch != "" {
-		return world.Released()
+		return plane.Released()
 	}
-	return world.Gone()
+	return plane.Gone()
 }
 
 // rules is the work as rules of Kanon.
@@ -64,10 +64,6 @@ func (l load) rules() (string, error) {
 	}
 	return app.Rules(l.watched, l.extra() > 0, l.Size), nil
 }
-
-// suits reports whether an engine takes part. The bare loop does not restore patched fields, which is half of what a
-// patch does.
-func (l load) suits(engine string) bool { return l.Patch == "" || engine != report.Loop }
 
 // writesOfOne is the number of an engine's writes for a new parent. With a patch it is the patch itself, and for the
 // handwritten operator also its finalizer on the parent.
@@ -89,9 +85,9 @@ func plans() map[string]load {
 		"wide":     {Load: report.Load{Children: wideChildren}, watched: 1, plan: (*runner).all},
 		"kinds":    {Load: report.Load{Children: ownChildren, Kinds: manyKinds}, watched: manyKinds, plan: (*runner).all},
 		"large":    {Load: report.Load{Children: ownChildren, Size: largeSize}, watched: 1, plan: (*runner).memory},
-		"own":      {Load: report.Load{Patch: string(app.PatchOwn)}, watched: 1, plan: (*runner).patches},
-		"shared":   {Load: report.Load{Patch: string(app.PatchShared)}, watched: 1, plan: (*runner).patches},
-		"selected": {Load: report.Load{Patch: string(app.PatchSelected)}, watched: 1, plan: (*runner).patches},
+		"own":      {Load: report.Load{Patch: string(app.PatchOwn)}, watched: 1, plan: (*runner).all},
+		"shared":   {Load: report.Load{Patch: string(app.PatchShared)}, watched: 1, plan: (*runner).all},
+		"selected": {Load: report.Load{Patch: string(app.PatchSelected)}, watched: 1, plan: (*runner).all},
 		"beside":   {Load: report.Load{Children: ownChildren}, watched: 2, plan: (*runner).beside},
 	}
 }

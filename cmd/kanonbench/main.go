@@ -27,6 +27,6 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRunCommand(), newTableCommand(), newPageCommand(), newDashboardCommand(), newOperatorCommand(), newLoopCommand())
+	root.AddCommand(newRunCommand(), newTableCommand(), newOperatorCommand())
 	return root
 }

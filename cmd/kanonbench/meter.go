@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
-	"kanon.dev/kanon/cmd/kanonbench/internal/process"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
 )
 
@@ -29,19 +28,19 @@ func (r *runner) read(ctx context.Context) (reading, error) {
 	}
 	now := reading{at: time.Now(), Metrics: metrics}
 	if r.process != nil {
-		usage, err := process.Read(r.process.PID())
+		usage, err := plane.ReadUsage(r.process.PID())
 		if err != nil {
 			return now, fmt.Errorf("read what %s uses: %w", r.engine.name, err)
 		}
 		now.engine = usage.CPU
 	}
-	if now.ours, err = process.TreeCPU(os.Getpid()); err != nil {
+	if now.ours, err = plane.TreeCPU(os.Getpid()); err != nil {
 		return now, fmt.Errorf("read what the benchmark uses: %w", err)
 	}
-	if now.server, err = process.TreeCPU(r.plane.PID()); err != nil {
+	if now.server, err = plane.TreeCPU(r.plane.PID()); err != nil {
 		return now, fmt.Errorf("read what the control plane uses: %w", err)
 	}
-	now.busy, err = process.BusyCPU()
+	now.busy, err = plane.BusyCPU()
 	return now, err
 }
 

@@ -13,7 +13,6 @@ import (
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
-	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
 // binary is a program of the product, which `make build` builds.
@@ -110,14 +109,14 @@ func measure(t *testing.T, name string, parents, singles int) (got map[report.Ph
 			t.Error(err)
 		}
 	})
-	w, err := world.New(p.Config, plane.Namespace)
+	w, err := plane.NewWorld(p.Config, plane.Namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	what := plans()[name]
 	what.Parents = parents
 	w.Patches(app.Patch(what.Patch))
-	unwatch, err := w.Watch(ctx)
+	unwatch, err := w.Watch(ctx, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

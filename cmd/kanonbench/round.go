@@ -21,9 +21,10 @@ const firstParents = 50
 // contender is one engine in a round, with its phases.
 type contender struct {
 	*runner
-	site  *site
-	log   *os.File
-	steps []step
+	plane   *plane.Plane
+	unwatch func() error
+	logs    []*os.File
+	steps   []step
 }
 
 // round measures each engine once. The engines take turns in every phase, because the speed of a machine changes within
@@ -35,7 +36,7 @@ func (b *benchmark) round(ctx context.Context, l load, n int) (err error) {
 			err = errors.Join(err, c.close())
 		}
 	}()
-	for _, name := range b.engines(l) {
+	for _, name := range b.options.engines() {
 		b.sayOf(n, l, "start "+name)
 		c, err := b.prepare(ctx, name, l)
 		if err != nil {
@@ -45,9 +46,6 @@ func (b *benchmark) round(ctx context.Context, l load, n int) (err error) {
 	}
 	for i, s := range all[0].steps { // all have the same phases
 		b.sayOf(n, l, "phase "+string(s.phase))
-		if b.began != nil {
-			b.began(s.phase)
-		}
 		if err := phase(ctx, inTurn(all, n+i), i); err != nil {
 			return err
 		}
@@ -110,46 +108,69 @@ func (b *benchmark) prepare(ctx context.Context, name string, l load) (_ *conten
 			err = errors.Join(err, c.close())
 		}
 	}()
-	if c.log, err = os.OpenFile(filepath.Join(dir, "engine.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
-		return nil, fmt.Errorf("make log: %w", err)
-	}
-	if c.site, err = openSite(ctx, b.options.ControlPlane, dir, l.watched); err != nil {
+	log, err := c.openLog(dir, "engine.log")
+	if err != nil {
 		return nil, err
 	}
-	b.note(report.Circumstance{Key: report.KeyKubernetes, Value: c.site.plane.Version})
-	c.site.world.Kinds(l.kindOf)
-	c.site.world.Patches(app.Patch(l.Patch))
+	controlPlaneLog, err := c.openLog(dir, "controlplane.log")
+	if err != nil {
+		return nil, err
+	}
+	if c.plane, err = plane.Start(ctx, plane.Options{Binary: b.options.ControlPlane, Dir: dir, Log: controlPlaneLog}); err != nil {
+		return nil, err
+	}
+	b.note(report.Circumstance{Key: report.KeyKubernetes, Value: c.plane.Version})
+	world, err := plane.NewWorld(c.plane.Config, plane.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.plane.Define(ctx, l.watched); err != nil {
+		return nil, err
+	}
+	if c.unwatch, err = world.Watch(ctx, l.watched); err != nil {
+		return nil, err
+	}
+	world.Kinds(l.kindOf)
+	world.Patches(app.Patch(l.Patch))
 	few := l
 	few.Parents = min(firstParents, l.Parents)
-	c.runner = &runner{plane: c.site.plane, world: c.site.world, engine: e, load: few, log: c.log}
+	c.runner = &runner{plane: c.plane, world: world, engine: e, load: few, log: log}
 	if err := errors.Join(c.inOrder(ctx, c.warmUp()), c.stop()); err != nil {
 		return nil, fmt.Errorf("warm up: %w", err)
 	}
 	c.runner = &runner{
-		plane: c.site.plane, world: c.site.world, engine: e, load: l, log: c.log,
+		plane: c.plane, world: world, engine: e, load: l, log: log,
 		singles: b.options.Singles, restFor: b.options.Rest,
 	}
 	c.steps = l.plan(c.runner)
 	return c, nil
 }
 
-// close stops the engine and its control plane, as far as they run.
+// openLog makes a log, which close closes.
+func (c *contender) openLog(dir, name string) (*os.File, error) {
+	log, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("make log: %w", err)
+	}
+	c.logs = append(c.logs, log)
+	return log, nil
+}
+
+// close stops the engine, the watches and the control plane, as far as they run.
 func (c *contender) close() (err error) {
 	if c.runner != nil {
 		err = c.stop()
 	}
-	if c.site != nil {
-		err = errors.Join(err, c.site.close())
+	if c.unwatch != nil {
+		err = errors.Join(err, c.unwatch())
 	}
-	if c.log != nil {
-		err = errors.Join(err, c.log.Close())
+	if c.plane != nil {
+		err = errors.Join(err, c.plane.Stop())
+	}
+	for _, log := range c.logs {
+		err = errors.Join(err, log.Close())
 	}
 	return err
-}
-
-// engines lists the engines to measure with a load.
-func (b *benchmark) engines(l load) []string {
-	return slices.DeleteFunc(engineNames(), func(name string) bool { return !b.options.wants(name) || !l.suits(name) })
 }
 
 // note records a circumstance of the run, once.

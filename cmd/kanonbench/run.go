@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,9 @@ func newRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Measure, and print the table",
-		Long: `Measure the operator by hand, the bare loop and Kanon, each on a control plane that is
-started for it, phase by phase in turns, and print the table. What was measured is kept
-when it is broken off.
+		Long: `Measure the operator by hand and Kanon, each on a control plane that is started for it,
+phase by phase in turns, and print the table. What was measured is kept when it is
+broken off.
 
 The loads, each given as NAME=PARENTS:
 
@@ -37,7 +38,7 @@ The loads, each given as NAME=PARENTS:
   selected  each parent's patch selects many ConfigMaps`,
 		Example: `  kanonbench run --out bench.txt
   kanonbench run --load plain=1000,plain=5000 --rounds 3 --out growth.txt
-  kanonbench run --load beside=5000 --engines operator,kanon
+  kanonbench run --load beside=5000 --engines kanon
   kanonbench run --load plain=2000 --engines kanon --kanon-arg --metrics-bind-address=127.0.0.1:6060 --kanon-arg --metrics-secure=false`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,9 +58,6 @@ type benchmark struct {
 	options  Options
 	out      io.Writer // the table
 	progress io.Writer
-
-	// began is called when a phase begins, unless it is nil.
-	began func(report.Phase)
 
 	dir     string
 	results report.Run
@@ -135,24 +133,19 @@ func (b *benchmark) show() error {
 		return nil
 	}
 	if b.options.Out != "" {
-		err := writeFile(b.options.Out, func(w io.Writer) error { return report.Write(w, &b.results) })
-		if err != nil {
+		var text bytes.Buffer
+		if err := report.Write(&text, &b.results); err != nil {
 			return err
+		}
+		if err := os.WriteFile(b.options.Out, text.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write results: %w", err)
 		}
 		b.say("the results are in " + b.options.Out)
 	}
-	return writeTables(b.out, &b.results)
+	_, err := fmt.Fprint(b.out, report.Tables(&b.results))
+	return err
 }
 
 func (b *benchmark) say(what string) {
 	_, _ = fmt.Fprintln(b.progress, what) // progress is not essential
-}
-
-// writeFile creates or replaces a file.
-func writeFile(path string, write func(io.Writer) error) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("make file: %w", err)
-	}
-	return errors.Join(write(file), file.Close())
 }

@@ -7,23 +7,21 @@ import (
 	"time"
 
 	"kanon.dev/kanon/cmd/kanonbench/internal/plane"
-	"kanon.dev/kanon/cmd/kanonbench/internal/process"
 	"kanon.dev/kanon/cmd/kanonbench/internal/report"
-	"kanon.dev/kanon/cmd/kanonbench/internal/world"
 )
 
 // runner measures one engine with one load.
 type runner struct {
 	plane   *plane.Plane
-	world   *world.World
+	world   *plane.World
 	engine  engine
 	load    load
 	singles int
 	restFor time.Duration
 	log     io.Writer // the engine's standard error
 
-	process *process.Process // nil: not running
-	empty   int64            // resident bytes without any parent
+	process *plane.Process // nil: not running
+	empty   int64          // resident bytes without any parent
 	samples []report.Sample
 }
 
@@ -58,7 +56,7 @@ func (r *runner) inOrder(ctx context.Context, steps []step) error {
 
 // start starts the engine.
 func (r *runner) start() error {
-	started, err := process.Start(process.Options{Stderr: r.log}, r.engine.program, r.engine.args...)
+	started, err := plane.StartProcess(plane.ProcessOptions{Stderr: r.log}, r.engine.program, r.engine.args...)
 	if err != nil {
 		return err
 	}
@@ -75,17 +73,6 @@ func (r *runner) stop() error {
 	r.process = nil
 	if err != nil {
 		return fmt.Errorf("stop %s: %w", r.engine.name, err)
-	}
-	return nil
-}
-
-// tell makes an engine that has to be told reconcile all parents.
-func (r *runner) tell() error {
-	if !r.engine.told {
-		return nil
-	}
-	if _, err := io.WriteString(r.process.Stdin, "again\n"); err != nil {
-		return fmt.Errorf("tell %s: %w", r.engine.name, err)
 	}
 	return nil
 }
@@ -108,10 +95,6 @@ func (r *runner) take(ctx context.Context, names ...string) error {
 	}
 	_, err := done.Wait(ctx)
 	return err
-}
-
-func (r *runner) add(phase report.Phase, values []report.Value) {
-	r.samples = append(r.samples, report.Sample{Phase: phase, Engine: r.engine.name, Load: r.load.Load, Values: values})
 }
 
 // namesOf makes n names.

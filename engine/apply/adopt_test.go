@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 const adoptable = "{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, data: {a: ours}}"
@@ -18,7 +17,7 @@ const adoptable = "{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, da
 func (w *world) freeOf(c *Child) *unstructured.Unstructured {
 	w.t.Helper()
 	_, err := w.trySync(c, nil)
-	var taken *refusal.NameConflictError
+	var taken *NameConflictError
 	if !errors.As(err, &taken) {
 		w.t.Fatalf("Sync: %v, want a name that is taken", err)
 	}
@@ -31,11 +30,11 @@ func TestAdoption(t *testing.T) {
 	w.post("kubectl", "{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, data: {a: theirs, b: theirs}}")
 	c := w.child(adoptable)
 	free := w.freeOf(c)
-	result, err := w.writer.Adopt(t.Context(), resourceOf(c.Object), c, free, false)
+	result, err := w.writer.Adopt(t.Context(), c, free, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sent := w.requests.take(); sent != "APPLY" || result.Action != ActionAdopted {
+	if sent := w.requests.take(); sent != "JSONPATCH APPLY" || result.Action != ActionAdopted {
 		t.Errorf("%s by %q", result.Action, sent)
 	}
 	live := w.get(c.Object)
@@ -48,6 +47,45 @@ func TestAdoption(t *testing.T) {
 	w.settled(c)
 }
 
+// What is adopted and no longer rendered goes, whoever made it and however; what was never rendered stays.
+func TestAdoptedFieldsGo(t *testing.T) {
+	template := func(containers string) string {
+		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: child, labels: {app: a}}, spec: {selector: {matchLabels: {app: a}}, " +
+			"template: {metadata: {labels: {app: a}}, spec: {containers: [" + strings.ReplaceAll(containers, "+", "{image: i, name: ") + "]}}}}"
+	}
+	makers := map[string]func(w *world, text string){
+		"kubectl create": func(w *world, text string) { w.post("kubectl-create", text) },
+		"a server-side apply": func(w *world, text string) {
+			if _, err := w.rawApply("helm", w.object(text)); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+	}
+	for name, make := range makers {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			make(w, template("+main}, +sidecar, env: [{name: A, value: b}]}, +theirs}"))
+			c := w.child(template("+main}, +sidecar}"))
+			result, err := w.writer.Adopt(t.Context(), c, w.freeOf(c), false)
+			if err != nil || len(result.TakenFrom) != 1 {
+				t.Fatalf("taken from %v: %v", result.TakenFrom, err)
+			}
+			w.settled(c)
+			if _, err := w.trySync(w.child(template("+main}")), result.Live); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			containers, _ := fieldValue(w.get(result.Live), "spec", "template", "spec", "containers").([]any)
+			for _, c := range containers {
+				names = append(names, c.(map[string]any)["name"].(string))
+			}
+			if got := strings.Join(names, " "); got != "main theirs" {
+				t.Errorf("the containers are %q, want main and theirs", got)
+			}
+		})
+	}
+}
+
 // Of two that adopt one object at the same time, one has it.
 func TestAdoptionByTwo(t *testing.T) {
 	w := newWorld(t)
@@ -56,7 +94,7 @@ func TestAdoptionByTwo(t *testing.T) {
 	free := w.freeOf(c)
 	w.patch("other", free, `[{"op": "add", "path": "/data/c", "value": "x"}]`)
 	before := w.get(free).GetResourceVersion()
-	if _, err := w.writer.Adopt(t.Context(), resourceOf(c.Object), c, free, false); err == nil {
+	if _, err := w.writer.Adopt(t.Context(), c, free, false); err == nil {
 		t.Error("an object was adopted that is not as it was seen")
 	}
 	if w.get(free).GetResourceVersion() != before {
@@ -103,7 +141,7 @@ func TestWhatIsNeverAdopted(t *testing.T) {
 			if free := w.freeOf(c); free != nil {
 				t.Error("it may be adopted")
 			}
-			if _, err := w.writer.Adopt(t.Context(), resourceOf(c.Object), c, before, false); class(err) != "taken" {
+			if _, err := w.writer.Adopt(t.Context(), c, before, false); class(err) != "taken" {
 				t.Errorf("Adopt: %v", err)
 			}
 			if after := w.get(c.Object); after.GetResourceVersion() != before.GetResourceVersion() {

@@ -7,14 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/openapi"
+	clientopenapi "k8s.io/client-go/openapi"
 
 	"kanon.dev/kanon/engine/apply/applytest"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/server"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/kinds/schemas"
+	"kanon.dev/kanon/restmapping/openapi"
 )
 
 // BenchmarkChild measures what a Deployment costs without any request: to prepare it, and to see that it is in sync by
@@ -29,12 +28,12 @@ func BenchmarkChild(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := New(Options{Server: server.New(client, schemas.New(openapi.NewClientWithContext(discoveryClient.RESTClient())), applytest.NoStatus), Marks: testMarks(), NameOf: func(string) string { return "" }, IsGone: func(mark.Owner) bool { return false }})
+	w := New(Options{Server: NewAPI(client, openapi.NewPublished(clientopenapi.NewClientWithContext(discoveryClient.RESTClient())), applytest.NoStatus), Marks: testMarks(), NameOf: func(string) string { return "" }, IsGone: func(mark.Owner) bool { return false }})
 	rendered := object(b, deployment)
 	rendered.SetNamespace(controlplanetest.Namespace(b, config))
 	owner := testOwner()
 	prepare := func(controller *metav1.OwnerReference) *Child {
-		c, err := w.Prepare(b.Context(), rendered, owner, controller, fieldset.Policy{})
+		c, err := w.Prepare(b.Context(), wanted(rendered, owner, controller, fieldset.Policy{}))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -58,7 +57,7 @@ func BenchmarkChild(b *testing.B) {
 	b.Run("glance", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if !w.Unchanged(b.Context(), rendered, owner, nil, fieldset.Policy{}, live) {
+			if !unchanged(w, wanted(rendered, owner, nil, fieldset.Policy{}), live) {
 				b.Fatal("changed")
 			}
 		}
@@ -66,7 +65,7 @@ func BenchmarkChild(b *testing.B) {
 	b.Run("compare", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if !w.InSync(b.Context(), c, live) {
+			if !inSync(w, c, live) {
 				b.Fatal("not in sync")
 			}
 		}
@@ -75,15 +74,15 @@ func BenchmarkChild(b *testing.B) {
 	if err := unstructured.SetNestedField(changed.Object, int64(7), "spec", "replicas"); err != nil {
 		b.Fatal(err)
 	}
-	other, err := w.Prepare(b.Context(), changed, owner, nil, fieldset.Policy{})
+	other, err := w.Prepare(b.Context(), wanted(changed, owner, nil, fieldset.Policy{}))
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Run("amend", func(b *testing.B) {
+	b.Run("put", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if patch, ok := other.amendment(live); !ok || len(patch) != 3 { // the UID, the mark, the replicas
-				b.Fatalf("the patch has %d steps", len(patch))
+			if _, ok := other.withValues(live); !ok {
+				b.Fatal("it is applied")
 			}
 		}
 	})

@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/refusal"
-	"kanon.dev/kanon/engine/apply/server"
 )
 
 // Child is one object as it should be, ready to be compared and written. It is created by Writer.Prepare and
@@ -21,71 +18,94 @@ import (
 type Child struct {
 	// Desired is what is applied: normalised, labelled and annotated, without ignored fields.
 	fieldset.Desired
+	// GVR is the resource of the object.
+	GVR schema.GroupVersionResource
 	// Owner is for whom the child is created.
 	Owner mark.Owner
 
-	Options
-	// mark is the child's own; former is true if it has the former form.
-	mark   mark.Mark
-	former bool
-
-	policy fieldset.Policy
+	options Options
+	mark    mark.Mark
+	policy  fieldset.Policy
 	// source identifies what the child was prepared from.
 	source fieldset.Source
 	// takesRetained is true if an orphan that was retained for the owner may be taken over.
 	takesRetained bool
-	// omitsReference is true if an apply leaves the ownerReference as it is.
-	omitsReference bool
-	fingerprint    mark.Fingerprint
+	fingerprint   mark.Fingerprint
 	// contents are the hashes that count as the child's content; nil if the content is not recorded.
 	contents []string
 }
 
-// Prepare turns a rendered template into a Child: it normalises the object, adds the mark of the owner and, unless
-// controller is nil, that controller ownerReference, and computes the fingerprint. rendered is not changed and must
-// have apiVersion, kind, metadata.name and, for a namespaced kind, metadata.namespace.
+// Prepare makes a Child of what is wanted: it normalises the object, adds the mark of the owner and the controller
+// ownerReference, and computes the fingerprint.
 //
-// The error is a *refusal.InvalidError if the object does not fit its schema (unknown fields, wrong types, duplicate
-// keys in a list), or if the policy ignores what cannot be ignored in it. Any other error is worth a retry, such as a
-// failure to fetch the schema.
-func (w *Writer) Prepare(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) (*Child, error) {
-	ref := mark.RefOf(rendered)
+// The error is an *InvalidError if the object does not fit its schema (unknown fields, wrong types, duplicate keys in a
+// list), or if the policy ignores what cannot be ignored in it. Any other error is worth a retry, such as a failure to
+// fetch the schema.
+func (w *Writer) Prepare(ctx context.Context, wanted Wanted) (*Child, error) {
+	ref := mark.RefOf(wanted.Object)
 	ref.UID = ""
-	if ref.Kind == "" || ref.Name == "" || rendered.GetAPIVersion() == "" {
-		return nil, &refusal.InvalidError{Ref: ref, Err: errors.New("apiVersion, kind and metadata.name are required")}
+	if ref.Kind == "" || ref.Name == "" || wanted.Object.GetAPIVersion() == "" {
+		return nil, &InvalidError{Ref: ref, Err: errors.New("apiVersion, kind and metadata.name are required")}
 	}
-	if err := w.Reserved.Check(rendered); err != nil {
+	if err := w.Reserved.Check(wanted.Object); err != nil {
 		return nil, err
 	}
-	return server.ByNewestSchema(ctx, w.Server, rendered, ref, func() (*Child, error) { return w.prepare(ctx, rendered, owner, controller, policy) })
+	return ByNewestSchema(ctx, w.Server, wanted.Object, ref, func() (*Child, error) { return w.prepare(ctx, wanted) })
 }
 
-func (w *Writer) prepare(ctx context.Context, rendered *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) (*Child, error) {
-	gvk := rendered.GroupVersionKind()
+func (w *Writer) prepare(ctx context.Context, wanted Wanted) (*Child, error) {
+	gvk := wanted.Object.GroupVersionKind()
 	kind, err := w.Server.Kind(ctx, gvk)
 	if err != nil {
 		return nil, err
 	}
-	normal := policy.Normalised(gvk.GroupKind())
-	desired, err := fieldset.NewDesired(kind, kind.Normalise(rendered, w.Server.HasStatus(gvk)), normal.Ignore)
+	normal := wanted.Policy.Normalised(gvk.GroupKind())
+	desired, err := fieldset.NewDesired(kind, kind.Normalise(wanted.Object, w.Server.HasStatus(gvk)), normal.Ignore)
 	if err != nil {
 		return nil, err
 	}
 	child := &Child{
-		Desired: *desired, Owner: owner, policy: normal, Options: w.Options,
-		source: w.sourceOf(kind, rendered, owner, controller, policy),
+		Desired: *desired, GVR: wanted.GVR, Owner: wanted.Owner,
+		options: w.Options, policy: normal, source: w.sourceOf(kind, wanted),
 	}
-	if policy.Content {
-		if child.contents, err = fieldset.Contents(rendered, policy); err != nil {
+	if wanted.Policy.Content {
+		if child.contents, err = fieldset.Contents(wanted.Object, wanted.Policy); err != nil {
 			return nil, err
 		}
 		child.fingerprint.Content = child.contents[0]
 	}
-	child.mark = w.Marks.Add(child.Object, owner, controller)
+	child.mark = w.Marks.Add(child.Object, wanted.Owner, wanted.Controller)
 	if err := w.takeFingerprint(child); err != nil {
 		return nil, err
 	}
 	return child, nil
+}
+
+// takeFingerprint computes the hashes of the child's object and writes AnnotationApplied into it.
+func (w *Writer) takeFingerprint(c *Child) error {
+	value, err := fieldset.Digest(c.Object.Object)
+	if err != nil {
+		return fmt.Errorf("hash %s: %w", c.Ref, err)
+	}
+	annotations := mark.EnsureMap(mark.EnsureMap(c.Object.Object, "metadata"), "annotations")
+	annotations[mark.AnnotationApplied] = "" // its path is part of the set, but its text is not part of the hash
+	paths, err := c.TakeShape(&w.shapes)
+	if err != nil {
+		return err
+	}
+	c.fingerprint.Value, c.fingerprint.Paths = value[:mark.ValueSize], paths[:mark.PathsSize]
+	applied := c.mark
+	applied.Fingerprint = c.fingerprint
+	annotations[mark.AnnotationApplied] = applied.String()
+	return nil
+}
+
+// isRecordedIn reports whether live has the child's mark, sealed with the current key, and the hashes of what is
+// rendered.
+func (c *Child) isRecordedIn(live *unstructured.Unstructured) bool {
+	m, ok := mark.Of(live)
+	return ok && m.SameClaim(c.mark) && m.Value == c.fingerprint.Value &&
+		(c.fingerprint.Content == "" || m.Content == c.fingerprint.Content)
 }
 
 // Outdated reports whether live was last applied with other content than the child's, or not at all. If live does not
@@ -107,36 +127,6 @@ func (c *Child) Changed(live *unstructured.Unstructured) bool {
 
 // Content identifies what is rendered: two children with the same content have the same.
 func (c *Child) Content() string { return c.fingerprint.Value }
-
-// takeFingerprint computes the hashes of the child's object and writes AnnotationApplied into it.
-func (w *Writer) takeFingerprint(c *Child) error {
-	value, err := fieldset.Digest(c.Object.Object)
-	if err != nil {
-		return fmt.Errorf("hash %s: %w", c.Ref, err)
-	}
-	annotations := mark.EnsureMap(mark.EnsureMap(c.Object.Object, "metadata"), "annotations")
-	annotations[mark.AnnotationApplied] = "" // its path is part of the set, but its text is not part of the hash
-	paths, err := c.TakeShape(&w.shapes)
-	if err != nil {
-		return err
-	}
-	c.fingerprint.Value, c.fingerprint.Paths = value, paths
-	if !c.former {
-		c.fingerprint.Value, c.fingerprint.Paths = c.fingerprint.Value[:mark.ValueSize], c.fingerprint.Paths[:mark.PathsSize]
-	}
-	annotations[mark.AnnotationApplied] = c.appliedText()
-	return nil
-}
-
-// appliedText returns the text of the child's AnnotationApplied.
-func (c *Child) appliedText() string {
-	if c.former {
-		return c.fingerprint.FormerText()
-	}
-	m := c.mark
-	m.Fingerprint = c.fingerprint
-	return m.String()
-}
 
 // The value of a generated field (Policy.New) cannot be generated twice. It must not replace a value that somebody
 // else, such as a person or an earlier leader of ours, has set meanwhile. So it is applied to exactly the version of
@@ -160,23 +150,8 @@ func (c *Child) generatedConflict(live *unstructured.Unstructured) error {
 		}
 		value, found, err := unstructured.NestedFieldNoCopy(live.Object, fields...)
 		if err == nil && found && value != nil {
-			return &refusal.ReplacedError{Ref: mark.RefOf(live), Err: errors.New(path.String() + " has a value now, which is kept")}
+			return &ReplacedError{Ref: mark.RefOf(live), Err: errors.New(path.String() + " has a value now, which is kept")}
 		}
 	}
 	return nil
-}
-
-// content returns what is applied to live, see ContentFor. If live lacks the parent of an ignored field, the object
-// is read again.
-func (w *Writer) content(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) (map[string]any, error) {
-	content, missing, err := child.ContentFor(live)
-	if err != nil || !missing {
-		return content, err
-	}
-	fresh, err := w.Server.Reread(ctx, gvr, live)
-	if err != nil {
-		return nil, err
-	}
-	content, _, err = child.ContentFor(fresh)
-	return content, err
 }

@@ -12,7 +12,7 @@ import (
 	"kanon.dev/kanon/engine/apply/fieldset"
 )
 
-// compact is obj as package wire reads one: with the paths in its managedFields as text. obj stays as it is, and everything
+// compact is obj as package watch reads one: with the paths in its managedFields as text. obj stays as it is, and everything
 // else is shared with it.
 func compact(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	entries := fieldset.EntriesOf(obj)

@@ -11,7 +11,6 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // TestARestartWritesNothing creates a child of each of the common kinds by one POST and asks a Writer that remembers
@@ -128,12 +127,12 @@ func TestPostDropsUnknownFieldsSilently(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "field not declared in schema") {
 		t.Errorf("apply: %v, want it refused", err)
 	}
-	if !refusal.Permanent(err) {
+	if !Permanent(err) {
 		t.Errorf("%v is not seen to be permanent", err)
 	}
 	obj.SetName("strict")
 	_, err = w.client(obj).Create(t.Context(), obj, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
-	if !apierrors.IsBadRequest(err) || !refusal.Permanent(err) {
+	if !apierrors.IsBadRequest(err) || !Permanent(err) {
 		t.Errorf("strict POST: %v, want 400", err)
 	}
 }
@@ -145,9 +144,9 @@ func TestRefusedObjectsAreInvalid(t *testing.T) {
 		"an unknown field": strings.Replace(deployment, "replicas: 0", "replica: 0", 1),
 		"a duplicate key":  `{apiVersion: v1, kind: Service, metadata: {name: child}, spec: {ports: [{port: 80, name: a}, {port: 80, protocol: TCP, name: b}]}}`,
 	} {
-		_, err := w.writer.Prepare(t.Context(), w.object(text), w.owner, controllerRef(w.parent), fieldset.Policy{})
+		_, err := w.writer.Prepare(t.Context(), wanted(w.object(text), w.owner, controllerRef(w.parent), fieldset.Policy{}))
 		if class(err) != "invalid" || w.requests.take() != "" {
-			t.Errorf("%s: %v, want *refusal.InvalidError without a request", name, err)
+			t.Errorf("%s: %v, want *InvalidError without a request", name, err)
 		}
 	}
 	// The rest is the server's to say.
@@ -221,7 +220,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		another := controllerRef(w.parent)
 		another.Controller, another.BlockOwnerDeletion = nil, nil
 		object.SetOwnerReferences([]metav1.OwnerReference{*another})
-		old, err := w.writer.Prepare(t.Context(), object, earlier, nil, fieldset.Policy{})
+		old, err := w.writer.Prepare(t.Context(), wanted(object, earlier, nil, fieldset.Policy{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +237,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		w := newWorld(t)
 		earlier := w.owner
 		earlier.Parent.UID = "00000000-0000-0000-0000-000000000000"
-		old, err := w.writer.Prepare(t.Context(), w.object(text), earlier, nil, fieldset.Policy{}) // without an owner, as after an orphaning deletion
+		old, err := w.writer.Prepare(t.Context(), wanted(w.object(text), earlier, nil, fieldset.Policy{})) // without an owner, as after an orphaning deletion
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kanon.dev/kanon/engine/apply/applytest"
-	"kanon.dev/kanon/engine/apply/server"
 )
 
 // gadgets is a custom resource with what custom schemas have and Go types do not.
@@ -89,7 +88,7 @@ func (w *world) install(kind, conditions string) {
 	gvk := schema.GroupVersionKind{Group: "apply.example.com", Version: "v1", Kind: kind}
 	// Publishing has no event; the bound is on a machine under load.
 	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		k, err := server.New(nil, clusterSchemas(w.t), applytest.NoStatus).Kind(ctx, gvk)
+		k, err := NewAPI(nil, clusterSchemas(w.t), applytest.NoStatus).Kind(ctx, gvk)
 		return err == nil && !k.Deduced, nil
 	})
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // Delete deletes a child, with preconditions on the UID and resourceVersion of live and with background propagation.
@@ -50,7 +49,7 @@ func (w *Writer) exactly(
 		}
 		fresh, err := w.Server.Reread(ctx, gvr, live)
 		switch {
-		case errors.As(err, new(*refusal.ReplacedError)):
+		case errors.As(err, new(*ReplacedError)):
 			w.Forget(live.GetUID())
 			return nil, nil
 		case err != nil:

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -11,12 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/refusal"
-	"kanon.dev/kanon/engine/apply/server"
 )
 
 // finalizerAttempts bounds the attempts to remove a finalizer that conflict with other writers.
@@ -37,7 +33,7 @@ type Finalizer struct {
 // AddFinalizer adds a finalizer by server-side apply to exactly the object seen; with exact, only to the version
 // seen. It returns the resulting object. If the finalizer exists, it sends no request.
 //
-// The error is a *refusal.ReplacedError if the object is gone, was replaced, is being deleted, or with exact has
+// The error is a *ReplacedError if the object is gone, was replaced, is being deleted, or with exact has
 // changed.
 func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*unstructured.Unstructured, error) {
 	if slices.Contains(f.Object.GetFinalizers(), f.Name) {
@@ -53,17 +49,13 @@ func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*un
 	if exact {
 		wanted.SetResourceVersion(f.Object.GetResourceVersion())
 	}
-	body, err := json.Marshal(wanted.Object)
-	if err != nil {
-		return nil, fmt.Errorf("encode the finalizer of %s: %w", ref, err)
-	}
-	answer, err := w.Server.Resource(f.GVR, ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, server.Strict(f.Manager, true))
+	answer, err := w.Server.Apply(ctx, f.GVR, ref, Strict(f.Manager, true), wanted.Object)
 	switch {
 	case err == nil:
 		logr.FromContextOrDiscard(ctx).V(2).Info("added the finalizer", "parent", ref.String())
 		return answer, nil
-	case refusal.IsReplaced(err), refusal.NoNewFinalizers(err):
-		return nil, &refusal.ReplacedError{Ref: ref, Err: err}
+	case IsReplaced(err), NoNewFinalizers(err):
+		return nil, &ReplacedError{Ref: ref, Err: err}
 	default:
 		return nil, fmt.Errorf("add a finalizer to %s: %w", ref, err)
 	}
@@ -75,7 +67,7 @@ func (w *Writer) AddFinalizer(ctx context.Context, f Finalizer, exact bool) (*un
 func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(f.Object)
 	// A patch for an object that was replaced may not fit the new one at all.
-	again := func(err error) bool { return apierrors.IsConflict(err) || refusal.Permanent(err) }
+	again := func(err error) bool { return apierrors.IsConflict(err) || Permanent(err) }
 	return w.exactly(ctx, f.GVR, f.Object, finalizerAttempts, again, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		at := slices.Index(live.GetFinalizers(), f.Name)
 		if at < 0 {
@@ -94,15 +86,15 @@ func (w *Writer) RemoveFinalizer(ctx context.Context, f Finalizer) (*unstructure
 
 // Annotate sets an annotation of exactly the object seen, and returns the resulting object.
 //
-// The error is a *refusal.ReplacedError if it is gone or was replaced.
+// The error is a *ReplacedError if it is gone or was replaced.
 func (w *Writer) Annotate(ctx context.Context, f Finalizer, key, value string) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(f.Object)
 	answer, err := w.Server.PatchMetadata(ctx, f.GVR, ref, f.Manager, map[string]any{"uid": ref.UID, "annotations": map[string]any{key: value}})
 	switch {
 	case err == nil:
 		return answer, nil
-	case refusal.IsReplaced(err):
-		return nil, &refusal.ReplacedError{Ref: ref, Err: err}
+	case IsReplaced(err):
+		return nil, &ReplacedError{Ref: ref, Err: err}
 	default:
 		return nil, fmt.Errorf("annotate %s: %w", ref, err)
 	}

@@ -13,7 +13,6 @@ import (
 	"kanon.dev/kanon/engine/apply/applytest"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/server"
 )
 
 const fullThing = `
@@ -33,7 +32,7 @@ spec:
 func prepare(tb testing.TB, text string) *Child {
 	tb.Helper()
 	owner := testOwner()
-	c, err := offline(tb).Prepare(tb.Context(), object(tb, text), owner, controllerOf(owner.Parent), fieldset.Policy{})
+	c, err := offline(tb).Prepare(tb.Context(), wanted(object(tb, text), owner, controllerOf(owner.Parent), fieldset.Policy{}))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -44,7 +43,7 @@ func TestPrepareMarksTheChild(t *testing.T) {
 	in := object(t, fullThing)
 	before := in.DeepCopy()
 	owner := testOwner()
-	c, err := offline(t).Prepare(t.Context(), in, owner, controllerOf(owner.Parent), fieldset.Policy{})
+	c, err := offline(t).Prepare(t.Context(), wanted(in, owner, controllerOf(owner.Parent), fieldset.Policy{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +77,7 @@ func TestPrepareKeepsOtherReferencesAndReplacesItsOwn(t *testing.T) {
 	stale := references(owner.Parent)[0]
 	stale.Name = "stale"
 	in.SetOwnerReferences(append(references(mark.Ref{}), other, stale)[1:])
-	c, err := offline(t).Prepare(t.Context(), in, owner, controllerOf(owner.Parent), fieldset.Policy{})
+	c, err := offline(t).Prepare(t.Context(), wanted(in, owner, controllerOf(owner.Parent), fieldset.Policy{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +120,7 @@ func TestFingerprintDoesNotCoverItself(t *testing.T) {
 	c := prepare(t, fullThing)
 	again := c.Object.DeepCopy()
 	again.SetOwnerReferences(nil)
-	copied, err := offline(t).Prepare(t.Context(), again, c.Owner, controllerOf(c.Owner.Parent), fieldset.Policy{})
+	copied, err := offline(t).Prepare(t.Context(), wanted(again, c.Owner, controllerOf(c.Owner.Parent), fieldset.Policy{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,9 +165,9 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := offline(t).Prepare(t.Context(), object(t, rendered+tt.text), testOwner(), nil, fieldset.Policy{})
+			_, err := offline(t).Prepare(t.Context(), wanted(object(t, rendered+tt.text), testOwner(), nil, fieldset.Policy{}))
 			if class(err) != "invalid" {
-				t.Fatalf("error = %v, want *refusal.InvalidError", err)
+				t.Fatalf("error = %v, want *InvalidError", err)
 			}
 			if !strings.Contains(err.Error(), "Thing.test ns/child") || !strings.Contains(err.Error(), tt.path) {
 				t.Errorf("error %q does not tell the object and %q", err, tt.path)
@@ -178,19 +177,19 @@ func TestPrepareRefuses(t *testing.T) {
 }
 
 func TestPrepareNeedsAName(t *testing.T) {
-	_, err := offline(t).Prepare(t.Context(), object(t, "apiVersion: test/v1\nkind: Thing\nmetadata: {generateName: a-}\n"), testOwner(), nil, fieldset.Policy{})
+	_, err := offline(t).Prepare(t.Context(), wanted(object(t, "apiVersion: test/v1\nkind: Thing\nmetadata: {generateName: a-}\n"), testOwner(), nil, fieldset.Policy{}))
 	if class(err) != "invalid" {
-		t.Errorf("error = %v, want *refusal.InvalidError", err)
+		t.Errorf("error = %v, want *InvalidError", err)
 	}
 }
 
 func TestPrepareAsksForANewerSchemaBeforeItRefuses(t *testing.T) {
 	w := offline(t)
-	w.Server = server.New(nil, &fakeSchemas{
+	w.Server = NewAPI(nil, &fakeSchemas{
 		known: applytest.Converter(t, applytest.Schemas),
 		next:  applytest.Converter(t, strings.Replace(applytest.Schemas, "paused: {type: boolean}", "paused: {type: string}", 1)),
 	}, applytest.NoStatus)
-	if _, err := w.Prepare(t.Context(), object(t, rendered+"spec: {paused: text}"), testOwner(), nil, fieldset.Policy{}); err != nil {
+	if _, err := w.Prepare(t.Context(), wanted(object(t, rendered+"spec: {paused: text}"), testOwner(), nil, fieldset.Policy{})); err != nil {
 		t.Errorf("refused by an old schema: %v", err)
 	}
 }
@@ -198,8 +197,8 @@ func TestPrepareAsksForANewerSchemaBeforeItRefuses(t *testing.T) {
 func TestPrepareDoesNotTakeAFailureForNoSchema(t *testing.T) {
 	failure := errors.New("connection refused")
 	w := offline(t)
-	w.Server = server.New(nil, &fakeSchemas{err: failure}, applytest.NoStatus)
-	_, err := w.Prepare(t.Context(), object(t, rendered), testOwner(), nil, fieldset.Policy{})
+	w.Server = NewAPI(nil, &fakeSchemas{err: failure}, applytest.NoStatus)
+	_, err := w.Prepare(t.Context(), wanted(object(t, rendered), testOwner(), nil, fieldset.Policy{}))
 	if !errors.Is(err, failure) || class(err) == "invalid" {
 		t.Errorf("error = %v, want the failure itself", err)
 	}

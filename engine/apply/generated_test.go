@@ -24,7 +24,7 @@ func TestAGeneratedFieldReplacesNothing(t *testing.T) {
 			}
 			owner.Tracked = !tied
 			child := func(text string, policy fieldset.Policy) *Child {
-				c, err := w.writer.Prepare(t.Context(), w.object(text), owner, controller, policy)
+				c, err := w.writer.Prepare(t.Context(), wanted(w.object(text), owner, controller, policy))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -8,18 +9,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/keyring"
 )
 
-// testMarks seals by the same key in all tests, which is older than any object.
+// testMarks seals by the same key in all tests.
 func testMarks() *mark.Marks { return mark.NewMarks(testRing) }
 
-var testRing = sync.OnceValue(func() *keyring.Keyring { return ringSince(time.Time{}) })
+var testRing = sync.OnceValue(newRing)
 
-func ringSince(since time.Time) *keyring.Keyring {
-	ring, err := keyring.Generate(since)
+func newRing() *keyring.Keyring {
+	ring, err := keyring.Generate()
 	if err != nil {
 		panic(err)
 	}
@@ -54,10 +55,10 @@ func terminating(obj *unstructured.Unstructured) {
 // class names the type of an error.
 func class(err error) string {
 	var (
-		taken    *refusal.NameConflictError
-		ending   *refusal.TerminatingError
-		replaced *refusal.ReplacedError
-		invalid  *refusal.InvalidError
+		taken    *NameConflictError
+		ending   *TerminatingError
+		replaced *ReplacedError
+		invalid  *InvalidError
 	)
 	switch {
 	case err == nil:
@@ -68,11 +69,26 @@ func class(err error) string {
 		return "terminating"
 	case errors.As(err, &replaced):
 		return "replaced"
-	case errors.As(err, new(*refusal.OwnerReferenceLostError)):
+	case errors.As(err, new(*OwnerReferenceLostError)):
 		return "untied"
 	case errors.As(err, &invalid):
 		return "invalid"
 	default:
 		return "other: " + err.Error()
 	}
+}
+
+// wanted is a child of a test.
+func wanted(obj *unstructured.Unstructured, owner mark.Owner, controller *metav1.OwnerReference, policy fieldset.Policy) Wanted {
+	return Wanted{GVR: resourceOf(obj), Object: obj, Owner: owner, Controller: controller, Policy: policy}
+}
+
+// inSync asks a Writer whether a prepared child is in sync.
+func inSync(w *Writer, c *Child, live *unstructured.Unstructured) bool {
+	return w.Compare(context.Background(), Wanted{Child: c}, SeenAs(live)) == InSync
+}
+
+// unchanged asks a Writer whether a child is in sync before it is prepared.
+func unchanged(w *Writer, wanted Wanted, live *unstructured.Unstructured) bool {
+	return live != nil && w.Compare(context.Background(), wanted, SeenAs(live)) == InSync
 }

@@ -45,7 +45,7 @@ const sidecar = `      - {name: sidecar, image: "sidecar:1", command: [watch]}
 // ignoring prepares a child that leaves fields to others.
 func (w *world) ignoring(text string, ignore ...fieldset.Path) *Child {
 	w.t.Helper()
-	c, err := w.writer.Prepare(w.t.Context(), w.object(text), w.owner, controllerRef(w.parent), fieldset.Policy{Ignore: ignore})
+	c, err := w.writer.Prepare(w.t.Context(), wanted(w.object(text), w.owner, controllerRef(w.parent), fieldset.Policy{Ignore: ignore}))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestPartsThatCannotBeIgnored(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := w.writer.Prepare(t.Context(), w.object(scaled), w.owner, controllerRef(w.parent), fieldset.Policy{Ignore: []fieldset.Path{tt.path}})
+			_, err := w.writer.Prepare(t.Context(), wanted(w.object(scaled), w.owner, controllerRef(w.parent), fieldset.Policy{Ignore: []fieldset.Path{tt.path}}))
 			if class(err) != "invalid" || !strings.HasSuffix(err.Error(), tt.want) {
 				t.Errorf("%v (%s), want %s", err, class(err), tt.want)
 			}

@@ -20,28 +20,28 @@ func TestInSync(t *testing.T) {
 	live := applytest.WithManaged(c.Object, applytest.Managed(t, fieldset.Manager, "Apply", "test/v1", "{"+ownedMetadata+`, "f:spec": {"f:replicas": {}}}`))
 	live.SetUID("live-uid")
 	w := offline(t)
-	if !w.InSync(t.Context(), c, live) {
+	if !inSync(w, c, live) {
 		t.Fatal("not in sync after a restart with everything in place")
 	}
 	stale := with(live, func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
-	if w.InSync(t.Context(), c, stale) {
+	if inSync(w, c, stale) {
 		t.Error("in sync without a recorded hash")
 	}
-	if w.InSync(t.Context(), prepare(t, rendered+"spec: {replicas: 2}"), live) {
+	if inSync(w, prepare(t, rendered+"spec: {replicas: 2}"), live) {
 		t.Error("in sync with another value")
 	}
 	taken := applytest.WithManaged(live, applytest.Managed(t, fieldset.Manager, "Apply", "test/v1", "{"+ownedMetadata+"}"))
-	if w.InSync(t.Context(), c, taken) {
+	if inSync(w, c, taken) {
 		t.Error("in sync although a field was taken from us")
 	}
 
 	// What a write left is in sync by comparison, even where the cover check would say no.
 	w.remember(c, taken)
-	if !w.InSync(t.Context(), c, taken) {
+	if !inSync(w, c, taken) {
 		t.Error("not in sync with the answer of our last write")
 	}
 	w.Forget("live-uid")
-	if w.InSync(t.Context(), c, taken) || len(w.known) != 0 {
+	if inSync(w, c, taken) || len(w.known) != 0 {
 		t.Error("Forget forgets nothing")
 	}
 }

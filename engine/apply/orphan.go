@@ -41,15 +41,15 @@ func (w *Writer) orphanExactly(ctx context.Context, gvr schema.GroupVersionResou
 }
 
 // Return takes back an object that Sync found in the child's place and that the same rule orphaned for the same
-// parent: live is Free of the *refusal.NameConflictError, whose Returns is true. With asIs its content stays as it
+// parent: live is Free of the *NameConflictError, whose Returns is true. With asIs its content stays as it
 // is. Before that, the caller reads the parent from the API server, as for Adopt.
-func (w *Writer) Return(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured, asIs bool) (Result, error) {
+func (w *Writer) Return(ctx context.Context, child *Child, live *unstructured.Unstructured, asIs bool) (Result, error) {
 	returning := *child
 	returning.takesRetained = true
 	if asIs {
-		return w.reclaim(ctx, gvr, &returning, live)
+		return w.reclaim(ctx, &returning, live)
 	}
-	return w.update(ctx, gvr, &returning, live)
+	return w.update(ctx, &returning, live)
 }
 
 // isRetainedForOwner reports whether live is an orphan of this rule and parent, and nobody has claimed it since.
@@ -58,6 +58,6 @@ func (c *Child) isRetainedForOwner(live *unstructured.Unstructured) bool {
 	if !ok || by != c.Owner.RetainedBy() {
 		return false
 	}
-	_, claimed := c.Marks.OwnerOf(live)
+	_, claimed := c.options.Marks.OwnerOf(live)
 	return !claimed && metav1.GetControllerOfNoCopy(live) == nil
 }

@@ -12,27 +12,26 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // refuse returns why live must not be written to, or nil.
 func (c *Child) refuse(live *unstructured.Unstructured) error {
 	ref := mark.RefOf(live)
-	if err := c.Reserved.Check(live); err != nil {
+	if err := c.options.Reserved.Check(live); err != nil {
 		return err
 	}
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		return TerminatingNow(live)
-	case c.Marks.Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
+	case c.options.Marks.Owns(live, c.Owner.RuleID, c.Owner.Parent.UID):
 		return nil
 	case c.isOrphanOfParent(live), c.inheritsFromGoneRule(live), c.takesRetained && c.isRetainedForOwner(live), c.isOursUnproven(live):
 		return nil
-	case c.Marks.EarlierParent(live, c.Owner.Parent):
-		return &refusal.TerminatingError{Ref: ref, Reason: fmt.Sprintf(
+	case c.options.Marks.EarlierParent(live, c.Owner.Parent):
+		return &TerminatingError{Ref: ref, Reason: fmt.Sprintf(
 			"was created for an earlier %s; waiting until it is deleted", c.Owner.Parent)}
 	default:
-		conflict := &refusal.NameConflictError{Ref: ref, OwnedBy: c.ownedBy(live)}
+		conflict := &NameConflictError{Ref: ref, OwnedBy: c.ownedBy(live)}
 		switch {
 		case ref.UID == c.Owner.Parent.UID:
 			conflict.OwnedBy = "itself: it is the parent"
@@ -48,15 +47,15 @@ func (c *Child) refuse(live *unstructured.Unstructured) error {
 // isOrphanOfParent reports whether live was a child of the same rule for an earlier object with the parent's name,
 // and was orphaned when that was deleted. Nobody else will delete it, so it returns to the new parent.
 func (c *Child) isOrphanOfParent(live *unstructured.Unstructured) bool {
-	owner, ok := c.Marks.OwnerOf(live)
+	owner, ok := c.options.Marks.OwnerOf(live)
 	return ok && owner.RuleID == c.Owner.RuleID && owner.IsFor(c.Owner.Parent) && len(live.GetOwnerReferences()) == 0
 }
 
 // inheritsFromGoneRule reports whether live was created for the same parent by a deleted rule, for example one that
 // was renamed.
 func (c *Child) inheritsFromGoneRule(live *unstructured.Unstructured) bool {
-	owner, ok := c.Marks.OwnerOf(live)
-	return ok && owner.Parent.UID == c.Owner.Parent.UID && c.IsGone(owner)
+	owner, ok := c.options.Marks.OwnerOf(live)
+	return ok && owner.Parent.UID == c.Owner.Parent.UID && c.options.IsGone(owner)
 }
 
 // isOursUnproven reports whether live is the child although no mark proves it any more, because somebody removed the
@@ -64,10 +63,10 @@ func (c *Child) inheritsFromGoneRule(live *unstructured.Unstructured) bool {
 // controller, or that managedFields show that our manager set its labels. That is enough to write to it, but never to
 // delete it.
 func (c *Child) isOursUnproven(live *unstructured.Unstructured) bool {
-	if _, proven := c.Marks.OwnerOf(live); proven {
+	if _, proven := c.options.Marks.OwnerOf(live); proven {
 		return false
 	}
-	if c.Marks.IsSealedFor(live, c.Owner.RuleID, c.Owner.Parent.UID) {
+	if c.options.Marks.IsSealedFor(live, c.Owner.RuleID, c.Owner.Parent.UID) {
 		return true
 	}
 	rule, labelled := mark.MetadataString(live, "labels", mark.LabelRule)
@@ -89,17 +88,7 @@ func (c *Child) wrote(live *unstructured.Unstructured, path fieldpath.Path) bool
 // MayMark reports whether an object is a child of the owner's parent by the owner's rule, or may be given such a
 // mark. Its node does not matter.
 func (w *Writer) MayMark(live *unstructured.Unstructured, owner mark.Owner) bool {
-	return w.unfinished(live, owner, nil).refuse(live) == nil
-}
-
-// isMarked reports whether live has the child's mark, sealed with the current key.
-func (c *Child) isMarked(live *unstructured.Unstructured) bool {
-	if c.former {
-		return true // the value hash covers all of it
-	}
-	text, _ := mark.MetadataString(live, "annotations", mark.AnnotationApplied)
-	m, ok := mark.ParseMark(text)
-	return ok && m.SameClaim(c.mark)
+	return w.unfinished(Wanted{Owner: owner}, live).refuse(live) == nil
 }
 
 // Terminating says, for messages, what happens before an object that is being deleted is gone.
@@ -120,8 +109,8 @@ func finalizersOf(obj *unstructured.Unstructured) string {
 
 // ownedBy describes whose an object is, for messages.
 func (c *Child) ownedBy(obj *unstructured.Unstructured) string {
-	if owner, ok := c.Marks.OwnerOf(obj); ok {
-		whose := "rule " + cmp.Or(owner.Rule, c.NameOf(owner.RuleID), owner.RuleID)
+	if owner, ok := c.options.Marks.OwnerOf(obj); ok {
+		whose := "rule " + cmp.Or(owner.Rule, c.options.NameOf(owner.RuleID), owner.RuleID)
 		if owner.Parent.Name != "" {
 			whose += " for " + owner.Parent.String()
 		}

@@ -26,13 +26,13 @@ func testOwner() mark.Owner {
 
 func TestRefuse(t *testing.T) {
 	owner := testOwner()
-	c, err := offline(t).Prepare(t.Context(), object(t, rendered), owner, controllerOf(owner.Parent), fieldset.Policy{})
+	c, err := offline(t).Prepare(t.Context(), wanted(object(t, rendered), owner, controllerOf(owner.Parent), fieldset.Policy{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	earlier := owner
 	earlier.Parent.UID = "earlier-uid"
-	old, err := offline(t).Prepare(t.Context(), object(t, rendered), earlier, controllerOf(earlier.Parent), fieldset.Policy{})
+	old, err := offline(t).Prepare(t.Context(), wanted(object(t, rendered), earlier, controllerOf(earlier.Parent), fieldset.Policy{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestOwnedByTellsWhose(t *testing.T) {
 		map[string]any{"manager": "kubectl", "operation": "Update"},
 	}
 	owner := testOwner()
-	c, err := offline(t).Prepare(t.Context(), object(t, rendered), owner, controllerOf(owner.Parent), fieldset.Policy{})
+	c, err := offline(t).Prepare(t.Context(), wanted(object(t, rendered), owner, controllerOf(owner.Parent), fieldset.Policy{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func TestUntiedChild(t *testing.T) {
 				write = w.writer.Ensure
 			}
 			w.requests.take()
-			_, err := write(t.Context(), resourceOf(child.Object), child, live)
+			_, err := write(t.Context(), child, live)
 			if sent := w.requests.take(); class(err) != "untied" || sent != c.requests {
 				t.Errorf("%v (%s) by %q, want untied by %q", err, class(err), sent, c.requests)
 			}

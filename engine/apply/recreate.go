@@ -13,20 +13,19 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 // A child is recreated in steps, each taken once the previous one has succeeded: a dry run shows that the new object
 // would be accepted (WouldCreate), the old one is deleted in the foreground (DeleteInForeground), the name becomes
-// free (until then Sync returns a *refusal.TerminatingError), and Sync creates the new one.
+// free (until then Sync returns a *TerminatingError), and Sync creates the new one.
 
 // WouldCreate asks the API server whether it would accept the child if live did not exist; nil means yes. It changes
 // nothing: it is a dry run of the POST under the child's own name. The API server checks last whether the name is
 // taken, after defaults, validation and admission, so that refusal means that there is no other. A quota counts live
 // as well.
-func (w *Writer) WouldCreate(ctx context.Context, gvr schema.GroupVersionResource, child *Child, live *unstructured.Unstructured) error {
+func (w *Writer) WouldCreate(ctx context.Context, child *Child, live *unstructured.Unstructured) error {
 	object := WithoutAllocated(child.ForCreation(), live)
-	_, err := w.Server.Resource(gvr, child.Ref.Namespace).Create(ctx, object, metav1.CreateOptions{
+	_, err := w.Server.Resource(child.GVR, child.Ref.Namespace).Create(ctx, object, metav1.CreateOptions{
 		FieldManager:    fieldset.Manager,
 		FieldValidation: metav1.FieldValidationStrict,
 		DryRun:          []string{metav1.DryRunAll},
@@ -34,7 +33,7 @@ func (w *Writer) WouldCreate(ctx context.Context, gvr schema.GroupVersionResourc
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	return refusal.OfObject("try to create", child.Object, err)
+	return OfObject("try to create", child.Object, err)
 }
 
 // WithoutAllocated returns a copy of an object that is to replace live. For a Service, the cluster's addresses and
@@ -71,14 +70,14 @@ func WithoutAllocated(object, live *unstructured.Unstructured) *unstructured.Uns
 // first, so that nothing of the old child is left when the new one is created. Only a child of the owner's rule and
 // parent is deleted.
 //
-// A *refusal.ReplacedError means that the object is gone or has changed; the caller reads it again.
+// A *ReplacedError means that the object is gone or has changed; the caller reads it again.
 func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) error {
 	if !w.Marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 		return fmt.Errorf("delete %s: it is not proven to be a child", mark.RefOf(live))
 	}
 	err := w.deleteExactly(ctx, gvr, live, metav1.DeletePropagationForeground)
 	if apierrors.IsConflict(err) {
-		return &refusal.ReplacedError{Ref: mark.RefOf(live), Err: err}
+		return &ReplacedError{Ref: mark.RefOf(live), Err: err}
 	}
 	if err == nil {
 		logr.FromContextOrDiscard(ctx).V(2).Info("deleted to be recreated", "child", mark.RefOf(live), "uid", live.GetUID())
@@ -88,6 +87,6 @@ func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersion
 
 // TerminatingNow returns the error for a child that was just deleted to be recreated: the one that Sync returns until
 // the old object is gone.
-func TerminatingNow(live *unstructured.Unstructured) *refusal.TerminatingError {
-	return &refusal.TerminatingError{Ref: mark.RefOf(live), Reason: Terminating(live)}
+func TerminatingNow(live *unstructured.Unstructured) *TerminatingError {
+	return &TerminatingError{Ref: mark.RefOf(live), Reason: Terminating(live)}
 }

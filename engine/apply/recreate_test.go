@@ -14,7 +14,6 @@ import (
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: child}, spec: {suspend: true, parallelism: 1,
@@ -56,12 +55,12 @@ func TestImmutable(t *testing.T) {
 			w := newWorld(t)
 			live := w.made(tt.before)
 			changed := w.child(strings.NewReplacer(tt.replace...).Replace(tt.before))
-			_, err := w.writer.Sync(t.Context(), resourceOf(live), changed, live)
-			if !errors.As(err, new(*refusal.InvalidError)) {
-				t.Fatalf("got %v, want an refusal.InvalidError", err)
+			_, err := w.writer.Sync(t.Context(), changed, live)
+			if !errors.As(err, new(*InvalidError)) {
+				t.Fatalf("got %v, want an InvalidError", err)
 			}
 			var fields []string
-			if immutable, ok := errors.AsType[*refusal.ImmutableError](err); ok {
+			if immutable, ok := errors.AsType[*ImmutableError](err); ok {
 				fields = immutable.Fields()
 				if immutable.Live.GetUID() != live.GetUID() {
 					t.Error("the error has another object")
@@ -70,7 +69,7 @@ func TestImmutable(t *testing.T) {
 			if tt.fields == "" && fields != nil || tt.fields != "" && !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, tt.fields) }) {
 				t.Errorf("refused for changes of %q, want %q: %v", fields, tt.fields, err)
 			}
-			err = w.writer.WouldCreate(t.Context(), resourceOf(live), changed, live)
+			err = w.writer.WouldCreate(t.Context(), changed, live)
 			if (err == nil) != tt.accepted {
 				t.Errorf("WouldCreate: %v, want accepted: %t", err, tt.accepted)
 			}
@@ -100,11 +99,11 @@ func TestWouldCreateWhatIsHeld(t *testing.T) {
 	spec, _ := same.Object.Object["spec"].(map[string]any)
 	held, _ := live.Object["spec"].(map[string]any)
 	spec["clusterIP"], spec["ports"] = held["clusterIP"], held["ports"]
-	if err := w.writer.WouldCreate(t.Context(), resourceOf(live), same, live); err != nil {
+	if err := w.writer.WouldCreate(t.Context(), same, live); err != nil {
 		t.Errorf("it is refused for what the old one holds: %v", err)
 	}
 	other := with(live, func(obj *unstructured.Unstructured) { obj.Object["spec"] = map[string]any{} })
-	if err := w.writer.WouldCreate(t.Context(), resourceOf(live), same, other); err == nil {
+	if err := w.writer.WouldCreate(t.Context(), same, other); err == nil {
 		t.Error("it is accepted with what another one holds")
 	}
 }
@@ -116,7 +115,7 @@ func TestContentOfWhatIsHandedOver(t *testing.T) {
 	prepare := func(text string, relinquished ...fieldset.Path) *Child {
 		t.Helper()
 		policy := fieldset.Policy{Content: true, Ignore: append([]fieldset.Path{{{Field: "data"}, {Field: "always"}}}, relinquished...), Relinquished: relinquished}
-		child, err := w.writer.Prepare(t.Context(), w.object(text), w.owner, nil, policy)
+		child, err := w.writer.Prepare(t.Context(), wanted(w.object(text), w.owner, nil, policy))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +157,7 @@ func TestContent(t *testing.T) {
 	policy := fieldset.Policy{Content: true, Ignore: []fieldset.Path{{{Field: "data"}, {Field: "x"}}}}
 	prepare := func(text string, owner mark.Owner) *Child {
 		t.Helper()
-		child, err := w.writer.Prepare(t.Context(), w.object(text), owner, nil, policy)
+		child, err := w.writer.Prepare(t.Context(), wanted(w.object(text), owner, nil, policy))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +201,7 @@ func TestContent(t *testing.T) {
 func TestImmutableErrorIsShort(t *testing.T) {
 	of := func(value string) error {
 		path := field.NewPath("spec", "template")
-		return &refusal.ImmutableError{Err: apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "j", field.ErrorList{
+		return &ImmutableError{Err: apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "j", field.ErrorList{
 			field.Invalid(path, value, "field is immutable"),
 		})}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"kanon.dev/kanon/engine/apply/applytest"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/server"
 )
 
 // fakeSchemas answers from what it knows; kinds that it lacks have no schema.
@@ -50,7 +49,7 @@ func (f *fakeSchemas) Recheck(context.Context, schema.GroupVersion) (bool, error
 func offline(tb testing.TB) *Writer {
 	tb.Helper()
 	return New(Options{
-		Server: server.New(nil, &fakeSchemas{known: applytest.Converter(tb, applytest.Schemas)}, applytest.NoStatus),
+		Server: NewAPI(nil, &fakeSchemas{known: applytest.Converter(tb, applytest.Schemas)}, applytest.NoStatus),
 		Marks:  testMarks(),
 		NameOf: func(id string) string { return "named-" + id },
 		IsGone: func(mark.Owner) bool { return false },

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
-	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: child}, data: {a: one, b: two}}"
@@ -42,7 +41,7 @@ func TestApplyAndUID(t *testing.T) {
 		t.Errorf("an apply with a UID of what is not there: %v, want 409", err)
 	}
 	obj.SetUID("00000000-0000-0000-0000-000000000000")
-	if _, err := w.rawApply("x", obj); !refusal.WrongUID(err) {
+	if _, err := w.rawApply("x", obj); !WrongUID(err) {
 		t.Errorf("an apply with the UID of another object: %v, want 422 on metadata.uid", err)
 	}
 }
@@ -60,7 +59,7 @@ func TestAnObjectThatIsGoneOrReplaced(t *testing.T) {
 		t.Errorf("it was created again: %v", err)
 	}
 	stranger := w.post("kubectl", configMap)
-	err := w.fails(changed, live, "replaced", "PUT JSONPATCH APPLY")
+	err := w.fails(changed, live, "replaced", "PUT GET")
 	if !strings.Contains(err, string(live.GetUID())) {
 		t.Errorf("error %q does not tell the UID that was meant", err)
 	}
@@ -237,7 +236,7 @@ func TestBytesCountFieldsTwice(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "request is too large") {
 		t.Errorf("first apply: %v, want it refused as too large", err)
 	}
-	if !refusal.Permanent(err) {
+	if !Permanent(err) {
 		t.Errorf("%v is not seen to be permanent", err)
 	}
 }

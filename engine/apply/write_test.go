@@ -8,8 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"kanon.dev/kanon/engine/apply/refusal"
 )
 
 func TestWriteErrorTellsPermanentFromTransient(t *testing.T) {
@@ -31,7 +29,7 @@ func TestWriteErrorTellsPermanentFromTransient(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := refusal.OfObject("apply", c.Object, tt.err)
+			err := OfObject("apply", c.Object, tt.err)
 			if got := class(err); got != tt.want && (tt.want != "other" || got[:5] != tt.want) {
 				t.Errorf("%v is %q, want %q", err, got, tt.want)
 			}

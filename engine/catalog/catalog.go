@@ -13,19 +13,19 @@ import (
 
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
-	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
 )
 
 // Options are what a Catalog needs. All are required, except Limits.
 type Options struct {
 	Kinds       Kinds
-	Schemas     SchemaReader
-	Definitions DefinitionWriter
+	Schemas     schemaReader
+	Definitions definitionWriter
 	// Namespace is Kanon's own namespace. A rule whose text names no namespace belongs there.
 	Namespace string
 	// Limits bound an evaluation. Default: those of package rules.
-	Limits template.Limits
+	Limits program.Limits
 	// RuleID returns the id of a rule.
 	RuleID func(kanonNamespace, namespace, name string) string
 	// Recorded returns the names of the rules that have a record, by id: rules that run or ran, and rules that are
@@ -42,7 +42,7 @@ type Catalog struct {
 	// compiling holds the options for compiling rules.
 	compiling   rules.Options
 	schemas     *schemas
-	definitions *definitions
+	definitions *definitionOwners
 	recorded    func() (rules map[string]types.NamespacedName, known bool)
 	annotations func(id string) source.Annotations
 	clashes     clashes
@@ -215,7 +215,7 @@ func (c *Catalog) allDefinitions() []Definition {
 				d.Confirmed = append(d.Confirmed, syntax.ConfirmedRevisions(d.Object.GetAnnotations()[syntax.AnnotationConfirmDefinition])...)
 			} else {
 				d.Rule = c.nameOf(t, d.rule)
-				d.Adopt = d.rule.Parent.AdoptDefinition
+				d.Adopt = d.rule.Parent.AdoptsDefinition()
 				d.Confirmed = append(d.Confirmed, d.rule.ConfirmedDefinitions()...)
 			}
 			all = append(all, d)

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"kanon.dev/kanon/kinds/openapi"
-	"kanon.dev/kanon/rules/clash"
+	"kanon.dev/kanon/restmapping/openapi"
+	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -16,7 +16,7 @@ type clashes struct {
 	// rules are those that ran at the last update, by id; they are immutable. places has the namespace of each.
 	rules  map[string]*syntax.Rule
 	places map[string]string
-	found  map[string][]clash.Clash
+	found  map[string][]rules.Clash
 }
 
 // update finds the clashes between the running rules, unless they are the same as before. places has the namespace of
@@ -25,7 +25,7 @@ func (c *clashes) update(running map[string]*syntax.Rule, places map[string]stri
 	if maps.Equal(running, c.rules) {
 		return
 	}
-	c.rules, c.places, c.found = running, places, make(map[string][]clash.Clash)
+	c.rules, c.places, c.found = running, places, make(map[string][]rules.Clash)
 	for _, place := range slices.Compact(slices.Sorted(maps.Values(places))) {
 		c.updatePlace(place)
 	}
@@ -40,7 +40,7 @@ func (c *clashes) updatePlace(place string) {
 	for i, id := range ids {
 		all[i] = c.rules[id]
 	}
-	for i, found := range clash.Find(all) {
+	for i, found := range rules.FindClashes(all) {
 		c.found[ids[i]] = found
 	}
 }

@@ -17,12 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"kanon.dev/kanon/rules/clash"
+	"kanon.dev/kanon/restmapping/definitions"
+	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )
 
-// DefinitionWriter applies CustomResourceDefinitions in the background, and retries.
-type DefinitionWriter interface {
+// definitionWriter applies CustomResourceDefinitions in the background, and retries. *DefinitionWriter implements it.
+type definitionWriter interface {
 	// Apply asks for a definition to be applied as its text has it.
 	Apply(d Definition)
 	// Drop forgets a definition.
@@ -71,12 +72,12 @@ type AppliedDefinition struct {
 // never served, for example because another definition has their names.
 const definitionSettles = 5 * time.Second
 
-// definitions decides which CustomResourceDefinitions of the texts are applied, and which rules wait for them. If
+// definitionOwners decides which CustomResourceDefinitions of the texts are applied, and which rules wait for them. If
 // several texts have the same definition, it belongs to the text that had it first, else to the oldest, else to the
 // first by name. Definitions are never deleted: that would delete every object of their kinds.
-type definitions struct {
+type definitionOwners struct {
 	kinds  kindLookup
-	writer DefinitionWriter
+	writer definitionWriter
 	// now is the time of the last update.
 	now time.Time
 	// owned has each definition as its owning text has it, by name.
@@ -93,8 +94,8 @@ type definitions struct {
 	clashes map[*syntax.Rule][]string
 }
 
-func newDefinitions(kinds kindLookup, writer DefinitionWriter) *definitions {
-	return &definitions{
+func newDefinitions(kinds kindLookup, writer definitionWriter) *definitionOwners {
+	return &definitionOwners{
 		kinds: kinds, writer: writer,
 		owned:   make(map[string]Definition),
 		applied: make(map[string]AppliedDefinition),
@@ -105,7 +106,7 @@ func newDefinitions(kinds kindLookup, writer DefinitionWriter) *definitions {
 // update takes in what was applied, and asks for what is new in the texts. It has a definition checked again when
 // kinds of its group changed, because it may have been deleted. The texts in broken may still have the definitions
 // that they had.
-func (d *definitions) update(all []Definition, broken sets.Set[string], changed KindSet, now time.Time) {
+func (d *definitionOwners) update(all []Definition, broken sets.Set[string], changed KindSet, now time.Time) {
 	d.now = now
 	for name, applied := range d.writer.Take() {
 		if applied.Hash == d.owned[name].Hash {
@@ -142,7 +143,7 @@ func (d *definitions) update(all []Definition, broken sets.Set[string], changed 
 }
 
 // ask has a definition applied if it is new or has to be checked again.
-func (d *definitions) ask(name string, owned, before Definition, changed KindSet) {
+func (d *definitionOwners) ask(name string, owned, before Definition, changed KindSet) {
 	d.owned[name] = owned
 	if refused := d.renamed(name, owned); refused != nil {
 		d.refused[owned.rule] = refused
@@ -164,7 +165,7 @@ func (d *definitions) ask(name string, owned, before Definition, changed KindSet
 }
 
 // clash records that a definition of one text belongs to another text.
-func (d *definitions) clash(name string, loser, owner Definition) {
+func (d *definitionOwners) clash(name string, loser, owner Definition) {
 	differs := loser.Hash != owner.Hash
 	if loser.rule == nil {
 		if differs {
@@ -176,35 +177,32 @@ func (d *definitions) clash(name string, loser, owner Definition) {
 	if owner.rule != nil {
 		where = fmt.Sprintf("rule %s, in %s", owner.Rule, owner.Text)
 		for _, pair := range [][2]*syntax.Rule{{owner.rule, loser.rule}, {loser.rule, owner.rule}} {
-			d.clashes[pair[0]] = append(d.clashes[pair[0]], clash.OfSchemas(pair[0], pair[1]).Finding(pair[0]).String())
+			d.clashes[pair[0]] = append(d.clashes[pair[0]], rules.ClashOfSchemas(pair[0], pair[1]).Finding(pair[0]).String())
 		}
 	}
 	if differs {
-		d.refused[loser.rule] = &Failure{Reason: reasonTaken, Message: fmt.Sprintf(
-			"%s: CustomResourceDefinition %s belongs to %s, and differs there: it stays as it is", reasonTaken, name, where)}
+		d.refused[loser.rule] = &Failure{Reason: definitions.ReasonTaken, Message: fmt.Sprintf(
+			"%s: CustomResourceDefinition %s belongs to %s, and differs there: it stays as it is", definitions.ReasonTaken, name, where)}
 	}
 }
 
-// reasonTaken is keeper.ReasonTaken: the definition belongs to somebody else.
-const reasonTaken = "DefinitionTaken"
-
 // renamed refuses a definition of a kind that the cluster already serves under another plural: the API server would
 // not serve it.
-func (d *definitions) renamed(name string, owned Definition) *Failure {
+func (d *definitionOwners) renamed(name string, owned Definition) *Failure {
 	if owned.rule == nil {
 		return nil
 	}
 	for _, gvk := range owned.kinds {
 		if kind, ok := d.kinds.Lookup(gvk); ok && kind.GVR.GroupResource().String() != name {
-			return &Failure{Reason: reasonTaken, Message: fmt.Sprintf(
+			return &Failure{Reason: definitions.ReasonTaken, Message: fmt.Sprintf(
 				"%s: CustomResourceDefinition %s is not created, because %s has the kind %s already: the plural of a kind cannot be changed",
-				reasonTaken, name, kind.GVR.GroupResource(), gvk.Kind)}
+				definitions.ReasonTaken, name, kind.GVR.GroupResource(), gvk.Kind)}
 		}
 	}
 	return nil
 }
 
-func (d *definitions) forget(name string) {
+func (d *definitionOwners) forget(name string) {
 	delete(d.owned, name)
 	delete(d.applied, name)
 	d.asked.Delete(name)
@@ -213,7 +211,7 @@ func (d *definitions) forget(name string) {
 
 // failure returns why the cluster lacks the definition generated from a rule's schema. It is nil if the cluster has
 // the definition or is about to, and if the rule has no schema.
-func (d *definitions) failure(rule *syntax.Rule) *Failure {
+func (d *definitionOwners) failure(rule *syntax.Rule) *Failure {
 	if rule.Parent.Definition == nil {
 		return nil
 	}
@@ -242,7 +240,7 @@ func hasGroupOf(kinds KindSet, definition string) bool {
 }
 
 // errs returns what is wrong with definitions beside rules, by the name of the text.
-func (d *definitions) errs() map[string]error {
+func (d *definitionOwners) errs() map[string]error {
 	errs := maps.Clone(d.conflicts)
 	for _, name := range slices.Sorted(maps.Keys(d.applied)) {
 		text := d.owned[name].Text
@@ -259,7 +257,7 @@ func (d *definitions) errs() map[string]error {
 
 // waitsFor describes the first definition of a text that the rules of the text wait for: one that is being applied
 // for the first time, or whose kinds the API server does not serve yet. Empty if there is none.
-func (d *definitions) waitsFor(text string) string {
+func (d *definitionOwners) waitsFor(text string) string {
 	for _, name := range d.ownedBy(text) {
 		applied, ok := d.applied[name]
 		switch {
@@ -274,12 +272,12 @@ func (d *definitions) waitsFor(text string) string {
 }
 
 // isPending reports whether a definition of a text is being applied or checked, or its kinds are not served yet.
-func (d *definitions) isPending(text string) bool {
+func (d *definitionOwners) isPending(text string) bool {
 	return d.waitsFor(text) != "" || d.asked.HasAny(d.ownedBy(text)...)
 }
 
 // ownedBy returns the names of the definitions that belong to a text.
-func (d *definitions) ownedBy(text string) []string {
+func (d *definitionOwners) ownedBy(text string) []string {
 	var names []string
 	for name, owned := range d.owned {
 		if owned.Text == text {
@@ -291,7 +289,7 @@ func (d *definitions) ownedBy(text string) []string {
 }
 
 // isServed reports whether the API server serves the kinds of a definition as it was last applied.
-func (d *definitions) isServed(name string) bool {
+func (d *definitionOwners) isServed(name string) bool {
 	applied := d.applied[name]
 	for _, gvk := range d.owned[name].kinds {
 		kind, ok := d.kinds.Lookup(gvk)

@@ -24,9 +24,10 @@
 // the revision waits and the previous one keeps running. An origin that waits is not reported on during a grace
 // period, so that a restart changes no report.
 //
-// The package sends no requests, reads no clock and writes no log. It asks a [SchemaReader] for schemas and a
-// [DefinitionWriter] to apply definitions, and takes in their answers at the next update. One goroutine owns a
-// Catalog; only an [Inbox] is safe for concurrent use.
+// A Catalog sends no requests, reads no clock and writes no log. It asks a [SchemaReader] for schemas and a
+// [DefinitionWriter] to apply definitions, and takes in their answers at the next update. They send the requests in the
+// background, each with a deadline, and so does the [Reporter], which writes the reports to the origins of rules. One
+// goroutine owns a Catalog; what works in the background, and an [Inbox], is safe for concurrent use.
 //
 // What each file does:
 //
@@ -38,10 +39,11 @@
 //	clashes.go      warns of rules that run and conflict; it refuses none. Which rule gets an object is decided when it
 //	                is written, in engine/apply/owner.go
 //	kinds.go        the kinds of the cluster, for the compiler
-//	schemas.go      schemas that a rule waits for
-//	definitions.go  CustomResourceDefinitions in the texts of rules
-//	reports.go      the reports
+//	schemas.go      schemas that a rule waits for; schemareader.go reads them
+//	definitions.go  CustomResourceDefinitions in the texts of rules; definitionwriter.go applies them
+//	reports.go      the reports; reporter.go writes them to the origins of rules, and events.go emits the Events
 //	grace.go        delays reports after a start
 //	summary.go      counts findings
 //	inbox.go        collects changes
+//	requests.go     sends requests by key
 package catalog

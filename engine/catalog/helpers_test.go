@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/kinds/openapi"
-	"kanon.dev/kanon/kinds/openapi/builtin"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -129,7 +128,7 @@ type cluster struct {
 // newCluster makes a cluster with Notes and ConfigMaps, after the grace period of the start.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	known, err := builtin.Kinds()
+	known, err := openapi.BuiltinKinds()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"kanon.dev/kanon/engine/activity"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/restmapping"
 )
 
 // KindSet is a set of kinds.
@@ -27,7 +27,7 @@ type Changes struct {
 
 // Inbox collects changes, so that a burst of them becomes one update. It is safe for concurrent use.
 type Inbox struct {
-	bell *activity.Bell
+	bell *queue.Bell
 
 	mu sync.Mutex
 	// changes are those since the last Take. Guarded by mu.
@@ -35,15 +35,15 @@ type Inbox struct {
 }
 
 // NewInbox returns the inbox of a catalog with that many sources. The counter counts a pending update as work.
-func NewInbox(counter *activity.Counter, sources int) *Inbox {
+func NewInbox(counter *queue.Counter, sources int) *Inbox {
 	return &Inbox{
-		bell:    activity.NewBell(counter),
+		bell:    queue.NewBell(counter),
 		changes: Changes{Snapshots: make([]source.Snapshot, sources), Kinds: make(KindSet), Groups: make(sets.Set[string])},
 	}
 }
 
 // Bell returns the bell that rings while an update is due.
-func (i *Inbox) Bell() *activity.Bell { return i.bell }
+func (i *Inbox) Bell() *queue.Bell { return i.bell }
 
 // PutSnapshot records the current snapshot of a source.
 func (i *Inbox) PutSnapshot(of int, s source.Snapshot) {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/request"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/source"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -16,8 +16,8 @@ import (
 
 // Rule is a rule after an update.
 type Rule struct {
-	ID   string
-	Name types.NamespacedName
+	Summary
+
 	// Origin has the text of the newest revision; zero if no source has that text any more.
 	Origin source.Origin
 	// Program is the last good revision. It is nil if the rule must not run: no revision has compiled, the cluster
@@ -37,7 +37,7 @@ type Rule struct {
 // OnRuleDeletion returns what happens to the children if the rule is removed while it does not run. before is the
 // policy so far. A newest revision that does not compile can only change it to keeping the children.
 func (r *Rule) OnRuleDeletion(before syntax.RuleDeletion) syntax.RuleDeletion {
-	newest := r.Newest.OnRuleDeletion()
+	newest := r.Newest.OnRuleDeletion
 	if r.isGood || newest == before {
 		return newest
 	}
@@ -170,15 +170,15 @@ func (c *Catalog) lacksParentKind(r *revisions) bool {
 
 // rule returns what Rules reports about a rule.
 func (c *Catalog) rule(r *revisions) Rule {
-	rule := Rule{ID: r.id, Name: r.name, Program: c.runnable(r), Newest: r.newest, isGood: r.newest == r.good}
+	rule := Rule{Summary: r.summary(), Program: c.runnable(r), Newest: r.newest, isGood: r.newest == r.good}
 	if t := c.texts[r.text]; t != nil {
 		rule.Origin = t.origin
 	}
 	annotations := c.annotationsOf(r)
-	rule.Confirmed, rule.Verbosity = syntax.ConfirmedRevisions(annotations.ConfirmPrune), request.Verbosity(annotations.Verbosity)
+	rule.Confirmed, rule.Verbosity = syntax.ConfirmedRevisions(annotations.ConfirmPrune), conditions.Verbosity(annotations.Verbosity)
 	if r.good != nil {
 		rule.Confirmed = slices.Concat(rule.Confirmed, r.good.Confirmed())
 	}
-	rule.Verbosity = max(rule.Verbosity, request.Verbosity(r.newest.Annotations[request.AnnotationVerbosity]))
+	rule.Verbosity = max(rule.Verbosity, conditions.Verbosity(r.newest.Annotations[conditions.AnnotationVerbosity]))
 	return rule
 }

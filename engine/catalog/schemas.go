@@ -6,12 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/kinds/openapi"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/restmapping/openapi"
 )
 
-// SchemaReader reads the schemas of kinds in the background, and retries until it succeeds.
-type SchemaReader interface {
+// schemaReader reads the schemas of kinds in the background, and retries until it succeeds. *SchemaReader implements it.
+type schemaReader interface {
 	// Read asks for the schema of a kind. before is the schema known so far.
 	Read(gvk schema.GroupVersionKind, before *openapi.Schema)
 	// Take returns what was read since the last call for the kinds in use, and drops the requests for all other
@@ -44,13 +44,13 @@ type kindLookup interface {
 // changes are events; other schemas come from what the API server publishes.
 type schemas struct {
 	kinds  kindLookup
-	reader SchemaReader
+	reader schemaReader
 	known  map[schema.GroupVersionKind]ReadSchema
 	// awaited has the kinds whose schema is being read, with the error of the last attempt, if any.
 	awaited map[schema.GroupVersionKind]error
 }
 
-func newSchemas(kinds kindLookup, reader SchemaReader) *schemas {
+func newSchemas(kinds kindLookup, reader schemaReader) *schemas {
 	return &schemas{
 		kinds: kinds, reader: reader,
 		known:   make(map[schema.GroupVersionKind]ReadSchema),

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"kanon.dev/kanon/kinds/openapi"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/restmapping/openapi"
 )
 
 // TestSchemas: which schemas are awaited, and when they are read again.

@@ -1,9 +1,6 @@
 package catalog
 
 import (
-	"cmp"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/rules/diagnostic"
@@ -19,23 +16,17 @@ type Summary struct {
 	Errors, Warnings int
 }
 
-// Summaries returns a summary of each rule, sorted by id.
-func (c *Catalog) Summaries() []Summary {
-	all := make([]Summary, 0, len(c.byName))
-	for _, r := range c.byName {
-		summary := Summary{ID: r.id, Name: r.name}
-		if r.program != nil {
-			summary.Revision = r.program.Hash
-		}
-		for _, f := range r.findings {
-			if f.Severity == diagnostic.SeverityError {
-				summary.Errors++
-			} else {
-				summary.Warnings++
-			}
-		}
-		all = append(all, summary)
+func (r *revisions) summary() Summary {
+	summary := Summary{ID: r.id, Name: r.name}
+	if r.program != nil {
+		summary.Revision = r.program.Hash
 	}
-	slices.SortFunc(all, func(a, b Summary) int { return cmp.Compare(a.ID, b.ID) })
-	return all
+	for _, f := range r.findings {
+		if f.Severity == diagnostic.SeverityError {
+			summary.Errors++
+		} else {
+			summary.Warnings++
+		}
+	}
+	return summary
 }

@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/kinds/openapi"
-	"kanon.dev/kanon/kinds/openapi/builtin"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/syntax"
@@ -113,7 +112,7 @@ func (c *Catalog) decode(from source.Text, in place) (syntax.Documents, diagnost
 	docs, findings := decode(from.Name, from.Data)
 	// Kubernetes' own kinds come from the schemas built into this program, so that a generated definition is the same
 	// offline and in every cluster.
-	inference := rules.Inference{Schemas: openapi.Layers{builtin.Schemas{}, c.schemas}, Awaits: c.schemas.mayCome}
+	inference := rules.Inference{Schemas: openapi.Layers{openapi.Builtin{}, c.schemas}, Awaits: c.schemas.mayCome}
 	findings = append(findings, inference.Infer(&docs)...)
 	for _, partial := range docs.Partial {
 		_, more := rules.Compile(partial, rules.Options{Namespace: in.Namespace, Confined: in.Confined, Limits: c.compiling.Limits})

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/restmapping"
 )
 
 // lacking removes a kind.

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/rules/program/parentstatus"
+	"kanon.dev/kanon/rules/program"
 )
 
 // Types of Kanon's conditions, before the rule's prefix. Ready always exists; by the conventions of kstatus, the other
@@ -35,16 +35,16 @@ func (s Summary) Conditions(prefix string, parent *unstructured.Unstructured, no
 	return conditions
 }
 
-func (s Summary) condition(conditionType string, isTrue bool) parentstatus.Condition {
+func (s Summary) condition(conditionType string, isTrue bool) program.Condition {
 	status := metav1.ConditionFalse
 	if isTrue {
 		status = metav1.ConditionTrue
 	}
-	return parentstatus.Condition{Type: conditionType, Status: string(status), Reason: s.Reason, Message: s.Message}
+	return program.Condition{Type: conditionType, Status: string(status), Reason: s.Reason, Message: s.Message}
 }
 
 // newCondition returns a condition for the parent. It keeps the lastTransitionTime while the status stays the same.
-func newCondition(c parentstatus.Condition, parent *unstructured.Unstructured, now time.Time) map[string]any {
+func newCondition(c program.Condition, parent *unstructured.Unstructured, now time.Time) map[string]any {
 	since := now.UTC().Format(time.RFC3339)
 	if before := Find(parent, c.Type); before != nil && before["status"] == c.Status {
 		if kept, ok := before["lastTransitionTime"].(string); ok {
@@ -63,7 +63,7 @@ func newCondition(c parentstatus.Condition, parent *unstructured.Unstructured, n
 
 // OfRule returns the conditions that spec.conditions rendered. A condition without a value now stays as the parent has
 // it.
-func OfRule(rendered []parentstatus.Condition, parent *unstructured.Unstructured, now time.Time) []any {
+func OfRule(rendered []program.Condition, parent *unstructured.Unstructured, now time.Time) []any {
 	var conditions []any
 	for _, c := range rendered {
 		if !c.Keep {

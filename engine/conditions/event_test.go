@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/rules/program/parentstatus"
+	"kanon.dev/kanon/rules/program"
 )
 
 // A parent that waits gets an Event once it has waited for the limit, and another one when the reason changes, but not sooner
@@ -111,25 +111,25 @@ func TestNotice(t *testing.T) {
 // One of spec.events is emitted when its when turns true and when its text changes, but not for what was so before the rule.
 func TestEmitted(t *testing.T) {
 	t.Parallel()
-	on := func(message string) parentstatus.Event {
-		return parentstatus.Event{State: parentstatus.EventOn, Message: message}
+	on := func(message string) program.Event {
+		return program.Event{State: program.EventOn, Message: message}
 	}
-	final := func(message string) parentstatus.Event {
-		return parentstatus.Event{State: parentstatus.EventOn, Message: message, Finalizing: true}
+	final := func(message string) program.Event {
+		return program.Event{State: program.EventOn, Message: message, Finalizing: true}
 	}
-	off, unknown := parentstatus.Event{State: parentstatus.EventOff}, parentstatus.Event{State: parentstatus.EventUnknown}
+	off, unknown := program.Event{State: program.EventOff}, program.Event{State: program.EventUnknown}
 	tests := map[string]struct {
 		isOld    bool
-		rendered []parentstatus.Event
+		rendered []program.Event
 		want     []string // the messages, empty: no Event
 	}{
-		"on from the start":            {false, []parentstatus.Event{on("up"), on("up")}, []string{"up", ""}},
-		"on before the rule":           {true, []parentstatus.Event{on("up"), on("up"), on("up again")}, []string{"", "", "up again"}},
-		"off and on":                   {false, []parentstatus.Event{on("up"), off, on("up")}, []string{"up", "", "up"}},
-		"unknown does not count":       {false, []parentstatus.Event{on("up"), unknown, on("up")}, []string{"up", "", ""}},
-		"unknown before the first one": {true, []parentstatus.Event{unknown, on("up")}, []string{"", ""}},
-		"finalized before the rule":    {true, []parentstatus.Event{final("up"), final("up")}, []string{"up", ""}},
-		"the same while finalized":     {false, []parentstatus.Event{on("up"), final("up"), final("down")}, []string{"up", "", "down"}},
+		"on from the start":            {false, []program.Event{on("up"), on("up")}, []string{"up", ""}},
+		"on before the rule":           {true, []program.Event{on("up"), on("up"), on("up again")}, []string{"", "", "up again"}},
+		"off and on":                   {false, []program.Event{on("up"), off, on("up")}, []string{"up", "", "up"}},
+		"unknown does not count":       {false, []program.Event{on("up"), unknown, on("up")}, []string{"up", "", ""}},
+		"unknown before the first one": {true, []program.Event{unknown, on("up")}, []string{"", ""}},
+		"finalized before the rule":    {true, []program.Event{final("up"), final("up")}, []string{"up", ""}},
+		"the same while finalized":     {false, []program.Event{on("up"), final("up"), final("down")}, []string{"up", "", "down"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestEmitted(t *testing.T) {
 			var got []string
 			for _, event := range test.rendered {
 				message := ""
-				for _, due := range e.Due([]parentstatus.Event{event}, test.isOld) {
+				for _, due := range e.Due([]program.Event{event}, test.isOld) {
 					message = due.Message
 				}
 				got = append(got, message)

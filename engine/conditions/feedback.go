@@ -18,19 +18,11 @@ import (
 // OfLoop returns the problem of a loop that a reconcile is part of. titleOf returns how the message names a rule, by
 // its id; known is false if the message must not reveal more of the rule.
 func OfLoop(loop *feedback.Loop, titleOf func(rule string) (title string, known bool)) Problem {
-	chain := chainOf(loop.Steps, titleOf)
-	if loop.Kind == feedback.Long {
-		return Problem{
-			Subject: "loop", Reason: ReasonSelfTriggering,
-			Err: fmt.Errorf("it is not stable yet: each of more than %d changes was caused by the one before, and by nothing else (%s); "+
-				"Kanon continues with pauses that grow slowly; if this should have ended, one of these rules must not depend on what it writes",
-				loop.Rounds, chain),
-		}
-	}
 	return Problem{
 		Subject: "loop", Reason: ReasonLoop, Stalled: true,
-		Err: fmt.Errorf("it never becomes stable: each change is caused by the one before, and by nothing else, and restores an earlier state (%s); "+
-			"Kanon reconciles it with growing pauses, until one of these rules does not depend on what it writes", chain),
+		Err: fmt.Errorf("it never becomes stable: each of more than %d changes was caused by the one before, and by nothing else (%s); "+
+			"Kanon reconciles it with growing pauses, until one of these rules does not depend on what it writes",
+			loop.Rounds, chainOf(loop.Steps, titleOf)),
 	}
 }
 

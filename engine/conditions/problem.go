@@ -3,15 +3,18 @@ package conditions
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"kanon.dev/kanon/engine/apply/refusal"
-	"kanon.dev/kanon/kinds/schemas"
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/program"
-	"kanon.dev/kanon/rules/program/template"
 )
 
 // Problem is one thing that blocks a parent.
@@ -52,13 +55,13 @@ func OfWrite(subject string, err error) Problem {
 		return p
 	}
 	switch {
-	case errors.As(err, new(*refusal.NameConflictError)):
+	case errors.As(err, new(*apply.NameConflictError)):
 		p.Reason, p.Stalled = ReasonNameTaken, true
 	case IsInvalid(err):
 		p.Reason, p.Stalled = ReasonInvalid, true
-	case errors.As(err, new(*refusal.NamespaceMissingError)):
+	case errors.As(err, new(*apply.NamespaceMissingError)):
 		p.Reason = ReasonNamespaceMissing
-	case errors.As(err, new(*refusal.TerminatingError)), IsTerminatingNamespace(err):
+	case errors.As(err, new(*apply.TerminatingError)), IsTerminatingNamespace(err):
 		p.Reason = ReasonTerminating
 	case apierrors.IsForbidden(err):
 		p.Reason, p.Stalled = ReasonForbidden, true
@@ -67,7 +70,7 @@ func OfWrite(subject string, err error) Problem {
 }
 
 // IsInvalid reports whether the content of an object was refused.
-func IsInvalid(err error) bool { return errors.As(err, new(*refusal.InvalidError)) }
+func IsInvalid(err error) bool { return errors.As(err, new(*apply.InvalidError)) }
 
 // IsTerminatingNamespace reports whether the API server refuses to create objects in a namespace that is being deleted.
 func IsTerminatingNamespace(err error) bool {
@@ -80,7 +83,7 @@ func OfPredicate(err error) Problem {
 	switch {
 	case !ok:
 		return Problem{Subject: "spec.parent.when", Reason: ReasonEvaluation, Stalled: true, Err: err}
-	case failed.Verdict == template.Waits:
+	case failed.Verdict == program.Waits:
 		return Problem{Subject: failed.Path, Reason: ReasonWaiting, Err: errors.New(failed.Message)}
 	}
 	return Problem{Subject: failed.Path, Reason: ReasonEvaluation, Stalled: true, Err: errors.New(failed.Message), Advice: failed.Advice}
@@ -120,8 +123,8 @@ const SubjectFinalize = "spec.finalize"
 // time, so that no retry is needed before.
 func (p Problem) IsEventful() bool {
 	switch p.Reason {
-	case ReasonWaiting, ReasonEvaluation, ReasonRestless, ReasonContested, ReasonDeleting, ReasonFinalizing,
-		ReasonFinalizeTimeout, ReasonLoop, ReasonSelfTriggering, ReasonRecreating:
+	case ReasonWaiting, ReasonEvaluation, ReasonContested, ReasonDeleting, ReasonFinalizing,
+		ReasonFinalizeTimeout, ReasonLoop, ReasonRecreating:
 		return true
 	default:
 		return p.Elsewhere
@@ -130,12 +133,73 @@ func (p Problem) IsEventful() bool {
 
 // IsTransient reports whether the next reconcile resolves the problem, so that nobody needs to read about it.
 func (p Problem) IsTransient() bool {
-	return errors.As(p.Err, new(*TransientError)) || errors.As(p.Err, new(*refusal.ReplacedError)) ||
-		errors.As(p.Err, new(*refusal.OwnerReferenceLostError)) || errors.Is(p.Err, context.Canceled)
+	return errors.As(p.Err, new(*TransientError)) || errors.As(p.Err, new(*apply.ReplacedError)) ||
+		errors.As(p.Err, new(*apply.OwnerReferenceLostError)) || errors.Is(p.Err, context.Canceled)
 }
 
 // IsLogged reports whether the problem must be logged: no condition reports it, and it is not part of normal operation.
 func (p Problem) IsLogged() bool {
-	isExpected := p.Reason == ReasonTerminating || p.Reason == ReasonNamespaceMissing || errors.Is(p.Err, schemas.ErrNotPublished)
+	isExpected := p.Reason == ReasonTerminating || p.Reason == ReasonNamespaceMissing || errors.Is(p.Err, openapi.ErrNotPublished)
 	return !p.Stalled && !p.IsTransient() && !isExpected
+}
+
+// BlockedRecreationError reports that an object has to be recreated, and that the guard does not let the rule's
+// revision delete it yet.
+type BlockedRecreationError struct {
+	Object mark.Ref
+	Why    string
+	// Reported is true if that lasts until somebody acts.
+	Reported bool
+}
+
+// Unwrap makes the error transient: the next reconcile settles it.
+func (e *BlockedRecreationError) Unwrap() error { return errGuardBlocks }
+
+// errGuardBlocks reports that it is not known yet what a new revision of the rule would delete.
+var errGuardBlocks = Transient("it is not known yet what the new revision of the rule would delete")
+
+func (e *BlockedRecreationError) Error() string {
+	return fmt.Sprintf("%s has to be deleted and recreated: %s; it stays as it is, because the rule's new revision would delete more than it may, "+
+		"as the rule says", e.Object, e.Why)
+}
+
+// RecreatedRecentlyError reports that an object has to be recreated, but was recreated recently.
+type RecreatedRecentlyError struct {
+	Object mark.Ref
+	Why    string
+	// Count is how often in a row it was recreated. At is when it may be recreated again, After from the reconcile on.
+	Count int
+	At    time.Time
+	After time.Duration
+}
+
+// Reason implements Reasoned.
+func (e *RecreatedRecentlyError) Reason() (reason string, stalled bool) {
+	return ReasonRecreating, false
+}
+
+func (e *RecreatedRecentlyError) Error() string {
+	times := "once"
+	if e.Count > 1 {
+		times = strconv.Itoa(e.Count) + " times in a row"
+	}
+	return fmt.Sprintf("%s has to be recreated: %s; it was recreated %s already, and is recreated again at %s",
+		e.Object, e.Why, times, e.At.UTC().Format(time.RFC3339))
+}
+
+// LostChildError reports that a child is not created for now, because it was deleted soon after it was created, again
+// and again.
+type LostChildError struct {
+	Object mark.Ref
+	// Count is how often in a row it was created. After is the rest of the pause.
+	Count int
+	After time.Duration
+}
+
+// Reason implements Reasoned.
+func (e *LostChildError) Reason() (reason string, stalled bool) { return ReasonRecreating, false }
+
+func (e *LostChildError) Error() string {
+	return fmt.Sprintf("somebody has deleted %s soon after its creation, %d times in a row; Kanon creates it again with growing pauses: "+
+		"look in the audit log for who deletes it", e.Object, e.Count)
 }

@@ -7,7 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/apply"
 )
 
 // redactedError is an error whose text has no value of an object, for a rule that reads or writes Secrets.
@@ -22,7 +22,7 @@ func (e *redactedError) Unwrap() error { return e.err }
 
 // refusedFields returns the fields that the API server refuses, each with the kind of the mistake but without its
 // value.
-func refusedFields(status apierrors.APIStatus, invalid *refusal.InvalidError) []string {
+func refusedFields(status apierrors.APIStatus, invalid *apply.InvalidError) []string {
 	var fields []string
 	if details := status.Status().Details; details != nil {
 		for _, cause := range details.Causes {
@@ -54,7 +54,7 @@ func Redact(err error) error {
 	const why = "the message is hidden, because the rule reads or writes Secrets"
 	var (
 		status  apierrors.APIStatus
-		invalid *refusal.InvalidError
+		invalid *apply.InvalidError
 	)
 	isStatus, subject := errors.As(err, &status), ""
 	if errors.As(err, &invalid) {

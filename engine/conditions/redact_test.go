@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/apply"
 )
 
 // What is said of a rule that reads or writes Secrets names the field, and no value.
@@ -24,18 +24,18 @@ func TestWithoutValues(t *testing.T) {
 		err  error
 		want string
 	}{
-		"refused by the API server": {&refusal.InvalidError{Err: refused}, "metadata.labels: FieldValueInvalid"},
+		"refused by the API server": {&apply.InvalidError{Err: refused}, "metadata.labels: FieldValueInvalid"},
 		"a status that is refused":  {refused, "metadata.labels: FieldValueInvalid"},
-		"refused without a field":   {&refusal.InvalidError{Err: apierrors.NewBadRequest(`cannot parse "Hunter2"`)}, "the API server refuses it"},
-		"no base64":                 {&refusal.InvalidError{Err: apierrors.NewBadRequest("illegal base64 data: Hunter2"), Fields: []string{"data.pin"}}, "data.pin: must be base64"},
-		"a field that is not there": {&refusal.InvalidError{Err: apierrors.NewBadRequest(`strict decoding error: unknown field "spec.x"`)}, "spec.x: there is no such field"},
-		"a type that Go has not":    {&refusal.InvalidError{Err: apierrors.NewBadRequest(`json: cannot unmarshal "Hunter2" into Go struct field Secret.data of type []uint8`)}, "Secret.data: must be of type []uint8"},
-		"a type that does not fit":  {&refusal.InvalidError{Err: errors.New(".data.a: expected string, got Hunter2")}, ".data.a: expected string"},
+		"refused without a field":   {&apply.InvalidError{Err: apierrors.NewBadRequest(`cannot parse "Hunter2"`)}, "the API server refuses it"},
+		"no base64":                 {&apply.InvalidError{Err: apierrors.NewBadRequest("illegal base64 data: Hunter2"), Fields: []string{"data.pin"}}, "data.pin: must be base64"},
+		"a field that is not there": {&apply.InvalidError{Err: apierrors.NewBadRequest(`strict decoding error: unknown field "spec.x"`)}, "spec.x: there is no such field"},
+		"a type that Go has not":    {&apply.InvalidError{Err: apierrors.NewBadRequest(`json: cannot unmarshal "Hunter2" into Go struct field Secret.data of type []uint8`)}, "Secret.data: must be of type []uint8"},
+		"a type that does not fit":  {&apply.InvalidError{Err: errors.New(".data.a: expected string, got Hunter2")}, ".data.a: expected string"},
 		"a policy":                  {policy("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: Hunter2"), "ValidatingAdmissionPolicy 'p' with binding 'b' denied request"},
 		"a webhook":                 {policy(`admission webhook "w" denied the request: Hunter2`), `admission webhook "w" denied the request`},
 		"a webhook that quotes":     {policy(`admission webhook "w" denied the request: Hunter2, so w denied request`), `admission webhook "w" denied the request`},
 		"a webhook's conflict": {
-			&refusal.ReplacedError{Err: apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "n", errors.New(`admission webhook "w" denied the request: Hunter2`))},
+			&apply.ReplacedError{Err: apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "n", errors.New(`admission webhook "w" denied the request: Hunter2`))},
 			`admission webhook "w" denied the request`,
 		},
 		"a right that is missing": {policy(`User "u" cannot create resource`), `User "u" cannot create resource`},

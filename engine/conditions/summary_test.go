@@ -8,14 +8,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/rules/program"
 )
 
 // What stalls comes before what is under way, and the first of each gives the reason.
 func TestSummarize(t *testing.T) {
 	t.Parallel()
-	failed := OfWrite("child web", &refusal.NameConflictError{})
+	failed := OfWrite("child web", &apply.NameConflictError{})
 	waits := Problem{Subject: "lookup a", Reason: ReasonWaiting, Err: errors.New("a does not exist")}
 	node := func(n program.NodeResult) program.Result { return program.Result{Nodes: []program.NodeResult{n}} }
 	tests := map[string]struct {
@@ -82,12 +82,12 @@ func TestOfWrite(t *testing.T) {
 		stalled, logged bool
 	}{
 		"the network":           {errors.New("connection refused"), ReasonWrite, false, true},
-		"the name is taken":     {&refusal.NameConflictError{}, ReasonNameTaken, true, false},
-		"refused":               {&refusal.InvalidError{Err: errors.New("no")}, ReasonInvalid, true, false},
+		"the name is taken":     {&apply.NameConflictError{}, ReasonNameTaken, true, false},
+		"refused":               {&apply.InvalidError{Err: errors.New("no")}, ReasonInvalid, true, false},
 		"forbidden":             {apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("no")), ReasonForbidden, true, false},
-		"being deleted":         {&refusal.TerminatingError{}, ReasonTerminating, false, false},
-		"a missing namespace":   {&refusal.NamespaceMissingError{}, ReasonNamespaceMissing, false, false},
-		"replaced meanwhile":    {&refusal.ReplacedError{}, ReasonWrite, false, false},
+		"being deleted":         {&apply.TerminatingError{}, ReasonTerminating, false, false},
+		"a missing namespace":   {&apply.NamespaceMissingError{}, ReasonNamespaceMissing, false, false},
+		"replaced meanwhile":    {&apply.ReplacedError{}, ReasonWrite, false, false},
 		"settled by the next":   {Transient("soon"), ReasonWrite, false, false},
 		"an error with its own": {reasoned{errors.New("x")}, ReasonContested, true, false},
 	}

@@ -2,7 +2,6 @@ package feedback
 
 import (
 	"fmt"
-	"hash/maphash"
 	"testing"
 	"time"
 
@@ -15,19 +14,41 @@ import (
 
 // chainOf is a chain of reconciles without a cluster: each writes an object, and the write enqueues the next.
 type chainOf struct {
-	t      *testing.T
-	writes *writes
-	chains map[queue.Key]*Chain
-	now    time.Time
+	t       *testing.T
+	tracker *Tracker
+	chains  chainMap
+	now     time.Time
 	// last is what the last write leads to.
 	last *Provenance
 	// children is how many objects the rule has for each parent.
 	children int
 }
 
+// chainMap stores chains, and drops those of which nothing is known.
+type chainMap map[queue.Key]*Chain
+
+func (m chainMap) UpdateChain(k queue.Key, change func(*Chain)) {
+	chain := m[k]
+	if chain == nil {
+		chain = &Chain{}
+		m[k] = chain
+	}
+	if change(chain); chain.IsEmpty() {
+		delete(m, k)
+	}
+}
+
+func (m chainMap) UpdateChains(change func(queue.Key, *Chain)) {
+	for k := range m {
+		m.UpdateChain(k, func(chain *Chain) { change(k, chain) })
+	}
+}
+
 func newChain(t *testing.T) *chainOf {
 	t.Helper()
-	return &chainOf{t: t, writes: newWrites(), chains: make(map[queue.Key]*Chain), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	c := &chainOf{t: t, chains: make(chainMap), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	c.tracker = NewTracker(c.chains, func() time.Time { return c.now })
+	return c
 }
 
 func chainKey(name string) queue.Key {
@@ -42,54 +63,34 @@ func configMap(name, x string) *unstructured.Unstructured {
 }
 
 // begin begins a reconcile of a key that the last write caused.
-func (c *chainOf) begin(k queue.Key) (chain *Chain, how *Provenance) {
-	chain = c.chains[k]
-	if chain == nil {
-		chain = &Chain{}
-		c.chains[k] = chain
-	}
+func (c *chainOf) begin(k queue.Key) *Provenance {
 	if c.last != nil {
-		chain.changed(c.last)
+		c.tracker.Caused(k, c.last)
 	}
 	c.now = c.now.Add(time.Millisecond)
-	how, wait := chain.begin(k, c.now, time.Minute)
-	for ; wait > 0; how, wait = chain.begin(k, c.now, time.Minute) {
+	how, wait := c.tracker.Begin(k, c.now, time.Minute)
+	for ; wait > 0; how, wait = c.tracker.Begin(k, c.now, time.Minute) {
 		c.now = c.now.Add(wait)
 	}
-	return chain, how
+	return how
 }
 
-// handOver is one reconcile of a key that writes nothing itself, and has the next key write. It gives the loop that the key is
-// in.
+// handOver is one reconcile of a key that writes nothing itself, and has the next key write. It returns the loop that
+// the key is in.
 func (c *chainOf) handOver(name string) *Loop {
-	k := chainKey(name)
-	chain, how := c.begin(k)
-	chain.carryOn(k, how, c.now)
-	c.last = how.then(k, "its part")
+	how := c.begin(chainKey(name))
+	c.last = how.then(chainKey(name), "its part")
 	return how.Loop()
 }
 
-// round is one reconcile of a key that the last write caused, and that writes content to an object. It gives the loop that the
-// key is in.
+// round is one reconcile of a key that the last write caused, and that writes content to an object. It returns the loop
+// that the key is in.
 func (c *chainOf) round(name, object, content string) *Loop {
 	c.t.Helper()
-	k := chainKey(name)
-	chain, how := c.begin(k)
-	obj := configMap(object, content)
-	write := newOwnWrite(k, identity.Of(obj), object, how, c.children)
-	end := c.writes.begin(write)
-	c.last = c.writes.done(chain, k, identity.Of(obj), Version{UID: types.UID(object), Resource: c.now.String()}, c.writes.digest(obj), c.now)
-	end()
-	if c.writes.rotate(c.now) {
-		for _, chain := range c.chains {
-			chain.expire(c.now)
-		}
-	}
-	for k, chain := range c.chains {
-		if chain.IsEmpty() {
-			delete(c.chains, k)
-		}
-	}
+	k, obj := chainKey(name), configMap(object, content)
+	how := c.begin(k)
+	defer c.tracker.BeginWrite(k, identity.Of(obj), object, how, c.children)()
+	c.last = c.tracker.Wrote(k, identity.Of(obj), Version{UID: types.UID(object), Resource: c.now.String()})
 	return how.Loop()
 }
 
@@ -104,37 +105,27 @@ func (c *chainOf) until(most int, round func(i int) *Loop) (rounds int, found *L
 	return most, nil
 }
 
-// A chain is a loop when states come back, and when it is much longer than what the rule
-// has to do.
+// A chain is a loop when it is much longer than what the rule has to do.
 func TestChains(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		children int
 		round    func(c *chainOf, i int) *Loop
 		most     int
-		want     Kind
-		// by is the last round at which it is to be found.
+		// by is the last round at which it is to be found; zero if it is no loop.
 		by int
 	}{
 		"a value that goes to and fro": {
 			round: func(c *chainOf, i int) *Loop { return c.round("a", "x", fmt.Sprint(i%2)) },
-			most:  100, want: Repeating, by: 30,
-		},
-		"a value that is written as it is": {
-			round: func(c *chainOf, _ int) *Loop { return c.round("a", "x", "same") },
-			most:  100, want: Repeating, by: 30,
+			most:  2 * maxRounds, by: maxRounds,
 		},
 		"two rules that set a value to and fro": {
 			round: func(c *chainOf, i int) *Loop { return c.round([]string{"a", "b"}[i%2], "x", fmt.Sprint(i%2)) },
-			most:  200, want: Repeating, by: 60, // 30 of each
+			most:  4 * maxRounds, by: 2*maxRounds + 10,
 		},
-		"twenty parents in a ring": {
-			round: func(c *chainOf, i int) *Loop { return c.round(fmt.Sprint(i%20), fmt.Sprint(i%20), "same") },
-			most:  10_000, want: Repeating, by: 20 * 30,
-		},
-		"more parents in a ring than a provenance has": {
+		"forty parents in a ring": {
 			round: func(c *chainOf, i int) *Loop { return c.round(fmt.Sprint(i%40), fmt.Sprint(i%40), "same") },
-			most:  20_000, want: Repeating, by: 40*maxRounds + 40,
+			most:  20_000, by: 40*maxRounds + 50,
 		},
 		"a parent with a part in forty targets, which count": {
 			round: func(c *chainOf, i int) *Loop {
@@ -144,43 +135,20 @@ func TestChains(t *testing.T) {
 				target := fmt.Sprint("target", i/2%40)
 				return c.round(target, target, fmt.Sprint(i))
 			},
-			most: 1_000, want: Long, by: 2*maxRounds + 10,
-		},
-		"a round of forty states": {
-			round: func(c *chainOf, i int) *Loop { return c.round("a", "x", fmt.Sprint(i%40)) },
-			most:  200, want: Repeating, by: 40 + 30,
-		},
-		"a counter of three digits, each an object": {
-			round: func(c *chainOf, i int) *Loop {
-				digit, n := 0, i
-				for n%10 == 9 {
-					digit, n = digit+1, n/10
-				}
-				return c.round("a", fmt.Sprint(digit), fmt.Sprint(n%10+1))
-			},
-			most: 250,
+			most: 1_000, by: 2*maxRounds + 10,
 		},
 		"an endless counter": {
 			round: func(c *chainOf, i int) *Loop { return c.round("a", "x", fmt.Sprint(i)) },
-			most:  10_000, want: Long, by: maxRounds,
+			most:  10_000, by: maxRounds,
 		},
-		"a state machine of a hundred states": {
+		"a state machine of many states": {
 			round: func(c *chainOf, i int) *Loop { return c.round("a", "x", fmt.Sprint(i)) },
-			most:  100,
+			most:  maxRounds - 1,
 		},
 		"a rollout of five thousand": {
 			children: 5_000,
 			round:    func(c *chainOf, i int) *Loop { return c.round("a", fmt.Sprint(i/3), fmt.Sprint(i)) },
 			most:     15_000,
-		},
-		"steps that another rule takes, while the first says the same again and again": {
-			round: func(c *chainOf, i int) *Loop {
-				if i%2 == 0 {
-					return c.round("a", "x", fmt.Sprint(i/2%2))
-				}
-				return c.round("b", "y", fmt.Sprint(i))
-			},
-			most: 400,
 		},
 		"a long way to a value that goes to and fro": {
 			round: func(c *chainOf, i int) *Loop {
@@ -189,7 +157,7 @@ func TestChains(t *testing.T) {
 				}
 				return c.round([]string{"a", "b"}[i%2], "x", fmt.Sprint(i%2))
 			},
-			most: 500, want: Repeating, by: 260,
+			most: 4 * maxRounds, by: 200 + 2*maxRounds + 10,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,48 +165,36 @@ func TestChains(t *testing.T) {
 			c := newChain(t)
 			c.children = test.children
 			rounds, found := c.until(test.most, func(i int) *Loop { return test.round(c, i) })
-			got := noLoop
-			if found != nil {
-				got = found.Kind
-			}
-			if got != test.want || test.by > 0 && rounds > test.by {
-				t.Errorf("after %d rounds it is of kind %d; want kind %d by round %d", rounds, got, test.want, test.by)
+			if (found != nil) != (test.by > 0) || found != nil && rounds > test.by {
+				t.Errorf("after %d rounds it is a loop: %t; want one by round %d", rounds, found != nil, test.by)
 			}
 		})
 	}
 }
 
-// A chain that only makes progress goes on, however long it is: it waits for a second at first,
-// and twice as long when it has become twice as long. Once states come back, it repeats.
-func TestLongChain(t *testing.T) {
+// The pause of a loop doubles after some rounds, up to the longest.
+func TestPausesOfALoop(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
-	const turn = 4 * maxRounds // where the states begin to come back
-	var loop *Loop
 	at := make(map[int]time.Time)
-	for i := range turn + 2*maxIdleRounds {
+	for i := range maxRounds + 10*roundsPerPause {
 		at[i] = c.now
-		loop = c.round("a", "x", fmt.Sprint(i%turn))
-		switch {
-		case i < maxRounds-1 && loop != nil, i > maxRounds && i < turn && (loop == nil || loop.Kind != Long):
+		if loop := c.round("a", "x", fmt.Sprint(i)); (loop != nil) != (i >= maxRounds) {
 			t.Fatalf("round %d is in the loop %+v", i, loop)
 		}
 	}
-	pauses := func(from, to int) time.Duration { return at[to].Sub(at[from]) / time.Duration(to-from) }
-	for from, want := range map[int]time.Duration{maxRounds + 2: longPause, 2 * maxRounds: 2 * longPause, 3 * maxRounds: 3 * longPause} {
-		if got := pauses(from, from+20); got < want || got > want*11/10 {
+	for doubled, want := range []time.Duration{loopPause, 2 * loopPause, 4 * loopPause} {
+		from := maxRounds + 2 + doubled*roundsPerPause
+		if got := at[from+5].Sub(at[from]) / 5; got < want || got > want*11/10 {
 			t.Errorf("from round %d on, it waits %s; want %s", from, got, want)
 		}
 	}
-	if loop == nil || loop.Kind != Repeating {
-		t.Errorf("when states come back, the loop is %+v", loop)
-	}
-	if got := pauses(turn+maxIdleRounds+5, turn+maxIdleRounds+6); got < firstPause {
-		t.Errorf("when states come back, it waits %s", got)
+	if got := at[maxRounds+9*roundsPerPause+1].Sub(at[maxRounds+9*roundsPerPause]); got > time.Minute+time.Second {
+		t.Errorf("in the end it waits %s, want a minute", got)
 	}
 }
 
-// When a long chain turns out to have more work, it does not wait any more.
+// When a loop turns out to have more work, it does not wait any more.
 func TestLongChainWithMoreWork(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
@@ -253,42 +209,9 @@ func TestLongChainWithMoreWork(t *testing.T) {
 	}
 }
 
-// Who takes part in a loop that was found with another key is in it, too, and does not
-// have to come to it by itself.
-func TestLoopIsFoundWithAllItsKeys(t *testing.T) {
-	t.Parallel()
-	for name, content := range map[string]func(i int) string{
-		"long": func(i int) string { return fmt.Sprint(i) }, "repeating": func(int) string { return "same" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := newChain(t)
-			// a comes back twice as often as b, which has work for thousands of objects.
-			round := func(i int) *Loop {
-				key := []string{"a", "a", "b"}[i%3]
-				c.children = i % 3 / 2 * 1_000
-				return c.round(key, key, content(i))
-			}
-			rounds, loop := c.until(3*maxRounds, round)
-			if loop == nil || loop.found != chainKey("a") {
-				t.Fatalf("after %d rounds, the loop is %+v", rounds, loop)
-			}
-			for i := range 6 {
-				if joined := round(rounds + 1 + i); joined != nil && joined.Steps[0].Key == chainKey("b") {
-					if joined.Rounds != loop.Rounds {
-						t.Errorf("b says that the chain has %d rounds, and a %d", joined.Rounds, loop.Rounds)
-					}
-					return
-				}
-			}
-			t.Error("six rounds after a, b is in no loop")
-		})
-	}
-}
-
 // A change by somebody else during a pause does not wait, and does not end the pauses: what rules write still goes on.
 // When the chain comes to rest, the next change finds no loop.
-func TestLongChainAndChangesByOthers(t *testing.T) {
+func TestLoopAndChangesByOthers(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
 	count := 0
@@ -299,62 +222,21 @@ func TestLongChainAndChangesByOthers(t *testing.T) {
 	for range 5 {
 		before := c.now
 		c.last = nil
-		c.chains[chainKey("a")].changed(nil)
-		if next(); c.now.Sub(before) >= longPause {
+		c.tracker.Caused(chainKey("a"), nil)
+		if next(); c.now.Sub(before) >= loopPause {
 			t.Errorf("the change by somebody else waited for %s", c.now.Sub(before))
 		}
 		for range 5 {
 			before = c.now
-			if loop := next(); loop == nil || loop.Kind != Long || c.now.Sub(before) < longPause*9/10 {
+			if loop := next(); loop == nil || c.now.Sub(before) < loopPause*9/10 {
 				t.Fatalf("after a change by somebody else, the loop is %+v after %s", loop, c.now.Sub(before))
 			}
 		}
 	}
 	c.now, c.last = c.now.Add(time.Minute), nil
-	c.chains[chainKey("a")].changed(nil)
+	c.tracker.Caused(chainKey("a"), nil)
 	if loop := next(); loop != nil {
 		t.Errorf("after a rest, the loop is %+v", loop)
-	}
-}
-
-// The states of a chain that never ends do not fill the memory.
-func TestStatesAreBounded(t *testing.T) {
-	t.Parallel()
-	p := &progress{contents: make(map[uint64]uint64), states: make(map[uint64]struct{})}
-	seed := maphash.MakeSeed()
-	for i := range uint64(5 * maxStates) {
-		if !p.put(seed, 1, i) {
-			t.Fatalf("state %d is not new", i)
-		}
-	}
-	if n := len(p.states) + len(p.earlier); n > 2*maxStates {
-		t.Errorf("%d states are remembered", n)
-	}
-	if p.put(seed, 1, 4*maxStates) {
-		t.Error("a state of before is not remembered")
-	}
-}
-
-// Keys that joined a long chain leave it together with the key with which it was found.
-func TestLongChainIsLeftTogether(t *testing.T) {
-	t.Parallel()
-	c := newChain(t)
-	round := func(i int) *Loop { return c.round([]string{"a", "a", "b"}[i%3], "x", fmt.Sprint(i)) }
-	rounds, loop := c.until(3*maxRounds, round)
-	if loop == nil {
-		t.Fatal("it never waited")
-	}
-	var in []*Loop
-	for i := range 18 {
-		if i == 9 {
-			c.children = maxRounds
-		}
-		in = append(in, round(rounds+1+i))
-	}
-	for i, loop := range in {
-		if joined, left := i >= 3 && i < 9, i >= 15; joined && loop == nil || left && loop != nil {
-			t.Errorf("round %d after the first pause is in the loop %+v", i, loop)
-		}
 	}
 }
 
@@ -365,12 +247,10 @@ func TestShortChainsCostNothing(t *testing.T) {
 	c := newChain(t)
 	for i := range 20_000 {
 		c.last = nil
-		for step := range trackedFrom {
-			c.round(fmt.Sprint(i), fmt.Sprint(i), fmt.Sprint(step))
-		}
+		c.round(fmt.Sprint(i), fmt.Sprint(i), "made")
 	}
 	if n := len(c.chains); n > 0 {
-		t.Errorf("%d chains of %d rounds are remembered", n, trackedFrom)
+		t.Errorf("%d chains of one round are remembered", n)
 	}
 	for i := range 100 {
 		c.last = nil
@@ -388,7 +268,7 @@ func TestShortChainsCostNothing(t *testing.T) {
 	if n := len(c.chains); n > 0 {
 		t.Errorf("%d chains are remembered that nothing can continue", n)
 	}
-	if n := len(c.writes.written) + len(c.writes.before); n > 4 {
+	if n := len(c.tracker.written) + len(c.tracker.before); n > 4 {
 		t.Errorf("%d writes are remembered", n)
 	}
 }
@@ -402,7 +282,7 @@ func TestProvenanceIsBounded(t *testing.T) {
 			c.round(fmt.Sprint(i), fmt.Sprint(i), "made")
 		}
 	}
-	if keys, steps := len(c.last.rounds), len(c.last.steps); keys > maxKeys+1 || steps > maxKeys {
-		t.Errorf("it has %d keys and %d steps", keys, steps)
+	if steps := len(c.last.steps); steps > maxSteps {
+		t.Errorf("it has %d steps", steps)
 	}
 }

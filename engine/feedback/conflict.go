@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/queue"
 )
 
 const (
@@ -15,6 +15,8 @@ const (
 	// conflictWindow is the longest time between such a write and the next loss of the field for the two to belong
 	// together.
 	conflictWindow = time.Minute
+	// firstPause is the first pause of a conflict.
+	firstPause = 10 * time.Second
 )
 
 // Field is a field that a rule renders and that others keep changing.
@@ -46,7 +48,7 @@ type conflictState struct {
 	// suppressed is true if the object is left to others until the pause is over, and false while one more write is on
 	// trial.
 	suppressed bool
-	backoff    pacing.Backoff
+	backoff    queue.Backoff
 }
 
 // IsKnown reports whether a field of an object was written back recently, so that Suppress must be asked before a
@@ -88,7 +90,7 @@ func (c *Conflicts) Suppress(id identity.ID, content string, lost []Field, now t
 		return false
 	case !it.suppressed:
 		it.fields, it.suppressed = fields, true
-		it.backoff.Next(now, pacing.Limits{First: firstPause, Max: longest})
+		it.backoff.Next(now, queue.Limits{First: firstPause, Max: longest})
 	case it.backoff.Remaining(now) == 0:
 		it.suppressed = false // one more write, on trial
 	}

@@ -19,14 +19,11 @@ type Revision struct {
 	Limit int
 }
 
-// Guard is the guard of one rule. The zero value has no revision. It is not safe for concurrent use.
-//
-// Every method takes the caller's revision: a reconcile may end after another revision has begun, and then has no
-// effect.
+// Guard is the guard of one revision of a rule. Make it with New. It is not safe for concurrent use.
 type Guard struct {
+	revision Revision
 	// confirmed are the revisions that the author of the rule has confirmed.
 	confirmed []string
-	revision  Revision
 	phase     phase
 	// evaluated is true once Assess has found that every parent has reported.
 	evaluated bool
@@ -37,11 +34,14 @@ type Guard struct {
 	tallies [certain + 1]tally
 }
 
-// phase is the progress of the revision. It only grows until the next Begin.
+// New returns the guard of a revision that has not begun: nothing may be deleted.
+func New(r Revision) *Guard { return &Guard{revision: r} }
+
+// phase is the progress of the revision. It only grows until End.
 type phase int
 
 const (
-	// idle: there is no revision.
+	// idle: the revision has not begun, or has ended. Nothing may be deleted.
 	idle phase = iota
 	// collecting: parents report their losses, and nothing is deleted.
 	collecting
@@ -108,44 +108,44 @@ type Decision struct {
 	Evaluated bool
 }
 
-// covers reports whether the guard is for a revision and for all the kinds of children that the revision sees.
-func (g *Guard) covers(r Revision) bool {
-	return g.phase != idle && g.revision.Hash == r.Hash &&
+// Covers reports whether the guard is for a revision and for all the kinds of children that the revision sees.
+func (g *Guard) Covers(r Revision) bool {
+	return g.revision.Hash == r.Hash &&
 		!slices.ContainsFunc(r.Kinds, func(kind schema.GroupVersionKind) bool { return !slices.Contains(g.revision.Kinds, kind) })
 }
 
-// Begin makes the guard wait for the reports of these parents, unless it already does so for the revision. If
-// permitted, the rule's record permits the revision to delete, and the guard releases it at once.
-func (g *Guard) Begin(r Revision, parents queue.Keys, permitted bool) Decision {
-	if !g.covers(r) {
-		*g = Guard{confirmed: g.confirmed, revision: r, phase: collecting}
-		if permitted {
-			g.phase = released
-		} else {
-			g.losses = make(map[queue.Key]loss, len(parents))
-			for parent := range parents {
-				g.set(parent, loss{})
-			}
+// Begin makes the guard wait for the reports of these parents, unless the revision has begun before. If permitted, the
+// rule's record permits the revision to delete, and the guard releases it at once.
+func (g *Guard) Begin(parents queue.Keys, permitted bool) Decision {
+	switch {
+	case g.phase != idle:
+	case permitted:
+		g.phase = released
+	default:
+		g.phase, g.losses = collecting, make(map[queue.Key]loss, len(parents))
+		for parent := range parents {
+			g.set(parent, loss{})
 		}
 	}
-	return g.Assess(r)
+	return g.Assess()
 }
 
-// Decide reports that a parent would lose these objects.
-func (g *Guard) Decide(r Revision, parent queue.Key, objects []identity.ID) Decision {
-	return g.report(r, parent, loss{certainty: certain, objects: objects})
+// End ends the revision, because the rule has stopped or has another one. What is reported from then on has no effect.
+func (g *Guard) End() { *g = Guard{revision: g.revision} }
+
+// Decide reports that a parent would lose these objects. A parent that no longer exists or is being deleted loses
+// nothing to the revision.
+func (g *Guard) Decide(parent queue.Key, objects []identity.ID) Decision {
+	return g.report(parent, loss{certainty: certain, objects: objects})
 }
 
 // Doubt is Decide for a parent that could not be evaluated, and would lose at most these objects.
-func (g *Guard) Doubt(r Revision, parent queue.Key, objects []identity.ID) Decision {
-	return g.report(r, parent, loss{certainty: possible, objects: objects})
+func (g *Guard) Doubt(parent queue.Key, objects []identity.ID) Decision {
+	return g.report(parent, loss{certainty: possible, objects: objects})
 }
 
-// Excuse is Decide for a parent that no longer exists or is being deleted: what it loses is not due to the revision.
-func (g *Guard) Excuse(r Revision, parent queue.Key) Decision { return g.report(r, parent, loss{}) }
-
-func (g *Guard) report(r Revision, parent queue.Key, now loss) Decision {
-	if !g.covers(r) {
+func (g *Guard) report(parent queue.Key, now loss) Decision {
+	if g.phase == idle {
 		return Decision{} // the start of the revision enqueues all parents
 	}
 	before, guarded := g.losses[parent]
@@ -157,7 +157,7 @@ func (g *Guard) report(r Revision, parent queue.Key, now loss) Decision {
 	if len(now.objects) > 0 {
 		g.set(parent, now)
 	}
-	next := g.Assess(r)
+	next := g.Assess()
 	next.May = len(now.objects) == 0
 	return next
 }
@@ -168,20 +168,20 @@ func (g *Guard) set(parent queue.Key, now loss) {
 }
 
 // Confirm replaces the revisions that the author of the rule has confirmed. A confirmed revision may delete everything.
-func (g *Guard) Confirm(r Revision, confirmed []string) Decision {
+func (g *Guard) Confirm(confirmed []string) Decision {
 	changed := !slices.Equal(g.confirmed, confirmed)
 	g.confirmed = confirmed
-	next := g.Assess(r)
+	next := g.Assess()
 	next.Report = next.Report && changed // each update of the catalog calls Confirm, and a report causes an update
 	return next
 }
 
 // Assess returns what to do now, such as after a change of the rule's record.
-func (g *Guard) Assess(r Revision) (next Decision) {
-	if !g.covers(r) || g.phase == released {
+func (g *Guard) Assess() (next Decision) {
+	if g.phase == idle || g.phase == released {
 		return Decision{}
 	}
-	evaluated := g.IsEvaluated(r)
+	evaluated := g.IsEvaluated()
 	if g.phase == collecting && g.isClear() {
 		g.phase, next.Request = requested, true
 	}
@@ -204,8 +204,8 @@ func (g *Guard) isClear() bool {
 
 // Permit releases the revision if the guard has requested its permission, which the caller has seen in the record. It
 // returns the parents whose objects may now be deleted.
-func (g *Guard) Permit(r Revision) []queue.Key {
-	if !g.covers(r) || g.phase != requested {
+func (g *Guard) Permit() []queue.Key {
+	if g.phase != requested {
 		return nil
 	}
 	parents := append(g.parents(certain), g.parents(possible)...)
@@ -226,8 +226,8 @@ func (g *Guard) parents(with certainty) []queue.Key {
 
 // MayRecreate reports whether an object of a parent may be deleted to be recreated. If it may not, blocked is true if
 // it has to wait until somebody acts.
-func (g *Guard) MayRecreate(r Revision, parent queue.Key) (may, blocked bool) {
-	if !g.covers(r) {
+func (g *Guard) MayRecreate(parent queue.Key) (may, blocked bool) {
+	if g.phase == idle {
 		return false, false // the start of the revision enqueues all parents
 	}
 	_, guarded := g.losses[parent]
@@ -235,16 +235,9 @@ func (g *Guard) MayRecreate(r Revision, parent queue.Key) (may, blocked bool) {
 }
 
 // IsReleased reports whether the revision may delete what it does not render.
-func (g *Guard) IsReleased(r Revision) bool { return g.covers(r) && g.phase == released }
+func (g *Guard) IsReleased() bool { return g.phase == released }
 
 // IsEvaluated reports whether every parent has been reconciled since the revision began.
-func (g *Guard) IsEvaluated(r Revision) bool {
-	return g.covers(r) && (g.phase == released || g.tallies[unreported].parents == 0)
-}
-
-// AddKeys adds to found the parents that the guard knows something about.
-func (g *Guard) AddKeys(found queue.Keys) {
-	for parent := range g.losses {
-		found[parent] = true
-	}
+func (g *Guard) IsEvaluated() bool {
+	return g.phase != idle && (g.phase == released || g.tallies[unreported].parents == 0)
 }

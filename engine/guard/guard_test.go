@@ -17,11 +17,8 @@ import (
 	"kanon.dev/kanon/engine/queue"
 )
 
-// story is a guard, and a revision that calls it.
-type story struct {
-	guard    guard.Guard
-	revision guard.Revision
-}
+// story has the guard of the revision that runs.
+type story struct{ guard *guard.Guard }
 
 func keyOf(parent string) queue.Key {
 	return queue.Key{Rule: "rule", Parent: types.NamespacedName{Namespace: "team", Name: parent}}
@@ -50,41 +47,45 @@ func objectsOf(names []string) (objects []identity.ID) {
 func (s *story) do(t *testing.T, line string) string {
 	t.Helper()
 	words := strings.Fields(line)
-	g, r, command, args := &s.guard, s.revision, words[0], words[1:]
+	g, command, args := s.guard, words[0], words[1:]
 	switch command {
-	case "revision": // HASH LIMIT KINDS...: from here on the caller is this one
+	case "revision": // HASH LIMIT KINDS...: from here on this one runs
 		limit, err := strconv.Atoi(args[1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.revision = guard.Revision{Hash: args[0], Limit: limit}
+		r := guard.Revision{Hash: args[0], Limit: limit}
 		for _, kind := range args[2:] {
-			s.revision.Kinds = append(s.revision.Kinds, schema.GroupVersionKind{Version: "v1", Kind: kind})
+			r.Kinds = append(r.Kinds, schema.GroupVersionKind{Version: "v1", Kind: kind})
+		}
+		if g == nil || !g.Covers(r) {
+			s.guard = guard.New(r)
 		}
 		return ""
+	case "end":
+		g.End()
+		return ""
 	case "begin": // PARENTS...
-		return textOf(g.Begin(r, keysOf(args), false))
+		return textOf(g.Begin(keysOf(args), false))
 	case "begin-permitted": // PARENTS...
-		return textOf(g.Begin(r, keysOf(args), true))
+		return textOf(g.Begin(keysOf(args), true))
 	case "decide": // PARENT OBJECTS...
-		return verdict(g.Decide(r, keyOf(args[0]), objectsOf(args[1:])))
+		return verdict(g.Decide(keyOf(args[0]), objectsOf(args[1:])))
 	case "doubt": // PARENT OBJECTS...
-		return verdict(g.Doubt(r, keyOf(args[0]), objectsOf(args[1:])))
-	case "excuse": // PARENT
-		return textOf(g.Excuse(r, keyOf(args[0])))
+		return verdict(g.Doubt(keyOf(args[0]), objectsOf(args[1:])))
 	case "confirm": // HASHES...
-		return textOf(g.Confirm(r, args))
+		return textOf(g.Confirm(args))
 	case "assess":
-		return textOf(g.Assess(r))
+		return textOf(g.Assess())
 	case "permit":
-		return textOf(guard.Decision{Requeue: g.Permit(r)})
+		return textOf(guard.Decision{Requeue: g.Permit()})
 	case "recreate": // PARENT
-		may, blocked := g.MayRecreate(r, keyOf(args[0]))
+		may, blocked := g.MayRecreate(keyOf(args[0]))
 		return fmt.Sprintf("may=%t blocked=%t", may, blocked)
 	case "state":
 		found := make(queue.Keys)
 		g.AddKeys(found)
-		return fmt.Sprintf("evaluated=%t released=%t parents=%s", g.IsEvaluated(r), g.IsReleased(r), names(slices.Collect(maps.Keys(found))))
+		return fmt.Sprintf("evaluated=%t released=%t parents=%s", g.IsEvaluated(), g.IsReleased(), names(slices.Collect(maps.Keys(found))))
 	}
 	t.Fatalf("no command %q", command)
 	return ""
@@ -226,13 +227,13 @@ func TestGuard(t *testing.T) {
 			begin a b
 			decide a Service/1 => wait
 			decide b Service/2 => wait evaluated report requeue=a,b
-			excuse b          => request awaits report
+			decide b          => may request awaits report
 			permit            => requeue=a`,
 		"a parent that goes before it reports": `
 			revision one 0
 			begin a
-			excuse a          => request awaits evaluated report
-			excuse a`,
+			decide a          => may request awaits evaluated report
+			decide a          => may`,
 		"confirmed while parents report": `
 			revision one 0
 			begin a b
@@ -265,7 +266,7 @@ func TestGuard(t *testing.T) {
 			begin a
 			revision two 0
 			confirm one
-			state             => evaluated=false released=false parents=a
+			state             => evaluated=false released=false parents=
 			begin a
 			decide a Service/1 => wait evaluated report requeue=a`,
 		"released by the record, as after a restart": `
@@ -322,18 +323,16 @@ func TestGuard(t *testing.T) {
 			permit
 			revision one 0 Service
 			state             => evaluated=true released=true parents=`,
-		"a revision that was replaced has no say": `
-			revision two 0
-			begin a b
+		"a revision that has ended has no say": `
 			revision one 0
+			begin-permitted a b
+			end
 			decide a          => wait
 			doubt a           => wait
-			excuse a
 			assess
 			permit
 			recreate a        => may=false blocked=false
-			revision two 0
-			state             => evaluated=false released=false parents=a,b`,
+			state             => evaluated=false released=false parents=`,
 		"nothing has begun": `
 			revision one 0
 			state             => evaluated=false released=false parents=

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/wire"
+	"kanon.dev/kanon/engine/watch"
 )
 
 // ID names an object. It has no version: one object can be read as several apiVersions.
@@ -31,7 +31,7 @@ func (id ID) String() string {
 }
 
 // At returns the ID of an object of an informer, without decoding it.
-func At(obj *wire.Object) ID {
+func At(obj *watch.Object) ID {
 	return ID{
 		GroupKind:      schema.FromAPIVersionAndKind(obj.APIVersion(), obj.Kind()).GroupKind(),
 		NamespacedName: types.NamespacedName{Namespace: obj.Namespace(), Name: obj.Name()},

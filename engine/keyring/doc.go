@@ -12,6 +12,6 @@
 //	ring.Check("the rule 0c41 made ConfigMap team-a/front", seal) // Current
 //
 // A [Keyring] is a value: it does no input or output. A [Store] keeps one in a Secret in Kanon's namespace, which it
-// creates at the first start. The annotation [AnnotationRotate] on that Secret asks for a new key. Older keys still
-// prove what was sealed with them, until somebody removes them from the Secret.
+// creates at the first start. The annotation [AnnotationRotate] on that Secret asks for a new key. The previous key
+// still proves what was sealed with it, until the next rotation.
 package keyring

@@ -2,7 +2,6 @@ package keyring
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,10 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 
-	"kanon.dev/kanon/engine/activity"
-	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/queue"
 )
 
 // writeTimeout bounds one write.
@@ -33,8 +30,6 @@ type Options struct {
 	Namespace string
 	// MakeNamespace creates that namespace. It is called if it does not exist.
 	MakeNamespace func(ctx context.Context) error
-	// Recorder takes the Events about the Secret.
-	Recorder record.EventRecorder
 	// Restored is called from Run when the Secret had been deleted and was recreated.
 	Restored func()
 	// MayWrite reports whether this store may write the Secret; call Retry when that changes.
@@ -48,19 +43,17 @@ type Options struct {
 type Store struct {
 	options Options
 	// bell rings while there is something to do.
-	bell *activity.Bell
+	bell *queue.Bell
 
 	mu sync.Mutex
 	// ring is the newest ring that could be read, and failure says why there is none newer. Guarded by mu.
 	ring    *Keyring
 	failure error
-	// first is true if this store created the first key. Guarded by mu.
-	first bool
 }
 
 // NewStore returns a store that has read nothing yet.
 func NewStore(options Options) *Store {
-	return &Store{options: options, bell: activity.NewBell(nil)}
+	return &Store{options: options, bell: queue.NewBell(nil)}
 }
 
 // Keyring returns the newest ring; nil until one was read.
@@ -72,13 +65,6 @@ func (s *Store) Keyring() *Keyring {
 
 // Retry has Run reconcile the Secret, for example because it may write now.
 func (s *Store) Retry() { s.bell.Ring() }
-
-// IsFirst reports whether this store created the first key ever: nothing written before can have a seal.
-func (s *Store) IsFirst() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.first
-}
 
 // Failure returns why the Secret could not be read or written last; nil if that succeeded.
 func (s *Store) Failure() error {
@@ -106,7 +92,7 @@ func (s *Store) Run(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return
 	}
-	retries := pacing.Retries{Limits: pacing.Limits{First: time.Second, Max: time.Minute}}
+	retries := queue.Retries{Limits: queue.Limits{First: time.Second, Max: time.Minute}}
 	s.bell.Loop(ctx, 0, func() time.Duration {
 		err := s.reconcile(ctx, informer.GetStore())
 		if err != nil {
@@ -116,8 +102,8 @@ func (s *Store) Run(ctx context.Context) {
 	})
 }
 
-// reconcile takes in the Secret in the informer's store. It creates the Secret if missing, and adds a key if that was
-// asked for.
+// reconcile takes in the Secret in the informer's store. It creates the Secret if missing, and rotates the keys if
+// that was asked for.
 func (s *Store) reconcile(ctx context.Context, known cache.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -142,30 +128,13 @@ func (s *Store) reconcile(ctx context.Context, known cache.Store) error {
 		return nil
 	}
 	rotated, err := ring.rotated(secret)
-	if errors.Is(err, errFull) {
-		return s.refuseRotation(ctx, secret, len(ring.keys))
-	}
 	if err != nil {
 		return err
 	}
 	if _, err = s.secrets().Update(ctx, rotated, metav1.UpdateOptions{FieldManager: manager}); err != nil {
-		return fmt.Errorf("add a key to Secret %s/%s: %w", s.options.Namespace, SecretName, err)
+		return fmt.Errorf("rotate the keys in Secret %s/%s: %w", s.options.Namespace, SecretName, err)
 	}
 	logr.FromContextOrDiscard(ctx).Info("made a new key, as was asked for", "secret", SecretName)
-	return nil // the event of the update brings the ring
-}
-
-// refuseRotation removes AnnotationRotate from a Secret with too many keys, and says why no key was added.
-func (s *Store) refuseRotation(ctx context.Context, secret *unstructured.Unstructured, keys int) error {
-	if _, err := s.secrets().Update(ctx, withoutRotation(secret), metav1.UpdateOptions{FieldManager: manager}); err != nil {
-		return fmt.Errorf("remove the annotation %s from Secret %s/%s: %w", AnnotationRotate, s.options.Namespace, SecretName, err)
-	}
-	message := fmt.Sprintf("no new key was made, because there are %d keys and the limit is %d: "+
-		"remove keys that are no longer needed from the data of this Secret, and set the annotation %s again", keys, maxKeys, AnnotationRotate)
-	logr.FromContextOrDiscard(ctx).Error(errors.New(message), "the keys were not rotated", "secret", SecretName)
-	s.options.Recorder.Event(&corev1.ObjectReference{
-		APIVersion: "v1", Kind: "Secret", Namespace: s.options.Namespace, Name: SecretName, UID: secret.GetUID(),
-	}, corev1.EventTypeWarning, "RotationRefused", message)
 	return nil // the event of the update brings the ring
 }
 
@@ -178,7 +147,7 @@ func (s *Store) make(ctx context.Context) error {
 	ring, lost := s.Keyring(), true
 	if ring == nil {
 		var err error
-		if ring, err = Generate(time.Now()); err != nil {
+		if ring, err = Generate(); err != nil {
 			return err
 		}
 		lost = false
@@ -202,9 +171,6 @@ func (s *Store) make(ctx context.Context) error {
 		return err
 	}
 	logr.FromContextOrDiscard(ctx).Info("made the Secret that holds the keys", "secret", SecretName, "replacesDeleted", lost)
-	s.mu.Lock()
-	s.first = !lost
-	s.mu.Unlock()
 	s.take(ctx, ring)
 	if lost {
 		s.options.Restored()
@@ -228,18 +194,6 @@ func (s *Store) take(ctx context.Context, ring *Keyring) {
 	if !same || recovered {
 		s.options.Changed()
 	}
-}
-
-func (r *Keyring) equal(other *Keyring) bool {
-	if r.current != other.current || !r.since.Equal(other.since) || len(r.keys) != len(other.keys) {
-		return false
-	}
-	for id := range r.keys {
-		if other.keys[id] == nil { // equal ids mean equal keys
-			return false
-		}
-	}
-	return true
 }
 
 // fail records why there is no newer ring. It logs each reason once.

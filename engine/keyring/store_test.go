@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/record"
 
 	"kanon.dev/kanon/engine/keyring"
 	"kanon.dev/kanon/internal/controlplanetest"
@@ -27,7 +26,6 @@ type stored struct {
 
 	t       *testing.T
 	changed chan struct{}
-	events  chan string
 	stop    func()
 }
 
@@ -55,15 +53,13 @@ func newWorld(t *testing.T) *world {
 // start runs a store until the test ends or stop is called.
 func (w *world) start() *stored {
 	w.t.Helper()
-	recorder := record.NewFakeRecorder(100)
-	s := &stored{t: w.t, changed: make(chan struct{}, 100), events: recorder.Events}
+	s := &stored{t: w.t, changed: make(chan struct{}, 100)}
 	s.Store = keyring.NewStore(keyring.Options{
 		Client: w.dynamic, Namespace: w.namespace,
 		MakeNamespace: func(ctx context.Context) error {
 			_, err := w.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, metav1.CreateOptions{})
 			return err
 		},
-		Recorder: recorder,
 		Restored: func() {},
 		MayWrite: func() bool { return true },
 		Changed:  func() { s.changed <- struct{}{} },
@@ -110,22 +106,11 @@ func TestStore(t *testing.T) {
 	s := w.start()
 	first := s.loaded()
 	seal := first.Seal(statement)
-	if !s.IsFirst() {
-		t.Error("the store does not know that it made the first key")
-	}
-	secret, err := w.client.CoreV1().Secrets(w.namespace).Get(t.Context(), keyring.SecretName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !first.Since().Equal(secret.CreationTimestamp.Time) {
-		t.Errorf("the keys are said to be of %s, and the Secret is of %s", first.Since(), secret.CreationTimestamp)
-	}
-
 	// Another process reads the same key.
 	s.stop()
 	s = w.start()
-	if got := s.loaded().Check(statement, seal); got != keyring.Current || s.IsFirst() {
-		t.Fatalf("after a restart the seal is %v, and the key counts as the first: %t", got, s.IsFirst())
+	if got := s.loaded().Check(statement, seal); got != keyring.Current {
+		t.Fatalf("after a restart the seal is %v", got)
 	}
 
 	w.patch(`{"metadata": {"annotations": {"` + keyring.AnnotationRotate + `": "now"}}}`)
@@ -133,7 +118,8 @@ func TestStore(t *testing.T) {
 	if got := s.Keyring().Check(statement, seal); got != keyring.Outdated {
 		t.Errorf("after a rotation the seal is %v", got)
 	}
-	if secret, err = w.client.CoreV1().Secrets(w.namespace).Get(t.Context(), keyring.SecretName, metav1.GetOptions{}); err != nil {
+	secret, err := w.client.CoreV1().Secrets(w.namespace).Get(t.Context(), keyring.SecretName, metav1.GetOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, wanted := secret.Annotations[keyring.AnnotationRotate]; wanted {
@@ -142,15 +128,15 @@ func TestStore(t *testing.T) {
 
 	// What cannot be understood changes nothing, and says why.
 	current := s.Keyring().CurrentID()
-	w.patch(`{"data": {"` + current + `": "AAAA"}}`)
+	w.patch(`{"data": {"current": "AAAA"}}`)
 	s.until("the failure is known", func() bool { return s.Failure() != nil })
 	if s.Keyring().CurrentID() != current {
 		t.Error("a Secret that cannot be understood has another key seal")
 	}
 
-	w.patch(`{"data": {"` + current + `": null, "format": "Mg=="}}`)
-	s.until("it is known that a newer version wrote it", func() bool {
-		return s.Failure() != nil && strings.Contains(s.Failure().Error(), "newer version")
+	w.patch(`{"data": {"current": null, "format": "Mg=="}}`)
+	s.until("it is known that it has another format", func() bool {
+		return s.Failure() != nil && strings.Contains(s.Failure().Error(), "not one of this version")
 	})
 
 	// One that is deleted comes again with the same keys.
@@ -161,11 +147,11 @@ func TestStore(t *testing.T) {
 	s.stop()
 	s = w.start()
 	again := s.loaded()
-	if again.CurrentID() != current || again.Check(statement, seal) != keyring.Outdated || !again.Since().Equal(first.Since()) {
-		t.Errorf("the Secret that was made again has the key %s of %s, want %s of %s", again.CurrentID(), again.Since(), current, first.Since())
+	if again.CurrentID() != current || again.Check(statement, seal) != keyring.Outdated {
+		t.Errorf("the Secret that was made again has the key %s, want %s", again.CurrentID(), current)
 	}
 
-	w.patch(`{"data": {"` + first.CurrentID() + `": null}}`)
+	w.patch(`{"data": {"previous": null}}`)
 	s.until("the old key is taken out", func() bool { return s.Keyring().Check(statement, seal) == keyring.Unknown })
 }
 
@@ -175,9 +161,6 @@ func TestStoresAtTheSameTime(t *testing.T) {
 	one, other := w.start(), w.start()
 	if a, b := one.loaded().CurrentID(), other.loaded().CurrentID(); a != b {
 		t.Errorf("they have the keys %s and %s", a, b)
-	}
-	if one.IsFirst() == other.IsFirst() {
-		t.Error("not exactly one of them made the first key")
 	}
 }
 

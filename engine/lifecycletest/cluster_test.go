@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/source"
-	"kanon.dev/kanon/internal/enginetest"
+	"kanon.dev/kanon/internal/kanontest"
 )
 
 // cluster is what all lanes share: the custom kinds, and a view of all objects
@@ -83,7 +83,7 @@ func (c *cluster) at(kind, namespace string) dynamic.ResourceInterface {
 // define installs a custom kind; parents have a status with conditions.
 func (c *cluster) define(t *testing.T, kind, scope string) {
 	t.Helper()
-	definition := enginetest.Definition(t, c.group, kind, scope)
+	definition := kanontest.Definition(t, c.group, kind, scope)
 	if kind != item && kind != hub {
 		versions, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions")
 		version := versions.([]any)[0].(map[string]any)

@@ -18,7 +18,7 @@ import (
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/internal/controlplanetest"
-	"kanon.dev/kanon/internal/enginetest"
+	"kanon.dev/kanon/internal/kanontest"
 )
 
 // lane is one engine with its own namespace of rules, and the namespaces of the
@@ -52,7 +52,7 @@ func (l *lane) start() {
 	}
 	config := rest.CopyConfig(l.config)
 	config.Wrap(l.writes.wrap)
-	options := enginetest.Options(l.t, config, l.kanon)
+	options := kanontest.EngineOptions(l.t, config, l.kanon)
 	options.Recorder = &record.FakeRecorder{} // drops them
 	options.RetryMax = time.Second
 	e, err := engine.New(options)
@@ -175,7 +175,7 @@ type requestLog struct {
 }
 
 func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
-	return enginetest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+	return kanontest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		l.mu.Lock()
 		if r.URL.Query().Get("watch") == "" {
 			l.count++

@@ -41,7 +41,7 @@ func numbers(name, usage string) *[]int {
 	return &list
 }
 
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(controlplanetest.MainWith(m, controlplanetest.Options{})) }
 
 const (
 	lanes = 2

@@ -11,19 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/guard"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/record"
-	"kanon.dev/kanon/engine/removal"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules/program"
 )
 
 // Operator is one rule that runs: its plan, which does not change, and its progress in starting.
 type Operator struct {
-	*plan.Plan
+	*Plan
 
+	// Guard decides whether the revision may delete. Package engine has a lock for it.
+	Guard *guard.Guard
 	// Removal is set if the rule, or its former kind of parents, was removed and is being cleaned up.
-	Removal *removal.Removal
+	Removal *Removal
 	// Origin is where the text of the rule is.
 	Origin record.Origin
 	// started is when this revision of the rule began to run in this process.
@@ -45,23 +45,28 @@ type Operator struct {
 	ReadsObserved atomic.Bool
 }
 
-// New plans a rule. previous is the operator that it replaces, or nil. It returns an error if the kind of the parents
-// no longer exists.
+// New plans a rule. previous is the operator that it replaces, or nil. The error is a [MissingKindError] if the kind of
+// the parents does not exist.
 func New(id string, name types.NamespacedName, program *program.Program, mapper *restmapping.Mapper, previous *Operator) (*Operator, error) {
-	var before *plan.Plan
-	if previous != nil {
-		before = previous.Plan
-	}
-	planned, err := plan.New(id, name, program, mapper, before)
+	planned, err := newPlan(id, name, program, mapper, previous)
 	if err != nil {
 		return nil, err
 	}
-	op := &Operator{Plan: planned, started: time.Now()}
+	op := &Operator{Plan: planned, Guard: planned.guardAfter(previous), started: time.Now()}
 	if previous != nil && previous.Program != nil && previous.Program.Hash == program.Hash {
 		op.started = previous.started
 		op.Explained.Store(previous.Explained.Load())
 	}
 	return op, nil
+}
+
+// Former returns what is known of the operator of a rule that ran in another process: the kinds of its children. New
+// finds out which of them the cluster has.
+func Former(kinds []schema.GroupVersionKind) *Operator { return &Operator{Plan: &Plan{Absent: kinds}} }
+
+// Remains returns what is kept of an operator that was stopped, for one that may replace it.
+func (op *Operator) Remains() *Operator {
+	return &Operator{Plan: &Plan{Parent: op.Parent, Children: op.Children, Retired: op.Retired, Absent: op.Absent}}
 }
 
 // IsNewerThan reports whether the rule was started after an object was created. The API server reports that time in
@@ -96,11 +101,14 @@ func (op *Operator) HasPatch(p record.Patch) bool {
 	return slices.ContainsFunc(op.Program.Patches, func(patch *program.Patch) bool { return patch.ID == p.ID && patch.GVK == p.GVK() })
 }
 
-// Revision returns what the guard needs to know of the operator.
-func (op *Operator) Revision() guard.Revision {
-	r := guard.Revision{Hash: op.Program.Hash, Limit: op.Program.PruneLimit}
-	for kind := range op.ChildKinds() {
+// guardAfter returns the guard of a plan: that of the operator before, if it covers the plan's revision, else a new one.
+func (p *Plan) guardAfter(previous *Operator) *guard.Guard {
+	r := guard.Revision{Hash: p.Program.Hash, Limit: p.Program.PruneLimit}
+	for kind := range p.ChildKinds() {
 		r.Kinds = append(r.Kinds, kind.GVK)
 	}
-	return r
+	if previous != nil && previous.Guard != nil && previous.Guard.Covers(r) {
+		return previous.Guard
+	}
+	return guard.New(r)
 }

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/monitor"
+	"kanon.dev/kanon/engine/watch"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -14,7 +14,7 @@ import (
 type Set struct {
 	ByID map[string]*Operator
 	// ByKey has, for each informer, the operators that need it.
-	ByKey map[monitor.Key][]*Operator
+	ByKey map[watch.Key][]*Operator
 	// Rules has the ids of all rules that exist, running or not; nil if they are not all known.
 	Rules map[string]bool
 	// Paused has the rules that exist but do not run, by the kind of their parents.
@@ -26,7 +26,7 @@ type Set struct {
 // NewSet returns the Set of these operators.
 func NewSet(ops []*Operator) *Set {
 	set := &Set{
-		ByID: make(map[string]*Operator, len(ops)), ByKey: make(map[monitor.Key][]*Operator),
+		ByID: make(map[string]*Operator, len(ops)), ByKey: make(map[watch.Key][]*Operator),
 		reads: make(map[schema.GroupVersionResource]bool),
 	}
 	for _, op := range ops {

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -14,7 +13,7 @@ import (
 func TestTitleFor(t *testing.T) {
 	t.Parallel()
 	rule := func(name, namespace string) *operator.Operator {
-		return &operator.Operator{Plan: &plan.Plan{
+		return &operator.Operator{Plan: &operator.Plan{
 			ID: "idof" + name, Name: types.NamespacedName{Namespace: namespace, Name: name}, Program: &program.Program{Confined: namespace != "kanon-system"},
 		}}
 	}
@@ -48,7 +47,7 @@ func TestTitleFor(t *testing.T) {
 func TestTenantOf(t *testing.T) {
 	t.Parallel()
 	rule := func(id, namespace string, confined bool) *operator.Operator {
-		return &operator.Operator{Plan: &plan.Plan{
+		return &operator.Operator{Plan: &operator.Plan{
 			ID: id, Name: types.NamespacedName{Namespace: namespace, Name: id}, Program: &program.Program{Confined: confined},
 		}}
 	}

@@ -8,22 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply/patchset"
-	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/patching/contributions"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/rules/privilege"
 	"kanon.dev/kanon/rules/program"
 )
 
 // contributorOf returns what distinguishes the parents of a patch.
-func contributorOf(parent *unstructured.Unstructured) contributions.Parent {
-	return contributions.Parent{UID: parent.GetUID(), Created: parent.GetCreationTimestamp().Time}
+func contributorOf(parent *unstructured.Unstructured) contributor {
+	return contributor{UID: parent.GetUID(), Created: parent.GetCreationTimestamp().Time}
 }
 
 // Contributor is the reconcile of a parent that contributes to patches.
@@ -35,7 +31,7 @@ type Contributor struct {
 	Provenance *feedback.Provenance
 	// Select returns the objects that a query selects, and has the parent reconciled when an object enters or leaves
 	// the selection.
-	Select func(plan.Lookup, program.Query) ([]*unstructured.Unstructured, error)
+	Select func(operator.Lookup, program.Query) ([]*unstructured.Unstructured, error)
 }
 
 // Contribute takes in what a parent contributes by patches, and returns the problems with it. awaited is true if some
@@ -46,13 +42,13 @@ func (p *Patches) Contribute(ctx context.Context, from Contributor, patches []pr
 		if !ok {
 			continue // its kind is missing
 		}
-		now, refused := p.contribution(ctx, from, planned, rendered)
+		now, refused := p.contributionOf(ctx, from, planned, rendered)
 		problems = append(problems, refused...)
 		p.set(from, rendered.ID, now)
-		inTargets, waits := p.book.ProblemsOf(from.Op.Plan, from.Key.Parent, rendered.ID)
+		inTargets, waits := p.ledgers.problemsOf(from.Op.Plan, from.Key.Parent, rendered.ID)
 		for _, in := range inTargets {
-			if in.Problem.Reason != conditions.ReasonHeld || !p.isInPlace(planned, in.Target, in.Part) {
-				problems = append(problems, in.Problem)
+			if in.problem.Reason != conditions.ReasonHeld || !p.isInPlace(planned, in.target, in.part) {
+				problems = append(problems, in.problem)
 			}
 		}
 		awaited = awaited || waits
@@ -63,25 +59,25 @@ func (p *Patches) Contribute(ctx context.Context, from Contributor, patches []pr
 // ContributeUnknown records that a parent's contributions are currently unknown. Its former contributions stay.
 func (p *Patches) ContributeUnknown(from Contributor) {
 	for id := range from.Op.Patches {
-		p.set(from, id, &contributions.Contribution{Parent: contributorOf(from.Parent), Open: true})
+		p.set(from, id, &contribution{contributor: contributorOf(from.Parent), Open: true})
 	}
 }
 
 // set enqueues the targets to which a parent's contribution changed.
-func (p *Patches) set(from Contributor, patch string, now *contributions.Contribution) {
-	for _, k := range p.book.Set(from.Op.Plan, from.Key.Parent, patch, now) {
+func (p *Patches) set(from Contributor, patch string, now *contribution) {
+	for _, k := range p.ledgers.set(from.Op.Plan, from.Key.Parent, patch, now) {
 		p.Feedback.HandOver(from.Key, from.Provenance, k)
 		p.Queue.Add(k)
 	}
 }
 
-// contribution maps the rendered items of a patch to what is set in each target.
-func (p *Patches) contribution(
-	ctx context.Context, from Contributor, planned plan.Patch, rendered program.PatchResult,
-) (now *contributions.Contribution, problems []conditions.Problem) {
-	now = &contributions.Contribution{
-		Parent: contributorOf(from.Parent), Open: rendered.Unknown,
-		Parts: make(map[types.NamespacedName]*patchset.Part), Doubtful: make(map[types.NamespacedName]bool),
+// contributionOf maps the rendered items of a patch to what is set in each target.
+func (p *Patches) contributionOf(
+	ctx context.Context, from Contributor, planned operator.Patch, rendered program.PatchResult,
+) (now *contribution, problems []conditions.Problem) {
+	now = &contribution{
+		contributor: contributorOf(from.Parent), Open: rendered.Unknown,
+		Parts: make(map[types.NamespacedName]*Part), Doubtful: make(map[types.NamespacedName]bool),
 	}
 	report := func(of conditions.Problem) {
 		of.Subject = "patch " + rendered.ID
@@ -94,7 +90,7 @@ func (p *Patches) contribution(
 			report(problemOfSelection(err))
 			continue
 		}
-		var part *patchset.Part
+		var part *Part
 		if item.Object != nil {
 			if part, err = p.Writer.Part(ctx, item.Object); err != nil {
 				report(problemOfPart(err))
@@ -102,8 +98,8 @@ func (p *Patches) contribution(
 		}
 		for _, target := range targets {
 			err := p.Writer.MayContribute(planned.GVK.GroupKind(), target, part)
-			if err == nil && part.SetsLabel(privilege.LabelRules) && !from.Op.Program.AllowPrivileged {
-				err = &privilege.Error{Object: planned.GVK.Kind + " " + shortName(target), Because: "it would contain rules"}
+			if err == nil && part.SetsLabel(program.LabelRules) && !from.Op.Program.AllowPrivileged {
+				err = &program.PrivilegeError{Object: planned.GVK.Kind + " " + shortName(target), Because: "it would contain rules"}
 			}
 			if err != nil {
 				// What others contribute to the target stays valid.
@@ -127,7 +123,7 @@ func problemOfSelection(err error) conditions.Problem {
 // problemOfPart says why a rendered item could not be turned into a part.
 func problemOfPart(err error) conditions.Problem {
 	of := conditions.OfWrite("", err)
-	if invalid, ok := errors.AsType[*refusal.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*apply.InvalidError](err); ok {
 		// Retrying is no use: if the schema changes, the rule starts again.
 		of.Err, of.Elsewhere = fmt.Errorf("what it sets is not valid: %w", invalid.Err), true
 	}
@@ -136,7 +132,7 @@ func problemOfPart(err error) conditions.Problem {
 
 // addPart adds what one item of a patch sets in a target. If there is another item for the same target, the two are
 // merged; the error says that they contradict each other.
-func addPart(now *contributions.Contribution, target types.NamespacedName, part *patchset.Part) error {
+func addPart(now *contribution, target types.NamespacedName, part *Part) error {
 	before := now.Parts[target]
 	if part == nil || now.Doubtful[target] {
 		now.Doubtful[target] = true
@@ -144,16 +140,16 @@ func addPart(now *contributions.Contribution, target types.NamespacedName, part 
 		return nil
 	}
 	if before != nil {
-		merged, err := patchset.Merge(nil, []*patchset.Part{before, part})
-		if err == nil && len(merged.Contradictions) > 0 {
-			err = fmt.Errorf("two items set %s of %s to different values", merged.Contradictions[0].Path, shortName(target))
+		merged, leftOut, err := Merge([]*Part{before, part})
+		if err == nil && len(leftOut) > 0 {
+			err = fmt.Errorf("two items set %s of %s to different values", leftOut[0].Path, shortName(target))
 		}
 		if err != nil {
 			now.Doubtful[target] = true
 			delete(now.Parts, target)
 			return err
 		}
-		part = merged.Part
+		part = merged
 	}
 	now.Parts[target] = part
 	return nil
@@ -161,7 +157,7 @@ func addPart(now *contributions.Contribution, target types.NamespacedName, part 
 
 // targets returns the objects that an item of a patch is for: the named one, or those that its selector currently
 // selects.
-func targets(from Contributor, planned plan.Patch, target program.Target) ([]types.NamespacedName, error) {
+func targets(from Contributor, planned operator.Patch, target program.Target) ([]types.NamespacedName, error) {
 	if target.Name != "" {
 		return []types.NamespacedName{{Namespace: target.Namespace, Name: target.Name}}, nil
 	}
@@ -177,9 +173,9 @@ func targets(from Contributor, planned plan.Patch, target program.Target) ([]typ
 }
 
 // isInPlace reports whether a target already has what the parent sets there.
-func (p *Patches) isInPlace(planned plan.Patch, target types.NamespacedName, part *patchset.Part) bool {
+func (p *Patches) isInPlace(planned operator.Patch, target types.NamespacedName, part *Part) bool {
 	live, ok := p.Monitors.Get(planned.InformerFor(target.Namespace), target.Namespace, target.Name)
-	return ok && patchset.IsPatchInPlace(live, planned.Manager, part)
+	return ok && IsPatchInPlace(live, planned.Manager, part)
 }
 
 func shortName(name types.NamespacedName) string {

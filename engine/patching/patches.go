@@ -3,22 +3,19 @@ package patching
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"kanon.dev/kanon/engine/apply/patchset"
-	"kanon.dev/kanon/engine/apply/patchwriter"
-	"kanon.dev/kanon/engine/authorization"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/parents"
-	"kanon.dev/kanon/engine/patching/contributions"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/engine/readers"
 	"kanon.dev/kanon/engine/record"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/engine/tenant"
+	"kanon.dev/kanon/engine/watch"
+	"kanon.dev/kanon/restmapping"
 )
 
 // Queue takes the keys of targets and of parents.
@@ -32,16 +29,16 @@ type Queue interface {
 type Options struct {
 	// Client reads targets, and Objects lists them without their content.
 	Client   dynamic.Interface
-	Objects  monitor.Client
+	Objects  watch.Lister
 	Mapper   *restmapping.Mapper
-	Monitors *monitor.Monitors
-	Writer   *patchwriter.Writer
+	Monitors *watch.Monitors
+	Writer   *Writer
 	Running  *operator.Running
 	// Reads decides what rules with a ServiceAccount may read.
-	Reads    *authorization.Reads
+	Reads    *tenant.Reads
 	Queue    Queue
-	Parents  *parents.Store
-	Readers  *readers.Index
+	Parents  *conditions.Store
+	Readers  *watch.Readers
 	Feedback *feedback.Tracker
 	Records  *record.Store
 	// Restored is called for a rule that is being removed, after targets of its patches were restored.
@@ -55,23 +52,23 @@ type Options struct {
 type Patches struct {
 	Options
 
-	book    *contributions.Book
+	ledgers *ledgers
 	retired retired
 }
 
 // New returns Patches without rules.
 func New(options Options) *Patches {
-	return &Patches{Options: options, book: contributions.New(), retired: retired{of: make(map[string][]record.Patch)}}
+	return &Patches{Options: options, ledgers: newLedgers(), retired: retired{of: make(map[string][]record.Patch)}}
 }
 
 // Expect makes op the current operator of its rule. Calls on behalf of an earlier one have no effect from now on.
-func (p *Patches) Expect(op *operator.Operator) { p.book.Expect(op.Plan) }
+func (p *Patches) Expect(op *operator.Operator) { p.ledgers.expect(op.Plan) }
 
 // Begin begins the start of a rule. No target is written until each parent was reconciled. After that, the targets
 // that the rule patched before, as their managedFields show, are reconciled too. remembered are the keys of the rule
 // that have some state.
 func (p *Patches) Begin(op *operator.Operator, remembered queue.Keys) {
-	if p.book.HasBegun(op.Plan) {
+	if p.ledgers.hasBegun(op.Plan) {
 		return
 	}
 	p.retire(op)
@@ -85,21 +82,21 @@ func (p *Patches) Begin(op *operator.Operator, remembered queue.Keys) {
 		}
 		for _, object := range p.Monitors.Heads(planned.Informer) {
 			target := identity.Of(object).NamespacedName
-			if patchset.HasUnusedPrevious(object) {
+			if HasUnusedPrevious(object) {
 				found[queue.Key{Rule: op.ID, Patch: id, Parent: target}] = true
 			}
-			for _, patched := range patchset.Patched(object, op.ID) {
+			for _, patched := range Patched(object, op.ID) {
 				if op.Patches[patched].Informer == planned.Informer {
 					found[queue.Key{Rule: op.ID, Patch: patched, Parent: target}] = true
 				}
 			}
 		}
 	}
-	contributors := make(map[types.NamespacedName]contributions.Parent)
+	contributors := make(map[types.NamespacedName]contributor)
 	for _, parent := range p.Monitors.Heads(op.ParentKey) {
 		contributors[identity.Of(parent).NamespacedName] = contributorOf(parent)
 	}
-	for _, k := range p.book.Begin(op.Plan, contributors, found) {
+	for _, k := range p.ledgers.begin(op.Plan, contributors, found) {
 		p.Queue.AddPatient(k)
 	}
 	for k := range remembered { // after Begin: before it, their reconcile would do nothing
@@ -109,22 +106,30 @@ func (p *Patches) Begin(op *operator.Operator, remembered queue.Keys) {
 	}
 }
 
+// BeginFor is Begin for a rule of which only one parent counts. Targets that it does not patch now stay as they are.
+func (p *Patches) BeginFor(op *operator.Operator, parent *unstructured.Unstructured) {
+	of := map[types.NamespacedName]contributor{identity.Of(parent).NamespacedName: contributorOf(parent)}
+	p.addKeys(p.ledgers.begin(op.Plan, of, nil))
+}
+
 // Reconciled records that a parent was reconciled. Once all have been since the start of the rule, the targets are
 // enqueued.
 func (p *Patches) Reconciled(op *operator.Operator, k queue.Key) {
-	p.addKeys(p.book.Reconciled(op.Plan, k.Parent))
+	p.addKeys(p.ledgers.reconciled(op.Plan, k.Parent))
 }
 
 // Drop ends the contributions of a parent that no longer exists or that the rule does not select, as a reconcile by
 // this operator found.
-func (p *Patches) Drop(op *operator.Operator, k queue.Key) { p.addKeys(p.book.Drop(op.Plan, k.Parent)) }
+func (p *Patches) Drop(op *operator.Operator, k queue.Key) {
+	p.addKeys(p.ledgers.drop(op.Plan, k.Parent))
+}
 
 // Retry enqueues the targets in which a parent's contribution has a problem, and ends their backoff.
 func (p *Patches) Retry(op *operator.Operator, k queue.Key) {
 	for id := range op.Patches {
-		problems, _ := p.book.ProblemsOf(op.Plan, k.Parent, id)
+		problems, _ := p.ledgers.problemsOf(op.Plan, k.Parent, id)
 		for _, problem := range problems {
-			target := queue.Key{Rule: op.ID, Patch: id, Parent: problem.Target}
+			target := queue.Key{Rule: op.ID, Patch: id, Parent: problem.target}
 			p.Parents.ForgetConflicts(target)
 			p.Queue.Forget(target)
 			p.Queue.Add(target)
@@ -134,14 +139,14 @@ func (p *Patches) Retry(op *operator.Operator, k queue.Key) {
 
 // HasPendingRestores reports whether some target of a dropped parent was not reconciled since. When all have been, the parent
 // is enqueued.
-func (p *Patches) HasPendingRestores(k queue.Key) bool { return p.book.HasPendingRestores(k) }
+func (p *Patches) HasPendingRestores(k queue.Key) bool { return p.ledgers.hasPendingRestores(k) }
 
 // AddKeys adds the parents of a rule that contribute something to found.
-func (p *Patches) AddKeys(rule string, found queue.Keys) { p.book.AddKeys(rule, found) }
+func (p *Patches) AddKeys(rule string, found queue.Keys) { p.ledgers.addKeys(rule, found) }
 
 // ForgetRule drops the state of a rule that stopped. Its targets stay as they are.
 func (p *Patches) ForgetRule(id string) {
-	p.book.ForgetRule(id)
+	p.ledgers.forgetRule(id)
 	p.Writer.ForgetRule(id)
 }
 

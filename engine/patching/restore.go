@@ -13,17 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/patchset"
-	"kanon.dev/kanon/engine/apply/patchwriter"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/impersonation"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/outcome"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/record"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/engine/tenant"
+	"kanon.dev/kanon/restmapping"
 )
 
 // restorePage is the page size for listing the objects that may have fields of a patch. Anybody may make many objects
@@ -79,10 +76,10 @@ func (p *Patches) IsRestoring(rule string) bool {
 // restore searches for objects that have fields of a patch but are in no informer. Targets of a retired patch are
 // restored. Of a current patch whose informer shows only some objects, targets are enqueued. The managers of a field
 // are recorded in the object, so the rule's record has only the kinds.
-func (p *Patches) restore(ctx context.Context, k queue.Key) outcome.Outcome {
+func (p *Patches) restore(ctx context.Context, k queue.Key) queue.Outcome {
 	retired := p.retired.patches(k)
-	if len(retired) > 0 && p.book.IsBusy(k) {
-		return outcome.Outcome{Verdict: outcome.Again} // wait for writes that have begun, to restore those too
+	if len(retired) > 0 && p.ledgers.isBusy(k) {
+		return queue.Outcome{Verdict: queue.Again} // wait for writes that have begun, to restore those too
 	}
 	var errs []error
 	for _, patch := range retired {
@@ -97,9 +94,9 @@ func (p *Patches) restore(ctx context.Context, k queue.Key) outcome.Outcome {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return outcome.Outcome{Verdict: outcome.Again, Err: fmt.Errorf("restore what patch %s set: %w", k.Patch, err)}
+		return queue.Outcome{Verdict: queue.Again, Err: fmt.Errorf("restore what patch %s set: %w", k.Patch, err)}
 	}
-	return outcome.Outcome{}
+	return queue.Outcome{}
 }
 
 // restoreRetired restores the targets of a patch that the rule no longer has.
@@ -123,8 +120,8 @@ func (p *Patches) restoreRetired(ctx context.Context, k queue.Key, patch record.
 		if !isRetired() {
 			return nil
 		}
-		manager := patchset.Manager(k.Rule, k.Patch)
-		_, _, err = p.Writer.Sync(ctx, patchwriter.Patch{GVR: gvr, Object: object, Manager: manager})
+		manager := fieldset.PatchManager(k.Rule, k.Patch)
+		_, _, err = p.Writer.Sync(ctx, Patch{GVR: gvr, Object: object, Manager: manager})
 		if err == nil {
 			p.Writer.Forget(object.GetUID(), manager)
 		}
@@ -142,7 +139,7 @@ func (p *Patches) restoreRetired(ctx context.Context, k queue.Key, patch record.
 
 // findHiddenTargets enqueues the targets of a patch that its informer does not show, such as an object that no longer
 // matches the selector and has to be restored. The start of the rule enqueues those that it shows.
-func (p *Patches) findHiddenTargets(ctx context.Context, planned plan.Patch, k queue.Key) error {
+func (p *Patches) findHiddenTargets(ctx context.Context, planned operator.Patch, k queue.Key) error {
 	err := p.eachPatched(ctx, planned.GVK, k, func(_ schema.GroupVersionResource, object *unstructured.Unstructured) error {
 		// A borrowed informer shows other objects too, so the start does not go through it.
 		if _, shown := p.Monitors.Head(planned.Informer, object.GetNamespace(), object.GetName()); planned.Borrowed || !shown {
@@ -171,14 +168,14 @@ func (p *Patches) eachPatched(
 		return err
 	}
 	var errs []error
-	objects, options := p.Objects.Objects(kind.GVR, impersonation.FromContext(ctx).Home()), metav1.ListOptions{Limit: restorePage}
+	objects, options := p.Objects.Objects(kind.GVR, tenant.FromContext(ctx).Home()), metav1.ListOptions{Limit: restorePage}
 	for {
 		page, next, err := objects.MetadataPage(ctx, kind.GVK, options)
 		if err != nil {
 			return fmt.Errorf("list %s: %w", kind.GVR.GroupResource(), err)
 		}
 		for _, object := range page {
-			if slices.Contains(patchset.Patched(object, k.Rule), k.Patch) || patchset.HasUnusedPrevious(object) {
+			if slices.Contains(Patched(object, k.Rule), k.Patch) || HasUnusedPrevious(object) {
 				errs = append(errs, f(kind.GVR, object))
 			}
 		}

@@ -13,23 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/apply/patchset"
-	"kanon.dev/kanon/engine/apply/patchwriter"
-	"kanon.dev/kanon/engine/apply/refusal"
-	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/outcome"
-	"kanon.dev/kanon/engine/patching/contributions"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/engine/readers"
-	"kanon.dev/kanon/rules/privilege"
+	"kanon.dev/kanon/engine/tenant"
+	"kanon.dev/kanon/engine/watch"
+	"kanon.dev/kanon/rules/program"
 )
 
 // refillPause is how long a target waits for an informer that lists again.
@@ -37,49 +31,49 @@ const refillPause = 200 * time.Millisecond
 
 // Reconcile brings one target of a patch up to date with what all parents contribute to it. op is the operator of the
 // rule, or nil. ready is true if the rule may write.
-func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.Key, ready bool) outcome.Outcome {
+func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.Key, ready bool) queue.Outcome {
 	switch {
 	case k.IsPatchCleanup():
 		return p.restore(ctx, k)
 	case op == nil:
-		return outcome.Outcome{Verdict: outcome.Waiting} // the rule's start enqueues the key
-	case !ready && p.book.HasBegun(op.Plan):
-		return outcome.Outcome{Verdict: outcome.Later, After: refillPause} // an informer lists again; no start of the rule will enqueue the key
+		return queue.Outcome{Verdict: queue.Waiting} // the rule's start enqueues the key
+	case !ready && p.ledgers.hasBegun(op.Plan):
+		return queue.Outcome{Verdict: queue.Later, After: refillPause} // an informer lists again; no start of the rule will enqueue the key
 	case !ready:
-		return outcome.Outcome{Verdict: outcome.Waiting}
+		return queue.Outcome{Verdict: queue.Waiting}
 	}
 	planned, ok := op.Patches[k.Patch]
 	if !ok {
 		p.Parents.Forget(k)
 		p.Readers.Keep(k, nil)
-		return outcome.Outcome{}
+		return queue.Outcome{}
 	}
 	now := p.Now()
 	provenance, wait := p.Feedback.Begin(k, now, p.RetryMax)
 	if wait > 0 {
-		return outcome.Outcome{Verdict: outcome.Later, After: wait}
+		return queue.Outcome{Verdict: queue.Later, After: wait}
 	}
-	saw, current := p.book.Collect(op.Plan, k)
+	saw, current := p.ledgers.collect(op.Plan, k)
 	if !current {
-		return outcome.Outcome{Verdict: outcome.Waiting} // the start of the next operator enqueues the key
+		return queue.Outcome{Verdict: queue.Waiting} // the start of the next operator enqueues the key
 	}
 	t := &target{Patches: p, op: op, plan: planned, key: k, saw: saw, provenance: provenance}
-	if len(t.saw.Parts) > 0 {
+	if len(t.saw.parts) > 0 {
 		t.follow()
 	}
 	if loop := provenance.Loop(); loop != nil {
 		t.out.RequeueAfter(loop.Wait(now) + time.Millisecond) // the parents in the loop report it
 	}
 	came := t.runSafely(ctx)
-	waited := p.book.Finish(k, t.saw, came, t.left)
+	waited := p.ledgers.finish(k, t.saw, came, t.left)
 	for _, parent := range waited {
 		if t.effect != nil { // the parent may read the target before its event arrives
 			p.Feedback.Caused(parent, t.effect)
 		}
 	}
 	p.addKeys(waited)
-	if !p.book.Contributes(k) && came.Err == nil {
-		p.Parents.ForgetConflicts(k) // except those with what was written last
+	if !p.ledgers.contributes(k) && came.Err == nil {
+		p.Parents.Forget(k)
 		p.Readers.Keep(k, nil)
 	}
 	return t.outcome(came)
@@ -90,9 +84,9 @@ type target struct {
 	*Patches
 
 	op   *operator.Operator
-	plan plan.Patch
+	plan operator.Patch
 	key  queue.Key
-	saw  contributions.Collected
+	saw  collected
 	// provenance is the chain of rules that led to the reconcile.
 	provenance *feedback.Provenance
 	// effect is the provenance for what follows from a write of this reconcile; nil if it wrote nothing.
@@ -100,21 +94,21 @@ type target struct {
 	// left has the problems of parents whose part is left out.
 	left map[types.NamespacedName]conditions.Problem
 	// out has the time after which to reconcile the target again.
-	out outcome.Outcome
+	out queue.Outcome
 }
 
 // outcome returns the outcome of the reconcile for the problem that it found.
-func (t *target) outcome(came conditions.Problem) outcome.Outcome {
+func (t *target) outcome(came conditions.Problem) queue.Outcome {
 	out := t.out
 	switch {
 	case came.Err == nil:
 	case errors.Is(came.Err, errNotRead), came.Reason == conditions.ReasonWaiting, came.Reason == conditions.ReasonHeld,
 		came.Reason == conditions.ReasonFieldTaken, came.Reason == conditions.ReasonContested:
-		out.Verdict = outcome.Waiting // an event of the target, its informer or a parent, or the end of a pause, enqueues it
+		out.Verdict = queue.Waiting // an event of the target, its informer or a parent, or the end of a pause, enqueues it
 	case !came.IsLogged():
-		out.Verdict = outcome.Again // the parents report it
+		out.Verdict = queue.Again // the parents report it
 	default:
-		out.Verdict, out.Err = outcome.Again, fmt.Errorf("patch %s: %w", t.key.Patch, came.Err)
+		out.Verdict, out.Err = queue.Again, fmt.Errorf("patch %s: %w", t.key.Patch, came.Err)
 	}
 	return out
 }
@@ -128,7 +122,7 @@ func (t *target) name() string {
 // follow has events of the target enqueue the key. It is called before the target is read.
 func (t *target) follow() {
 	informer := t.plan.InformerFor(t.key.Parent.Namespace)
-	s := readers.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name, Borrowed: t.plan.Borrowed}
+	s := watch.Subject{Informer: informer, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name, Borrowed: t.plan.Borrowed}
 	t.Readers.Add(t.key, s, labels.Everything())
 }
 
@@ -140,27 +134,22 @@ func (t *target) runSafely(ctx context.Context) (came conditions.Problem) {
 			came = t.problem(err)
 		}
 	}()
-	defer outcome.ContainPanic(&err)
+	defer queue.ContainPanic(&err)
 	return t.run(ctx)
 }
 
 // run applies the contributions and returns the problem with them; one without an error if there is none.
 func (t *target) run(ctx context.Context) conditions.Problem {
-	if t.saw.Pending {
+	if t.saw.pending {
 		return t.problem(errNotRead) // the end of the start enqueues the key
 	}
-	together, err := patchset.Merge(t.saw.Merged, t.saw.Parts)
+	merged, leftOut, err := Merge(t.saw.parts)
 	if err != nil {
 		return t.problem(err)
 	}
-	t.saw.Merged = nil
-	if len(t.saw.Parts) > 1 {
-		t.saw.Merged = together // reused by the next reconcile
-	}
-	merged := together.Part
-	t.leaveOut(together.Contradictions)
-	if err := t.Reads.Check(ctx, t.op.Identity, authorization.Read{Resource: t.plan.Kind.GVR, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name}); err != nil {
-		t.out.RequeueAfter(authorization.Lifetime)
+	t.leaveOut(leftOut)
+	if err := t.Reads.Check(ctx, t.op.Identity, tenant.Read{Resource: t.plan.Kind.GVR, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name}); err != nil {
+		t.out.RequeueAfter(tenant.Lifetime)
 		return t.problem(err)
 	}
 	live, err := t.live(ctx, merged == nil)
@@ -176,15 +165,15 @@ func (t *target) run(ctx context.Context) conditions.Problem {
 		return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonWaiting, Err: fmt.Errorf("%s does not exist yet", t.name())}
 	case live.GetDeletionTimestamp() != nil && merged == nil:
 		return conditions.Problem{}
-	case t.saw.Doubt != "" && patchset.Shrinks(live, t.plan.Manager, merged):
-		return t.blocked(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent report why", t.name(), t.saw.Doubt))
+	case t.saw.doubt != "" && Shrinks(live, t.plan.Manager, merged):
+		return t.blocked(fmt.Sprintf("%s stays as it is, because it is not known what parent %s sets there; the conditions and Events of that parent report why", t.name(), t.saw.doubt))
 	}
 	if merged != nil {
 		if err := t.mayPatch(live); err != nil {
 			return t.problem(err)
 		}
 	}
-	err = t.sync(ctx, patchwriter.Patch{
+	err = t.sync(ctx, Patch{
 		GVR: t.plan.Kind.GVR, Object: live, Manager: t.plan.Manager, Content: merged, Refuse: t.plan.Refuse, Keeps: t.keeps,
 	})
 	if err != nil {
@@ -201,14 +190,14 @@ func (t *target) mayPatch(live *unstructured.Unstructured) error {
 	if err := t.Writer.MayWrite(live); err != nil {
 		return err //nolint:wrapcheck // it is about the object
 	}
-	if reason := privilege.OfObject(live); reason != "" && !t.op.Program.AllowPrivileged {
-		return &privilege.Error{Object: t.name(), Because: reason}
+	if reason := program.PrivilegeOfObject(live); reason != "" && !t.op.Program.AllowPrivileged {
+		return &program.PrivilegeError{Object: t.name(), Because: reason}
 	}
 	return nil
 }
 
 // sync brings the target up to date, unless writing is suppressed because others keep taking fields back.
-func (t *target) sync(ctx context.Context, patch patchwriter.Patch) error {
+func (t *target) sync(ctx context.Context, patch Patch) error {
 	now, content := t.Now(), ""
 	if patch.Content != nil {
 		content = patch.Content.Digest
@@ -239,7 +228,7 @@ func (t *target) sync(ctx context.Context, patch patchwriter.Patch) error {
 
 // noteWrite records the answer of a write of the target.
 func (t *target) noteWrite(live *unstructured.Unstructured) {
-	t.effect = t.Feedback.Wrote(t.key, t.provenance, live, feedback.VersionOf(live))
+	t.effect = t.Feedback.Wrote(t.key, identity.Of(live), feedback.VersionOf(live))
 	t.Monitors.Observe(t.plan.InformerFor(t.key.Parent.Namespace), live)
 }
 
@@ -269,7 +258,7 @@ func (t *target) live(ctx context.Context, release bool) (*unstructured.Unstruct
 }
 
 // unread says why the informer does not show the target yet.
-func (t *target) unread(informer monitor.Key) error {
+func (t *target) unread(informer watch.Key) error {
 	if err := t.Monitors.Failure(informer); err != nil {
 		return &unreadError{fmt.Errorf("cannot read %s: %w", informer.GVR.GroupResource(), err)}
 	}
@@ -295,7 +284,7 @@ func (t *target) blocked(why string) conditions.Problem {
 func (t *target) problem(err error) conditions.Problem {
 	p := conditions.OfWrite("", err)
 	p.Subject, p.Elsewhere = t.subject(), true
-	if field, ok := errors.AsType[*refusal.FieldConflictError](err); ok {
+	if field, ok := errors.AsType[*apply.FieldConflictError](err); ok {
 		p.Reason, p.Stalled, p.Err = conditions.ReasonFieldTaken, true, field
 	}
 	if unread, ok := errors.AsType[*unreadError](err); ok {
@@ -308,13 +297,13 @@ func (t *target) problem(err error) conditions.Problem {
 }
 
 // leaveOut records the parents whose part contradicts that of an older parent.
-func (t *target) leaveOut(contradictions []patchset.Contradiction) {
+func (t *target) leaveOut(contradictions []Contradiction) {
 	t.left = make(map[types.NamespacedName]conditions.Problem, len(contradictions))
 	for _, c := range contradictions {
-		t.left[t.saw.Parents[c.Part]] = conditions.Problem{
+		t.left[t.saw.parents[c.Part]] = conditions.Problem{
 			Subject: t.subject(), Reason: conditions.ReasonContradiction, Stalled: true, Elsewhere: true,
 			Err: fmt.Errorf("%s: %s %s, which is older, sets %s to another value, so nothing is set there for this one",
-				t.name(), t.op.Parent.GVK.Kind, shortName(t.saw.Parents[c.Other]), c.Path),
+				t.name(), t.op.Parent.GVK.Kind, shortName(t.saw.parents[c.Other]), c.Path),
 		}
 	}
 }
@@ -326,7 +315,7 @@ func (t *target) keeps(manager string) string {
 		return "a rule makes the object and sets the field; let that rule ignore it"
 	}
 	for id, op := range t.Running.Load().ByID {
-		patch, ok := strings.CutPrefix(manager, patchset.ManagersOf(id))
+		patch, ok := strings.CutPrefix(manager, fieldset.PatchManagersOf(id))
 		if !ok || manager == t.plan.Manager {
 			continue
 		}

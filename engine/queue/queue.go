@@ -6,8 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-
-	"kanon.dev/kanon/engine/activity"
 )
 
 // Key names one piece of work.
@@ -58,16 +56,16 @@ func AddOf[V any](from map[Key]V, rule string, found Keys) {
 type Queue struct {
 	workqueue.TypedRateLimitingInterface[Key]
 
-	counter *activity.Counter
+	counter *Counter
 	order   *fairQueue
 }
 
 // New makes a queue. The back-off of a key is between base and limit. A key counts as work until Done. At most share
 // keys of a rule are in work at a time. tenantOf returns the tenant of a rule; the rules of a tenant share its turns. It
 // must not call the queue.
-func New(base, limit time.Duration, counter *activity.Counter, tenantOf func(rule string) string, share int) *Queue {
+func New(base, limit time.Duration, counter *Counter, tenantOf func(rule string) string, share int) *Queue {
 	order := newFairQueue(tenantOf, share)
-	return &Queue{TypedRateLimitingInterface: activity.NewQueue("reconcile", counter, order, base, limit), counter: counter, order: order}
+	return &Queue{TypedRateLimitingInterface: NewQueue("reconcile", counter, order, base, limit), counter: counter, order: order}
 }
 
 // Done ends the work on a key. Then the caller must call Get, unless Len is zero or no other caller waits in Get.

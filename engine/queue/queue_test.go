@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
-
-	"kanon.dev/kanon/engine/activity"
 )
 
 // inOneNamespace has all rules in one namespace.
@@ -38,9 +36,6 @@ func TestFairQueueTakesTurns(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("order of keys (-want +got):\n%s", diff)
 	}
-	if len(q.lanes) != 0 {
-		t.Errorf("an empty queue keeps %d lanes", len(q.lanes))
-	}
 }
 
 // A tenant with many rules has no more turns than one with a single rule, and a rule of its no more than another one.
@@ -67,8 +62,8 @@ func TestTenantsTakeTurns(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("order of rules (-want +got):\n%s", diff)
 	}
-	if len(q.turns.tenants) != 0 || len(q.turns.rules) != 0 {
-		t.Errorf("an empty queue keeps the turns %v", q.turns)
+	if len(q.line) != 0 {
+		t.Errorf("an empty queue keeps the line %v", q.line)
 	}
 }
 
@@ -203,7 +198,7 @@ func TestPatientKeysLetOthersBy(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := New(time.Millisecond, time.Second, &activity.Counter{}, inOneNamespace, 16)
+			q := New(time.Millisecond, time.Second, &Counter{}, inOneNamespace, 16)
 			defer q.ShutDown()
 			test.add(q)
 			if diff := cmp.Diff(test.want, drain(q)); diff != "" {
@@ -217,7 +212,7 @@ func TestPatientKeysLetOthersBy(t *testing.T) {
 }
 
 func TestQueueHoldsEachKeyOnce(t *testing.T) {
-	q := New(time.Millisecond, time.Second, &activity.Counter{}, inOneNamespace, 16)
+	q := New(time.Millisecond, time.Second, &Counter{}, inOneNamespace, 16)
 	defer q.ShutDown()
 	k := Key{Rule: "r", Parent: types.NamespacedName{Name: "p"}}
 	for range 3 {

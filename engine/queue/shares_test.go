@@ -95,7 +95,7 @@ func TestSharesForgetNothing(t *testing.T) {
 	if sum != 3000 {
 		t.Errorf("%d of 3000 keys were handed out", sum)
 	}
-	if s := q.shares; len(q.lanes)+len(s.rules)+len(s.tenants)+len(s.paused)+len(s.isIn)+len(q.turns.tenants)+len(q.turns.rules) > 0 {
-		t.Errorf("an empty queue keeps %+v, %+v, %+v", q.lanes, s, q.turns)
+	if len(q.lanes)+len(q.tenants)+len(q.line) > 0 {
+		t.Errorf("an empty queue keeps %v, %v, %v", q.lanes, q.tenants, q.line)
 	}
 }

@@ -2,49 +2,52 @@ package reconcile
 
 import (
 	"context"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"kanon.dev/kanon/engine/apply"
-	"kanon.dev/kanon/engine/apply/refusal"
 	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/kinds/restmapping"
-	"kanon.dev/kanon/rules/privilege"
+	"kanon.dev/kanon/rules/program"
 )
 
 // takeOver makes an object that has a child's name a child: one that this rule orphaned for this parent or, for a node
 // with adopt: true, one that nobody controls. The content of a guarded object stays as it is.
-func (c *childWriter) takeOver(ctx context.Context, kind restmapping.Kind, child *apply.Child, taken *refusal.NameConflictError, guarded bool) (apply.Result, error) {
-	take, text := c.Writer.Return, "%s is a child of this object again, by rule %s"
+func (p *pass) takeOver(ctx context.Context, child *apply.Child, taken *apply.NameConflictError, guarded bool) (apply.Result, error) {
+	take, text := p.r.Writer.Return, "%s is a child of this object again, by rule %s"
 	if !taken.Returns {
-		if err := c.mayAdopt(taken); err != nil {
+		if err := p.mayAdopt(taken); err != nil {
 			return apply.Result{}, err
 		}
-		take, text = c.Writer.Adopt, "%s existed already and is now a child of this object, by rule %s"
+		take, text = p.r.Writer.Adopt, "%s existed already and is now a child of this object, by rule %s"
 	}
-	if err := c.checkParent(ctx); err != nil {
+	if err := p.checkParent(ctx); err != nil {
 		return apply.Result{}, err
 	}
-	result, err := take(ctx, kind.GVR, child, taken.Free, guarded)
-	if err == nil {
-		conditions.Emit(c.Recorder, c.op.Name, c.parent, corev1.EventTypeNormal, conditions.ReasonAdopted, text, taken.Ref, c.op.Name)
+	result, err := take(ctx, child, taken.Free, guarded)
+	if err != nil {
+		return result, err
 	}
-	return result, err
+	if len(result.TakenFrom) > 0 {
+		text += "; the fields that the rule renders no longer belong to " + strings.Join(result.TakenFrom, ", ")
+	}
+	conditions.Emit(p.r.Recorder, p.op.Name, p.parent, corev1.EventTypeNormal, conditions.ReasonAdopted, text, taken.Ref, p.op.Name)
+	return result, nil
 }
 
 // mayAdopt returns why an object is not adopted. An owner of the parent never is: each would then be deleted with the
 // other.
-func (c *childWriter) mayAdopt(taken *refusal.NameConflictError) error {
+func (p *pass) mayAdopt(taken *apply.NameConflictError) error {
 	if taken.Free == nil {
 		return taken
 	}
-	for _, owner := range c.parent.GetOwnerReferences() {
+	for _, owner := range p.parent.GetOwnerReferences() {
 		if owner.UID == taken.Free.GetUID() {
-			return &refusal.NameConflictError{Ref: taken.Ref, OwnedBy: "others: it owns the parent"}
+			return &apply.NameConflictError{Ref: taken.Ref, OwnedBy: "others: it owns the parent"}
 		}
 	}
-	if reason := privilege.OfObject(taken.Free); reason != "" && !c.op.Program.AllowPrivileged {
-		return &privilege.Error{Object: taken.Ref.String(), Because: reason}
+	if reason := program.PrivilegeOfObject(taken.Free); reason != "" && !p.op.Program.AllowPrivileged {
+		return &program.PrivilegeError{Object: taken.Ref.String(), Because: reason}
 	}
 	return nil
 }

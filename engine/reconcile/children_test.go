@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/parents"
-	"kanon.dev/kanon/kinds/restmapping"
+	"kanon.dev/kanon/restmapping"
 )
 
 // A child is written only if it is still the object from which it was rendered. One that is refused is known as the
@@ -36,11 +36,9 @@ func TestChildOfAnotherUIDIsNotWritten(t *testing.T) {
 		"another version shows the old": {shownBy: other, shown: secret("a"), live: secret("b")},
 	}
 	for name, tc := range tests {
-		of := &subject{memory: &parents.Memory{}}
-		r := &reader{subject: of}
-		r.noteSeen(tc.shownBy, tc.shown)
-		c := &childWriter{changes: &changes{subject: of}, reader: r}
-		w := &write{object: secret(""), id: identity.Of(secret("")), repairs: tc.repairs}
+		c := &pass{memory: &conditions.Memory{}, reader: &reader{}}
+		c.reader.noteSeen(tc.shownBy, tc.shown)
+		w := &childWrite{object: secret(""), id: identity.Of(secret("")), repairs: tc.repairs}
 		if err := c.chooseBefore(t.Context(), kind, w, tc.live, func() {}); errors.Is(err, errChildGone) != tc.refused {
 			t.Errorf("%s: the error is %v, want a refusal: %t", name, err, tc.refused)
 		}

@@ -12,49 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/monitor"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/engine/status"
-	"kanon.dev/kanon/kinds/restmapping"
-	"kanon.dev/kanon/wire"
+	"kanon.dev/kanon/engine/watch"
+	"kanon.dev/kanon/restmapping"
 )
 
-// Cluster is the cluster as a reconcile reads and changes it. It embeds what reports on a parent need, because the
-// other phases need that too.
-type Cluster struct {
-	status.Options
-
-	// Objects lists objects without their content.
-	Objects monitor.Client
-	// Writer writes children and finalizers.
-	Writer *apply.Writer
-	Marks  *mark.Marks
-	// Replan plans the rules again whose missing kinds exist again.
-	Replan func()
-
-	// longLists admits one reconcile at a time to lists of which the size is in the hands of others.
-	longLists chan struct{}
-}
-
 // getParent reads the parent of a key from the API server. It returns nil if the parent does not exist.
-func (c *Cluster) getParent(ctx context.Context, op *operator.Operator, k queue.Key) (*unstructured.Unstructured, error) {
+func (r *Reconciler) getParent(ctx context.Context, op *operator.Operator, k queue.Key) (*unstructured.Unstructured, error) {
 	logr.FromContextOrDiscard(ctx).V(4).Info("reading the parent")
-	return c.read(ctx, op.Parent.GVR, k.Parent, op.Parent.GVK.Kind+" "+k.Parent.String())
+	return r.get(ctx, op.Parent.GVR, k.Parent, op.Parent.GVK.Kind+" "+k.Parent.String())
 }
 
 // readChild reads the object with the name of a child from the API server. It returns nil if the object does not exist.
-func (c *Cluster) readChild(ctx context.Context, gvr schema.GroupVersionResource, child *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return c.read(ctx, gvr, identity.Of(child).NamespacedName, mark.RefOf(child).String())
+func (r *Reconciler) readChild(ctx context.Context, gvr schema.GroupVersionResource, child *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return r.get(ctx, gvr, identity.Of(child).NamespacedName, mark.RefOf(child).String())
 }
 
-func (c *Cluster) read(ctx context.Context, gvr schema.GroupVersionResource, name types.NamespacedName, what string) (*unstructured.Unstructured, error) {
-	live, err := c.Client.Resource(gvr).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+func (r *Reconciler) get(ctx context.Context, gvr schema.GroupVersionResource, name types.NamespacedName, what string) (*unstructured.Unstructured, error) {
+	live, err := r.Client.Resource(gvr).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -66,17 +44,17 @@ func (c *Cluster) read(ctx context.Context, gvr schema.GroupVersionResource, nam
 
 // unreadChildren lists, without decoding them, the objects of a resource that the rule created for a parent, by the tags
 // of its children; see Plan.TagsOf.
-func (c *Cluster) unreadChildren(op *operator.Operator, gvr schema.GroupVersionResource, tags []string) []*wire.Object {
-	var found []*wire.Object
+func (r *Reconciler) unreadChildren(op *operator.Operator, gvr schema.GroupVersionResource, tags []string) []*watch.Object {
+	var found []*watch.Object
 	for _, tag := range tags {
-		found = append(found, c.Monitors.UnreadByIndex(op.ChildKey(gvr), plan.IndexParent, tag)...)
+		found = append(found, r.Monitors.UnreadByIndex(op.ChildKey(gvr), operator.IndexParent, tag)...)
 	}
 	return found
 }
 
 // childHeads lists the objects of unreadChildren, with apiVersion, kind and metadata.
-func (c *Cluster) childHeads(op *operator.Operator, gvr schema.GroupVersionResource, tags []string) []*unstructured.Unstructured {
-	objects := c.unreadChildren(op, gvr, tags)
+func (r *Reconciler) childHeads(op *operator.Operator, gvr schema.GroupVersionResource, tags []string) []*unstructured.Unstructured {
+	objects := r.unreadChildren(op, gvr, tags)
 	heads := make([]*unstructured.Unstructured, len(objects))
 	for i, object := range objects {
 		heads[i] = object.Head()
@@ -85,10 +63,10 @@ func (c *Cluster) childHeads(op *operator.Operator, gvr schema.GroupVersionResou
 }
 
 // hasChildren reports whether an informer shows a child of the key's rule and parent.
-func (c *Cluster) hasChildren(op *operator.Operator, k queue.Key) bool {
+func (r *Reconciler) hasChildren(op *operator.Operator, k queue.Key) bool {
 	tags := op.TagsOf(k)
 	for kind := range op.ChildKinds() {
-		if len(c.unreadChildren(op, kind.GVR, tags)) > 0 {
+		if len(r.unreadChildren(op, kind.GVR, tags)) > 0 {
 			return true
 		}
 	}
@@ -96,11 +74,11 @@ func (c *Cluster) hasChildren(op *operator.Operator, k queue.Key) bool {
 }
 
 // childrenOf lists the objects that a rule may have created for the parent of a key.
-func (c *Cluster) childrenOf(op *operator.Operator, k queue.Key) []identity.ID {
+func (r *Reconciler) childrenOf(op *operator.Operator, k queue.Key) []identity.ID {
 	var refs []identity.ID
 	tags := op.TagsOf(k)
 	for kind := range op.ChildKinds() {
-		for _, object := range c.childHeads(op, kind.GVR, tags) {
+		for _, object := range r.childHeads(op, kind.GVR, tags) {
 			refs = append(refs, identity.Of(object))
 		}
 	}
@@ -108,19 +86,19 @@ func (c *Cluster) childrenOf(op *operator.Operator, k queue.Key) []identity.ID {
 }
 
 // childOf returns a child as its mark describes it.
-func (c *Cluster) childOf(gvr schema.GroupVersionResource, object *unstructured.Unstructured) ending.Child {
-	owner, isMarked := c.Marks.OwnerOf(object)
-	return ending.Child{GVR: gvr, Object: object, Owner: owner, IsMarked: isMarked}
+func (r *Reconciler) childOf(gvr schema.GroupVersionResource, object *unstructured.Unstructured) operator.Child {
+	owner, isMarked := r.Marks.OwnerOf(object)
+	return operator.Child{GVR: gvr, Object: object, Owner: owner, IsMarked: isMarked}
 }
 
 // checkAbsent returns an error unless the cluster certainly lacks the kinds that the rule's children had and that were
 // missing when the operator was planned: the objects of a kind are deleted with the kind. A kind that is served in
 // other versions still has its objects.
-func (c *Cluster) checkAbsent(ctx context.Context, op *operator.Operator) error {
+func (r *Reconciler) checkAbsent(ctx context.Context, op *operator.Operator) error {
 	for _, gvk := range op.Absent {
-		_, err := c.Mapper.Kind(ctx, gvk)
+		_, err := r.Mapper.Kind(ctx, gvk)
 		if err == nil {
-			c.Replan()
+			r.Replan()
 			return fmt.Errorf("the cluster has the kind %s again, and the rule is about to read its objects", gvk)
 		}
 		unknown, ok := errors.AsType[*restmapping.UnknownKindError](err)

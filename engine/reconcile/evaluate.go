@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"slices"
 	"strings"
@@ -11,9 +10,8 @@ import (
 	"github.com/go-logr/logr"
 
 	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/engine/meter"
-	"kanon.dev/kanon/engine/pacing"
-	"kanon.dev/kanon/engine/request"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/telemetry"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -30,7 +28,7 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 	p.closeEvaluation(ctx)
 	p.evaluated = p.parent.GetResourceVersion()
 	p.evaluation = p.op.Program.Evaluate(ctx, program.Input{
-		Parent: p.parent, Now: p.seen, Reader: p.reader, Random: rand.Reader, Finalizing: finalizing, Missing: p.op.Missing(),
+		Parent: p.parent, Now: p.seen, Reader: p.reader, Random: p.r.Random, Finalizing: finalizing, Missing: p.op.Missing(),
 		Memory: p.r.Memory,
 	})
 	if p.memory == nil || !p.memory.OutOfMemory {
@@ -46,7 +44,7 @@ func (p *pass) evaluate(ctx context.Context, finalizing bool) error {
 // closeEvaluation ends the evaluation of a pass, if any, and counts its cost.
 func (p *pass) closeEvaluation(ctx context.Context) {
 	if p.evaluation != nil {
-		meter.FromContext(ctx).Evaluated(p.evaluation.Cost())
+		telemetry.FromContext(ctx).Evaluated(p.evaluation.Cost())
 		p.evaluation.Close()
 	}
 }
@@ -86,15 +84,15 @@ func (p *pass) isOutOfMemory(ctx context.Context) bool {
 // something that the rule computed from now changes. The queue keeps the earliest of several times for a key. A time
 // that no longer matters costs one evaluation.
 func (p *pass) planNext() {
-	due := pacing.DueAt(p.seen, p.evaluation.ReevaluateAt(), p.result.RequeueAfter)
+	due := queue.DueAt(p.seen, p.evaluation.ReevaluateAt(), p.result.RequeueAfter)
 	if !due.IsZero() {
-		p.RequeueAfter(due.Sub(p.Now()))
+		p.requeueAfter(due.Sub(p.r.Now()))
 	}
 	if p.reader.incomplete || p.evaluation.OutOfMemory() {
 		return // this reconcile does not count: the next one comes as soon as it can
 	}
 	// The text outlives this version of the parent.
-	next := pacing.Schedule{Requested: strings.Clone(request.ReconcileAt(p.parent))}
+	next := queue.Schedule{Requested: strings.Clone(conditions.ReconcileAt(p.parent))}
 	if every := p.result.MinInterval; every > 0 && !slices.ContainsFunc(p.problems, conditions.Problem.IsTransient) {
 		next.Started, next.Interval = p.started, every // what the next reconcile resolves does not wait for so long
 	}

@@ -9,12 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/engine/apply/refusal"
+	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/outcome"
-	"kanon.dev/kanon/engine/plan"
-	"kanon.dev/kanon/kinds/schemas"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -23,14 +22,14 @@ import (
 func TestVerdictOnProblems(t *testing.T) {
 	tests := map[string]struct {
 		err    error
-		want   outcome.Verdict
+		want   queue.Verdict
 		logged bool
 	}{
-		"refused by the network":  {errors.New("connection refused"), outcome.Again, true},
-		"name taken":              {&refusal.NameConflictError{}, outcome.Again, false}, // a condition and an Event say so
-		"on its way out":          {&refusal.TerminatingError{}, outcome.Again, false},  // it has an end
-		"replaced meanwhile":      {&refusal.ReplacedError{}, outcome.Again, false},     // the next look settles it
-		"kind installed just now": {fmt.Errorf("look up: %w", schemas.ErrNotPublished), outcome.Again, false},
+		"refused by the network":  {errors.New("connection refused"), queue.Again, true},
+		"name taken":              {&apply.NameConflictError{}, queue.Again, false}, // a condition and an Event say so
+		"on its way out":          {&apply.TerminatingError{}, queue.Again, false},  // it has an end
+		"replaced meanwhile":      {&apply.ReplacedError{}, queue.Again, false},     // the next look settles it
+		"kind installed just now": {fmt.Errorf("look up: %w", openapi.ErrNotPublished), queue.Again, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -47,8 +46,8 @@ func TestVerdictOnProblems(t *testing.T) {
 func TestProblemsOfSecretsAreHidden(t *testing.T) {
 	t.Parallel()
 	for _, hasSecrets := range []bool{false, true} {
-		op := &operator.Operator{Plan: &plan.Plan{Program: &program.Program{HasSecrets: hasSecrets}}}
-		p := &pass{changes: &changes{subject: &subject{op: op}}}
+		op := &operator.Operator{Plan: &operator.Plan{Program: &program.Program{HasSecrets: hasSecrets}}}
+		p := &pass{op: op}
 		denied := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "n", errors.New(`admission webhook "w" denied the request: Hunter2`))
 		p.add([]conditions.Problem{conditions.OfWrite("finalizer", denied), conditions.OfWrite("child kept", denied)})
 		if len(p.problems) != 2 {
@@ -67,12 +66,9 @@ func TestProblemsOfSecretsAreHidden(t *testing.T) {
 func TestMissedChildIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, missed := range []bool{false, true} {
-		changes := &changes{subject: &subject{op: &operator.Operator{Plan: &plan.Plan{Program: &program.Program{}}}}}
-		reader := &reader{unseen: true}
-		p := &pass{
-			changes: changes, reader: reader, children: &childWriter{changes: changes, missed: missed}, deleter: &deleter{changes: changes, reader: reader},
-		}
-		if got := p.outcome().Verdict; (got == outcome.Again) != missed || got == outcome.Settled {
+		op := &operator.Operator{Plan: &operator.Plan{Program: &program.Program{}}}
+		p := &pass{op: op, reader: &reader{unseen: true}, missed: missed}
+		if got := p.outcome().Verdict; (got == queue.Again) != missed || got == queue.Settled {
 			t.Errorf("missed %t: the verdict is %s", missed, got)
 		}
 	}

@@ -3,21 +3,29 @@ package reconcile
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules/program"
 )
+
+// deletionResync is how often a parent that is being deleted is reconciled without an event: a finalizer that nobody
+// removes blocks its name and its namespace.
+const deletionResync = time.Minute
 
 // cleanUp reconciles a parent that is being deleted and has the rule's finalizer. It deletes the children that the
 // garbage collector does not delete. It removes the finalizer once the parent waits for none of them and its patches
 // are restored.
-func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
+func (p *pass) cleanUp(ctx context.Context) queue.Outcome {
+	if !p.r.Unpaused {
+		p.requeueAfter(deletionResync)
+	}
 	if p.finalizes() {
 		if done, out := p.finalize(ctx); !done {
 			return out
@@ -25,42 +33,42 @@ func (p *pass) cleanUp(ctx context.Context) outcome.Outcome {
 		p.problems, p.pending, p.result = nil, nil, program.Result{}
 	}
 	p.r.Patches.Drop(p.op, p.key)
-	if p.r.Patches.HasPendingRestores(p.key) && len(p.deleter.awaited(p.deleter.tracked())) == 0 {
-		return outcome.Outcome{Verdict: outcome.Waiting} // the key is enqueued when its patches are restored
+	if p.r.Patches.HasPendingRestores(p.key) && len(p.awaited(p.tracked())) == 0 {
+		return queue.Outcome{Verdict: queue.Waiting} // the key is enqueued when its patches are restored
 	}
 	done, problems, err := p.endChildren(ctx)
 	p.add(problems)
 	if err == nil && done {
-		err = p.finalizer.remove(ctx)
+		err = p.removeFinalizer(ctx)
 	}
 	p.add(problemsOfFinalizer(err))
 	if done && err == nil {
-		p.memory = nil
+		p.memory, p.next = nil, queue.Outcome{}
 		p.r.forget(p.op, p.key)
-		return outcome.Outcome{}
+		return queue.Outcome{}
 	}
 	if err := ctx.Err(); err != nil {
-		return outcome.Outcome{Verdict: outcome.Again, Err: err}
+		return queue.Outcome{Verdict: queue.Again, Err: err}
 	}
 	if len(p.problems) > 0 {
-		p.add(p.report().ReportDeletion(ctx, p.found()))
+		p.add(p.report().reportDeletion(ctx, p.problems))
 	}
-	return p.outcome().AtLeast(outcome.Waiting) // the deletion of a child is an event
+	return p.outcome().AtLeast(queue.Waiting) // the deletion of a child is an event
 }
 
 // endChildren ends the children that the garbage collector does not delete, and reports whether the parent waits for
 // none of them.
 func (p *pass) endChildren(ctx context.Context) (done bool, problems []conditions.Problem, err error) {
-	children, awaited, err := p.deleter.ended(ctx)
+	children, awaited, err := p.ended(ctx)
 	if err != nil || len(awaited) == 0 {
 		return err == nil, nil, err
 	}
-	if p.deleter.endings().NeedEvaluation() {
+	if p.endings().NeedEvaluation() {
 		if p.evaluateDeletion(ctx); p.reader.incomplete {
 			return false, nil, nil // it is not known yet what is kept
 		}
 	}
-	return false, p.deleter.endAll(ctx, children), nil
+	return false, p.endAll(ctx, children), nil
 }
 
 // evaluateDeletion evaluates the rule for a parent that is being deleted, to learn which children it now keeps: the
@@ -72,8 +80,8 @@ func (p *pass) evaluateDeletion(ctx context.Context) {
 		p.collectDecisions()
 	}
 	if err != nil || p.isOutOfMemory(ctx) {
-		p.deleter.decided, p.reader.incomplete = nil, true
-		p.RequeueAfter(memoryPause)
+		p.decided, p.reader.incomplete = nil, true
+		p.requeueAfter(memoryPause)
 	}
 }
 
@@ -82,7 +90,7 @@ func (p *pass) collectDecisions() {
 	if matches, err := p.evaluation.Matches(); err != nil || !matches {
 		return
 	}
-	p.deleter.decided = make(map[identity.ID]mark.Retain)
+	p.decided = make(map[identity.ID]mark.Retain)
 	for batch := p.evaluation.Next(); len(batch) > 0; batch = p.evaluation.Next() {
 		for _, node := range batch {
 			live := make([]*unstructured.Unstructured, len(node.Objects))
@@ -90,7 +98,7 @@ func (p *pass) collectDecisions() {
 				live[i], _ = p.reader.Live(object) // what is not known counts as absent
 			}
 			for _, object := range slices.Concat(node.Objects, node.Kept) {
-				p.deleter.decided[identity.Of(object)] = ending.RetainOf(p.evaluation.Ending(object))
+				p.decided[identity.Of(object)] = operator.RetainOf(p.evaluation.Ending(object))
 			}
 			p.evaluation.Applied(node.Node, live)
 		}

@@ -9,49 +9,94 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/engine/ending"
 	"kanon.dev/kanon/engine/feedback"
-	"kanon.dev/kanon/engine/outcome"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/patching"
-	"kanon.dev/kanon/engine/plan"
-	"kanon.dev/kanon/engine/span"
-	"kanon.dev/kanon/engine/status"
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/engine/telemetry"
+	"kanon.dev/kanon/engine/watch"
 	"kanon.dev/kanon/rules/program"
 )
 
-// pass is one reconcile of a parent in progress. Each phase has one owner and returns what it found. The functions
-// below, and those in parentdeletion.go, collect the results.
+// pass is one reconcile of a parent in progress.
 type pass struct {
-	*changes
+	r      *Reconciler
+	reader *reader
 
-	r *Reconciler
-
-	reader    *reader
-	finalizer *parentFinalizer
-	children  *childWriter
-	deleter   *deleter
-	// evaluated is the version of the parent from which the rule is evaluated.
+	op  *operator.Operator
+	key queue.Key
+	// parent is the state in the last answer to a write. evaluated is the version from which the rule is evaluated.
+	parent    *unstructured.Unstructured
 	evaluated string
-	// problems are the failures so far, in the order of the nodes.
-	problems []conditions.Problem
-	// pending is work that follows later and blocks nothing.
-	pending []conditions.Problem
+	// memory is kept for the next reconcile. It is nil if the rule turns out not to select the parent.
+	memory *conditions.Memory
+	// provenance is the chain of rules' writes that led to the reconcile.
+	provenance *feedback.Provenance
+	// started is when the reconcile began, and seen is the time that the evaluation sees.
+	started, seen time.Time
+	// finalizing is true while spec.finalize is evaluated for a parent that is being deleted.
+	finalizing bool
+
+	evaluation *program.Evaluation
+	// result is the result of the evaluation, once it has ended.
+	result program.Result
+	// isRendered is true once everything is rendered. shown, nodes and writes are what Observed shows of it.
+	isRendered bool
+	shown      program.Result
+	nodes      []program.Rendered
+	writes     []Write
+	// problems are the failures so far, in the order of the nodes. pending is work that follows later and blocks nothing.
+	problems, pending []conditions.Problem
+	// rendered is the set of children that the rule has rendered so far.
+	rendered map[identity.ID]bool
+	// missed is true if a child exists, and is as the rule renders it, and its informer did not show it. No event may
+	// follow that enqueues the parent.
+	missed bool
+	// blocked are children that may have to be recreated, and are not because of the guard.
+	blocked []identity.ID
+	// asked is true once the guard has been asked about what the parent loses.
+	asked bool
+	// kept are the children that the rule no longer renders and that are not deleted for now.
+	kept []string
+	// orphaning is true if the parent is being deleted and all its children are kept. decided is what the rule,
+	// evaluated now, decides about the children of a parent that is being deleted.
+	orphaning bool
+	decided   map[identity.ID]mark.Retain
+	// finalizerNeeded is true if something in this reconcile needs the finalizer, and finalizerAdded once the reconcile
+	// has added it. parentSeen is true once an answer after that has shown the parent.
+	finalizerNeeded, finalizerAdded, parentSeen bool
+	// namespaceEnds is true if a write showed that the parent's namespace is being deleted.
+	namespaceEnds bool
+	// next holds the time after which the parent has to be reconciled again.
+	next queue.Outcome
 }
 
-// pass runs a reconcile, given as a story. It stores what the next reconcile of the parent needs, even if the story
+func (r *Reconciler) newPass(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured, memory *conditions.Memory) *pass {
+	now := r.Now()
+	return &pass{
+		r: r, op: op, key: k, parent: parent, memory: memory, provenance: &feedback.Provenance{},
+		started: now, seen: memory.Schedule.EvaluationTime(now, op.Program.Drifts),
+		rendered: make(map[identity.ID]bool),
+	}
+}
+
+// do runs a reconcile, given as a story. It stores what the next reconcile of the parent needs, even if the story
 // panics, and sets the time of the next reconcile in the outcome.
-func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, context.Context) outcome.Outcome) (out outcome.Outcome) {
-	p := r.newPass(ctx, of)
+func (p *pass) do(ctx context.Context, story func(*pass, context.Context) queue.Outcome) (out queue.Outcome) {
+	p.reader = newReader(ctx, p)
 	defer func() {
+		p.handOut()
 		p.closeEvaluation(ctx)
-		r.Readers.Keep(p.key, p.reader.reads)
+		p.r.Readers.Keep(p.key, p.reader.reads)
 		if p.memory != nil {
 			p.memory.Conflicts.Expire(p.started)
-			p.Parents.Keep(p.key, p.memory)
+			p.r.Parents.Keep(p.key, p.memory)
 		}
-		if !p.Running.IsCurrent(p.op) {
-			p.RequeueAfter(0) // the operator that runs now may not use what was stored above
+		if !p.r.Running.IsCurrent(p.op) {
+			p.requeueAfter(0) // the operator that runs now may not use what was stored above
 		}
 		if p.next.After > 0 {
 			out.RequeueAfter(p.next.After)
@@ -60,50 +105,33 @@ func (r *Reconciler) pass(ctx context.Context, of *subject, story func(*pass, co
 	return story(p, ctx)
 }
 
-func (r *Reconciler) newPass(ctx context.Context, of *subject) *pass {
-	changes := &changes{subject: of, Cluster: &r.Cluster, feedback: r.Feedback}
-	p := &pass{r: r, changes: changes, finalizer: &parentFinalizer{changes: changes}}
-	p.reader = &reader{subject: of, monitors: r.Monitors, readers: r.Readers, marks: r.Marks, mayRead: r.readGate(ctx, of.op)}
-	if of.op.Program.ReadsStatus {
-		p.reader.inputs = feedback.NewInputs()
-	}
-	p.children = &childWriter{
-		changes: changes, reader: p.reader, finalizer: p.finalizer, guard: r.Guard, endings: ending.Policies{ByNode: of.op.Deletions},
-		limit: func() int { return r.parallelWrites(of.op) }, recreateLimits: r.RecreateLimits,
-	}
-	p.deleter = &deleter{changes: changes, reader: p.reader, children: p.children, guard: r.Guard}
-	p.reader.readUnmarked = p.children.unmarkedReaderIn(ctx)
-	return p
-}
-
 // reconcile evaluates the rule and acts on the result. If it ends before it knows what the parent loses, it tells the
 // guard what the parent could lose at most.
-func (p *pass) reconcile(ctx context.Context) outcome.Outcome {
-	p.reader.outdatedByContent = p.children.outdatedIn(ctx)
-	out := outcome.Outcome{Verdict: outcome.Again, Err: p.evaluate(ctx, false)}
+func (p *pass) reconcile(ctx context.Context) queue.Outcome {
+	out := queue.Outcome{Verdict: queue.Again, Err: p.evaluate(ctx, false)}
 	if out.Err == nil {
 		out = p.run(ctx)
 	}
-	if !p.deleter.asked {
-		p.r.Guard.Doubt(p.op, p.key, p.deleter.atRisk(p.deleter.unrendered()))
+	if !p.asked {
+		p.r.Guard.Doubt(p.op, p.key, p.atRisk(p.unrendered()))
 	}
 	return out
 }
 
 // run selects, writes, deletes and reports.
-func (p *pass) run(ctx context.Context) outcome.Outcome {
-	switch p.op.Selects(p.parent, plan.NamespaceLabels(p.Monitors)) {
-	case plan.Undecided:
-		return outcome.Outcome{Verdict: outcome.Waiting} // the Namespace's event decides
-	case plan.Unselected:
+func (p *pass) run(ctx context.Context) queue.Outcome {
+	switch p.op.Selects(p.parent, operator.NamespaceLabels(p.r.Monitors)) {
+	case operator.Undecided:
+		return queue.Outcome{Verdict: queue.Waiting} // the Namespace's event decides
+	case operator.Unselected:
 		return p.cleanUpUnselected(ctx)
-	case plan.Selected:
+	case operator.Selected:
 	}
 	defer p.planNext()
 	matches, err := p.evaluation.Matches()
 	switch {
 	case p.isOutOfMemory(ctx):
-		return outcome.Outcome{Verdict: outcome.Again}
+		return queue.Outcome{Verdict: queue.Again}
 	case err == nil && !matches:
 		return p.cleanUpUnselected(ctx)
 	}
@@ -115,16 +143,16 @@ func (p *pass) run(ctx context.Context) outcome.Outcome {
 		return out
 	}
 	p.add(p.reader.denied)
-	p.add(p.deleter.prune(ctx, p.problems))
+	p.add(p.prune(ctx, p.problems))
 	p.add(p.removeFinalizerIfUnneeded(ctx))
 	p.add(p.loop())
-	deleted, problems := p.deleter.deleteParent(ctx)
+	deleted, problems := p.deleteParent(ctx)
 	if p.add(problems); deleted {
-		return outcome.Outcome{}
+		return queue.Outcome{}
 	}
 	problems, awaited := p.contribute(ctx)
 	if p.add(problems); awaited {
-		return p.confirmFinalizer(ctx, outcome.Outcome{Verdict: outcome.Waiting}) // the key is enqueued when they are applied or cannot be
+		return p.confirmFinalizer(ctx, queue.Outcome{Verdict: queue.Waiting}) // the key is enqueued when they are applied or cannot be
 	}
 	return p.confirmFinalizer(ctx, p.conclude(ctx))
 }
@@ -137,34 +165,35 @@ func (p *pass) obstacles(ctx context.Context, err error) []conditions.Problem {
 	if problems := p.checkGenerations(); len(problems) > 0 {
 		return problems
 	}
-	return p.finalizer.addToFinalize(ctx)
+	return p.addToFinalize(ctx)
 }
 
 // render writes, batch by batch, what the rule renders. If ok is false, the reconcile ends with out.
-func (p *pass) render(ctx context.Context) (out outcome.Outcome, ok bool) {
+func (p *pass) render(ctx context.Context) (out queue.Outcome, ok bool) {
 	for batch := p.evaluateNext(ctx); len(batch) > 0; batch = p.evaluateNext(ctx) {
 		if p.isSuspended() {
-			return outcome.Outcome{Verdict: outcome.Waiting}, false
+			return queue.Outcome{Verdict: queue.Waiting}, false
 		}
-		problems, pending := p.children.writeBatch(ctx, batch)
+		problems, pending := p.writeBatch(ctx, batch)
 		p.add(problems)
 		p.pending = append(p.pending, pending...)
 	}
 	if p.isSuspended() {
-		return outcome.Outcome{Verdict: outcome.Waiting}, false
+		return queue.Outcome{Verdict: queue.Waiting}, false
 	}
-	_, end := span.Start(ctx, "evaluate the status")
+	_, end := telemetry.Start(ctx, "evaluate the status")
 	p.result = p.evaluation.Result()
+	p.isRendered, p.shown = true, p.result
 	end(nil)
 	if p.isOutOfMemory(ctx) {
-		return outcome.Outcome{Verdict: outcome.Again}, false
+		return queue.Outcome{Verdict: queue.Again}, false
 	}
-	return outcome.Outcome{}, true
+	return queue.Outcome{}, true
 }
 
 // evaluateNext evaluates the next batch.
 func (p *pass) evaluateNext(ctx context.Context) []program.Rendered {
-	_, end := span.Start(ctx, "evaluate")
+	_, end := telemetry.Start(ctx, "evaluate")
 	defer end(nil)
 	return p.evaluation.Next()
 }
@@ -172,81 +201,63 @@ func (p *pass) evaluateNext(ctx context.Context) []program.Rendered {
 // cleanUpUnselected removes what the rule wrote to the status of a parent that the rule does not select, and prunes its
 // children. The status comes first, because the children are what leads to a parent that no longer matches the
 // selector. If the API server refuses the write of the status for good, the children do not wait for it.
-func (p *pass) cleanUpUnselected(ctx context.Context) outcome.Outcome {
-	if !p.isSuspended() && !p.deleter.mayPrune(p.deleter.unrendered()) {
+func (p *pass) cleanUpUnselected(ctx context.Context) queue.Outcome {
+	if !p.isSuspended() && !p.mayPrune(p.unrendered()) {
 		return p.outcome() // change nothing until the guard allows the deletions
 	}
-	refused := p.report().Release(ctx)
+	refused := p.report().clear(ctx)
 	if len(refused) == 0 || refused[0].Stalled {
-		p.add(p.deleter.prune(ctx, p.problems))
+		p.add(p.prune(ctx, p.problems))
 		p.add(p.removeFinalizerIfUnneeded(ctx))
 	}
 	if p.add(refused); len(refused) == 0 {
-		p.Parents.SetUnselected(p.key, false)
+		p.r.Parents.SetUnselected(p.key, false)
 	}
 	p.r.Patches.Drop(p.op, p.key)
-	p.Parents.Release(p.key)
+	p.r.Parents.Release(p.key)
 	p.memory.Release()
 	if p.op.Removal != nil || !p.op.InView(p.parent) { // no event would report the deletion of such a parent, so its memory would stay
 		p.memory = nil
 		return p.outcome()
 	}
-	p.report().ReportUnselected(ctx)
+	p.report().reportUnselected(ctx)
 	return p.outcome()
 }
 
 // concludeUnrendered is conclude for a parent for which nothing was rendered: what was waiting stays as it was.
-func (p *pass) concludeUnrendered(ctx context.Context, obstacles []conditions.Problem) outcome.Outcome {
+func (p *pass) concludeUnrendered(ctx context.Context, obstacles []conditions.Problem) queue.Outcome {
 	p.add(obstacles)
 	p.result = p.evaluation.Result()
 	p.result.Nodes, p.result.Events, p.result.StatusFailed = nil, nil, nil
 	if p.isOutOfMemory(ctx) {
-		return outcome.Outcome{Verdict: outcome.Again}
+		return queue.Outcome{Verdict: queue.Again}
 	}
 	return p.conclude(ctx)
 }
 
 // conclude reports what the reconcile found: in the parent's status, as Events, and in the outcome.
-func (p *pass) conclude(ctx context.Context) outcome.Outcome {
+func (p *pass) conclude(ctx context.Context) queue.Outcome {
 	if err := ctx.Err(); err != nil {
-		return outcome.Outcome{Verdict: outcome.Again, Err: err} // an interrupted evaluation says nothing about the parent
+		return queue.Outcome{Verdict: queue.Again, Err: err} // an interrupted evaluation says nothing about the parent
 	}
 	if p.reader.incomplete {
-		return p.outcome().AtLeast(outcome.Waiting)
+		return p.outcome().AtLeast(queue.Waiting)
 	}
-	report := p.report()
-	p.add(report.Report(ctx, p.found()))
-	p.finalizer.seen = p.finalizer.seen || report.Written
+	p.add(p.report().report(ctx, p.problems))
 	return p.outcome()
 }
 
-// found returns what the pass has found so far.
-func (p *pass) found() status.Found {
-	return status.Found{Result: p.result, Problems: p.problems, Pending: p.pending, Kept: conditions.Kept(p.deleter.kept)}
-}
-
-// report returns the report on the parent as it is now.
-func (p *pass) report() *status.Report {
-	return &status.Report{
-		Options: p.Options,
-		Parent: status.Parent{
-			Op: p.op, Key: p.key, Object: p.parent, Memory: p.memory, Evaluated: p.evaluated, Started: p.started, Due: p.due, Inputs: p.reader.inputs,
-			NamespaceEnds: p.namespaceEnds, Changes: p.changes,
-		},
-	}
-}
-
 // outcome returns the outcome of the reconcile, by what it found so far.
-func (p *pass) outcome() outcome.Outcome {
+func (p *pass) outcome() queue.Outcome {
 	out := outcomeOf(p.problems)
-	if p.deleter.isBlocked() {
-		out = out.AtLeast(outcome.Waiting)
+	if p.isBlocked() {
+		out = out.AtLeast(queue.Waiting)
 	}
-	if p.children.missed {
-		out = out.AtLeast(outcome.Again)
+	if p.missed {
+		out = out.AtLeast(queue.Again)
 	}
 	if p.evaluation != nil && p.evaluation.OutOfTime() {
-		out = out.AtLeast(outcome.Again) // no event reports that a busy machine has become idle
+		out = out.AtLeast(queue.Again) // no event reports that a busy machine has become idle
 	}
 	if p.op.Removal != nil && len(p.problems) > 0 {
 		out.Waits = p.problems[0].String()
@@ -272,15 +283,15 @@ func (p *pass) redacted(err error) error {
 
 // outcomeOf returns the outcome of a reconcile that had these problems. A problem that goes away without an event is
 // retried; one that no condition reports is logged.
-func outcomeOf(problems []conditions.Problem) outcome.Outcome {
-	var out outcome.Outcome
+func outcomeOf(problems []conditions.Problem) queue.Outcome {
+	var out queue.Outcome
 	var errs []error
 	for _, problem := range problems {
 		if problem.IsEventful() {
-			out = out.AtLeast(outcome.Waiting)
+			out = out.AtLeast(queue.Waiting)
 			continue
 		}
-		out = out.AtLeast(outcome.Again)
+		out = out.AtLeast(queue.Again)
 		err := fmt.Errorf("%s: %w", problem.Subject, problem.Err)
 		switch {
 		case problem.IsLogged():
@@ -305,10 +316,7 @@ func (p *pass) contribute(ctx context.Context) (problems []conditions.Problem, a
 func (p *pass) contributor() patching.Contributor {
 	return patching.Contributor{
 		Op: p.op, Key: p.key, Parent: p.parent, Provenance: p.provenance,
-		Select: func(l plan.Lookup, q program.Query) ([]*unstructured.Unstructured, error) {
-			found, _, err := p.reader.find(l, q)
-			return found, err
-		},
+		Select: p.reader.find,
 	}
 }
 
@@ -318,6 +326,30 @@ func (p *pass) loop() []conditions.Problem {
 	if loop == nil {
 		return nil
 	}
-	p.RequeueAfter(loop.Wait(p.started) + time.Millisecond)
-	return []conditions.Problem{conditions.OfLoop(loop, func(rule string) (string, bool) { return p.Running.TitleFor(p.op, rule) })}
+	p.requeueAfter(loop.Wait(p.started) + time.Millisecond)
+	return []conditions.Problem{conditions.OfLoop(loop, func(rule string) (string, bool) { return p.r.Running.TitleFor(p.op, rule) })}
+}
+
+// requeueAfter asks for another reconcile of the parent after d at the latest. Only the goroutine of the reconcile
+// calls it.
+func (p *pass) requeueAfter(d time.Duration) { p.next.RequeueAfter(d) }
+
+// beginWrite tells package feedback that the reconcile is about to write an object, so that it is known which reconcile
+// caused which change. Call end after the write.
+func (p *pass) beginWrite(obj *unstructured.Unstructured) (end func()) {
+	return p.r.Feedback.BeginWrite(p.key, identity.Of(obj), mark.RefOf(obj).String(), p.provenance, len(p.rendered))
+}
+
+// observe reports the answer of a write, after beginWrite: as the newest state of the object, so that no later reconcile
+// sees an older one, and as the cause of what follows.
+func (p *pass) observe(informer watch.Key, obj *unstructured.Unstructured) {
+	if informer == p.op.ParentKey || p.op.ReadsObserved.Load() || p.r.Running.IsRead(informer.GVR) {
+		p.r.Feedback.Wrote(p.key, identity.Of(obj), feedback.VersionOf(obj))
+	}
+	p.r.Monitors.Observe(informer, obj)
+}
+
+// deleted reports that the reconcile deleted an object, after beginWrite.
+func (p *pass) deleted(obj *unstructured.Unstructured) {
+	p.r.Feedback.Wrote(p.key, identity.Of(obj), feedback.Version{UID: obj.GetUID()})
 }

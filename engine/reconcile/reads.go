@@ -11,12 +11,10 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/authorization"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/outcome"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/rules/privilege"
+	"kanon.dev/kanon/engine/tenant"
+	"kanon.dev/kanon/rules/program"
 )
 
 // readGate returns an error if the rule of a reconcile may not read something. An empty name stands for all objects of
@@ -24,48 +22,48 @@ import (
 type readGate func(gvr schema.GroupVersionResource, namespace, name string) error
 
 // readGate returns the gate of a rule.
-func (c *Cluster) readGate(ctx context.Context, op *operator.Operator) readGate {
+func (r *Reconciler) readGate(ctx context.Context, op *operator.Operator) readGate {
 	return func(gvr schema.GroupVersionResource, namespace, name string) error {
-		return c.Reads.Check(ctx, op.Identity, authorization.Read{Resource: gvr, Namespace: namespace, Name: name})
+		return r.Reads.Check(ctx, op.Identity, tenant.Read{Resource: gvr, Namespace: namespace, Name: name})
 	}
 }
 
 // checkParentReads returns an error if the rule may not see a parent, or the Namespace by which it selects the parent.
 // A nil parent does not exist.
-func (c *Cluster) checkParentReads(ctx context.Context, op *operator.Operator, parent *unstructured.Unstructured) error {
+func (r *Reconciler) checkParentReads(ctx context.Context, op *operator.Operator, parent *unstructured.Unstructured) error {
 	if parent == nil {
 		return nil
 	}
-	mayRead := c.readGate(ctx, op)
+	mayRead := r.readGate(ctx, op)
 	if err := mayRead(op.Parent.GVR, parent.GetNamespace(), parent.GetName()); err != nil || op.NamespaceKey == nil {
 		return err
 	}
-	return mayRead(plan.NamespacesGVR, "", parent.GetNamespace())
+	return mayRead(operator.NamespacesGVR, "", parent.GetNamespace())
 }
 
 // unread is the outcome of a reconcile of a parent that the rule must not see. Only the report on the rule mentions it,
 // not the parent. In the report on a tenant's rule, the refusal concerns all of its parents, so that the report does
 // not reveal that this parent exists.
-func (r *Reconciler) unread(op *operator.Operator, err error) outcome.Outcome {
+func (r *Reconciler) unread(op *operator.Operator, err error) queue.Outcome {
 	if !lacksRights(err) {
-		return outcome.Outcome{Verdict: outcome.Again, Err: err}
+		return queue.Outcome{Verdict: queue.Again, Err: err}
 	}
 	if op.Identity.Confined && op.Removal == nil {
 		r.Queue.AddPatient(queue.Key{Rule: op.ID})
-		return outcome.Outcome{Verdict: outcome.Waiting, After: authorization.Lifetime}
+		return queue.Outcome{Verdict: queue.Waiting, After: tenant.Lifetime}
 	}
-	return outcome.Outcome{Verdict: outcome.Waiting, After: authorization.Lifetime, Denied: err.Error()}
+	return queue.Outcome{Verdict: queue.Waiting, After: tenant.Lifetime, Denied: err.Error()}
 }
 
 // prepareChild prepares a child to be written. It refuses an object that no rule may write, and one that grants rights
 // unless the rule may write such objects.
-func (c *childWriter) prepareChild(ctx context.Context, w *write) (*apply.Child, error) {
-	child, err := c.Writer.Prepare(ctx, w.object, w.owner, w.controller, w.policy)
+func (p *pass) prepareChild(ctx context.Context, w *childWrite, wanted apply.Wanted) (*apply.Child, error) {
+	child, err := p.r.Writer.Prepare(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
-	if reason := privilege.OfObject(w.object); reason != "" && !c.op.Program.AllowPrivileged {
-		return nil, &privilege.Error{Object: mark.RefOf(w.object).String(), Because: reason}
+	if reason := program.PrivilegeOfObject(w.object); reason != "" && !p.op.Program.AllowPrivileged {
+		return nil, &program.PrivilegeError{Object: mark.RefOf(w.object).String(), Because: reason}
 	}
 	return child, nil
 }
@@ -73,6 +71,6 @@ func (c *childWriter) prepareChild(ctx context.Context, w *write) (*apply.Child,
 // lacksRights reports whether an error means that a ServiceAccount lacks a right, which somebody could grant. The API
 // server also forbids for other reasons, such as a quota.
 func lacksRights(err error) bool {
-	denied, ok := errors.AsType[*authorization.DeniedError](err)
+	denied, ok := errors.AsType[*tenant.DeniedError](err)
 	return ok && len(denied.Verbs) > 0 || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ")
 }

@@ -3,37 +3,36 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"io"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/record"
 
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/feedback"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/outcome"
-	"kanon.dev/kanon/engine/pacing"
 	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/engine/readers"
-	"kanon.dev/kanon/engine/request"
+	"kanon.dev/kanon/engine/tenant"
+	"kanon.dev/kanon/engine/watch"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/program"
 )
-
-// Queue takes keys back, and counts the waiting keys of a rule.
-type Queue interface {
-	AddPatient(k queue.Key)
-	Waiting(rule string) int
-}
 
 // Guard decides whether a revision of a rule may delete; see package guard.
 type Guard interface {
 	// Decide reports whether the objects may be deleted that the rule does not render for a parent. Call Doubt instead
-	// if these objects are not known exactly: objects is then an upper bound. Call Excuse for a parent that no longer
-	// exists or is being deleted.
+	// if these objects are not known exactly: objects is then an upper bound. A parent that no longer exists or is being
+	// deleted loses nothing to the rule.
 	Decide(op *operator.Operator, parent queue.Key, objects []identity.ID) (may bool)
 	Doubt(op *operator.Operator, parent queue.Key, objects []identity.ID) (may bool)
-	Excuse(op *operator.Operator, parent queue.Key)
 	// MayRecreate reports whether an object of a parent may be deleted to be recreated. If it may not, blocked is true
 	// if it has to wait until somebody acts.
 	MayRecreate(op *operator.Operator, parent queue.Key) (may, blocked bool)
@@ -43,22 +42,49 @@ type Guard interface {
 
 // Options are the dependencies and limits of a Reconciler.
 type Options struct {
-	Cluster
-
-	Queue    Queue
+	Mapper   *restmapping.Mapper
+	Schemas  *openapi.Published
+	Monitors *watch.Monitors
+	Running  *operator.Running
+	Queue    *queue.Queue
+	Readers  *watch.Readers
+	Parents  *conditions.Store
+	Feedback *feedback.Tracker
 	Guard    Guard
 	Patches  *patching.Patches
-	Readers  *readers.Index
-	Feedback *feedback.Tracker
+	Marks    *mark.Marks
+	// Reads checks what a rule with a ServiceAccount may read and emit.
+	Reads *tenant.Reads
+	// Client reads single objects, deletes parents, and creates the answers to requests. Objects lists objects without
+	// their content.
+	Client  dynamic.Interface
+	Objects watch.Lister
+	// Writer writes children and finalizers, and Statuses the statuses of parents.
+	Writer   *apply.Writer
+	Statuses *apply.StatusWriter
+	Recorder record.EventRecorder
 	// Removed is called when the last parent of a removed rule is cleaned up.
 	Removed func(op *operator.Operator)
+	// Replan plans the rules again whose missing kinds exist again.
+	Replan func()
+	// Now returns the time that rules see.
+	Now func() time.Time
+	// Random is the source of random values in rules. nil: they are shown as asterisks.
+	Random io.Reader
+	// Unpaused is true if neither spec.minInterval applies nor the pauses and resyncs that a cluster needs.
+	Unpaused bool
+	// Observe, if set, is called at the end of each reconcile of a parent.
+	Observe func(Observed)
 	// Memory bounds the memory of the values of all evaluations together.
 	Memory program.Account
 	// Workers is how many parents are reconciled at the same time. ParallelWrites is how many children of one parent
 	// are written at the same time while fewer parents wait than there are workers.
 	Workers, ParallelWrites int
 	// RecreateLimits bounds the pauses of objects that are recreated repeatedly.
-	RecreateLimits pacing.Limits
+	RecreateLimits queue.Limits
+	// RetryMax bounds the pauses while fields or conditions are in conflict. WaitLimit is how long a parent without
+	// conditions, or the deletion of a parent, may wait before an Event reports it.
+	RetryMax, WaitLimit time.Duration
 }
 
 // Reconciler reconciles parents. It is safe for concurrent use, as long as each key is reconciled by one goroutine at a
@@ -69,25 +95,28 @@ type Reconciler struct {
 	// memoryWaiters admits one key at a time to wait for memory, so that the other workers stay free for evaluations that
 	// need little.
 	memoryWaiters *queue.Semaphore[queue.Key]
+	// longLists admits one reconcile at a time to lists of which the size is in the hands of others.
+	longLists chan struct{}
+	// creations has the children that were created recently.
+	creations creations
 }
 
 // New makes a Reconciler.
 func New(options Options) *Reconciler {
-	options.longLists = make(chan struct{}, 1)
-	return &Reconciler{Options: options, memoryWaiters: queue.NewSemaphore[queue.Key](1)}
+	return &Reconciler{Options: options, memoryWaiters: queue.NewSemaphore[queue.Key](1), longLists: make(chan struct{}, 1)}
 }
 
 // Reconcile brings everything that one rule defines for one parent up to date. The operator must be ready: its
 // informers have synced.
-func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k queue.Key) outcome.Outcome {
+func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k queue.Key) queue.Outcome {
 	defer r.Patches.Reconciled(op, k)
 	parent, err := r.findParent(ctx, op, k)
 	if errors.Is(err, errNotRead) {
-		return outcome.Outcome{Verdict: outcome.Waiting} // the informer's start enqueues every parent
+		return queue.Outcome{Verdict: queue.Waiting} // the informer's start enqueues every parent
 	}
 	if err != nil {
 		r.Guard.Doubt(op, k, r.childrenOf(op, k))
-		return outcome.Outcome{Verdict: outcome.Again, Err: err}
+		return queue.Outcome{Verdict: queue.Again, Err: err}
 	}
 	if ctx = withVerbosity(ctx, parent); parent != nil {
 		logr.FromContextOrDiscard(ctx).V(4).Info("Reconciling", "resourceVersion", parent.GetResourceVersion())
@@ -101,53 +130,53 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 		return r.cleanUpRemoved(ctx, op, k, parent)
 	}
 	if parent == nil || parent.GetDeletionTimestamp() != nil {
-		r.Guard.Excuse(op, k)
+		r.Guard.Decide(op, k, nil)
 	}
 	if parent == nil || (parent.GetDeletionTimestamp() != nil && !op.HasFinalizer(parent)) {
 		// The garbage collector deletes the children of a parent that is being deleted. A write now could undo what an
 		// orphaning deletion is about to do.
 		r.forget(op, k)
-		return outcome.Outcome{}
+		return queue.Outcome{}
 	}
 	r.Parents.SetFinalizer(k, op.HasFinalizer(parent))
-	if request.IsSuspended(parent) {
+	if conditions.IsSuspended(parent) {
 		r.Guard.Doubt(op, k, r.riskOf(op, k, parent))
-		return outcome.Outcome{Verdict: r.skipSuspended(op, k, parent)}
+		return queue.Outcome{Verdict: r.skipSuspended(op, k, parent)}
 	}
 	if parent.GetDeletionTimestamp() != nil {
-		return r.pass(ctx, r.deletionOf(op, k, parent), (*pass).cleanUp)
+		return r.deletionOf(op, k, parent).do(ctx, (*pass).cleanUp)
 	}
 	now := r.Now()
 	remembered := r.Parents.Memory(k, parent.GetUID(), op.Program.Hash)
-	requested := op.InView(parent) && remembered.Request(request.ReconcileAt(parent))
+	requested := op.InView(parent) && remembered.Request(conditions.ReconcileAt(parent))
 	if requested {
 		r.Patches.Retry(op, k)
 	}
-	if wait := remembered.Schedule.Wait(now); wait > 0 {
-		return outcome.Outcome{Verdict: outcome.Later, After: wait}
+	if wait := remembered.Schedule.Wait(now); wait > 0 && !r.Unpaused {
+		return queue.Outcome{Verdict: queue.Later, After: wait}
 	}
 	provenance, wait := r.Feedback.Begin(k, now, r.RetryMax)
 	if wait > 0 {
-		return outcome.Outcome{Verdict: outcome.Later, After: wait}
+		return queue.Outcome{Verdict: queue.Later, After: wait}
 	}
-	of := newSubject(op, k, parent, remembered, now)
-	of.provenance = provenance
-	out := r.pass(ctx, of, (*pass).reconcile)
+	p := r.newPass(op, k, parent, remembered)
+	p.provenance = provenance
+	out := p.do(ctx, (*pass).reconcile)
 	out.Requested = requested
 	return out
 }
 
 // withVerbosity returns a context whose logger has the verbosity that the parent's annotation asks for.
 func withVerbosity(ctx context.Context, parent *unstructured.Unstructured) context.Context {
-	if parent == nil || request.VerbosityOf(parent) == 0 {
+	if parent == nil || conditions.VerbosityOf(parent) == 0 {
 		return ctx
 	}
-	return logr.NewContext(ctx, request.LogAt(logr.FromContextOrDiscard(ctx), request.VerbosityOf(parent)))
+	return logr.NewContext(ctx, conditions.LogAt(logr.FromContextOrDiscard(ctx), conditions.VerbosityOf(parent)))
 }
 
-// deletionOf returns the subject of a reconcile of a parent that is being deleted.
-func (r *Reconciler) deletionOf(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) *subject {
-	return newSubject(op, k, parent, r.Parents.Memory(k, parent.GetUID(), op.Program.Hash), r.Now())
+// deletionOf returns a reconcile of a parent that is being deleted.
+func (r *Reconciler) deletionOf(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) *pass {
+	return r.newPass(op, k, parent, r.Parents.Memory(k, parent.GetUID(), op.Program.Hash))
 }
 
 // errNotRead reports that the informer of the parents has not synced yet.
@@ -194,4 +223,24 @@ func (r *Reconciler) parallelWrites(op *operator.Operator) int {
 		return 1
 	}
 	return r.ParallelWrites
+}
+
+// skipSuspended leaves a suspended parent alone. What is remembered of it stays, so that nothing is reported twice when
+// it resumes; but it resumes at once, whatever minInterval says. For a parent that the informer does not show, no event
+// follows, so it is read again with growing pauses.
+func (r *Reconciler) skipSuspended(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) queue.Verdict {
+	remembered := r.Parents.Memory(k, parent.GetUID(), op.Program.Hash)
+	remembered.Schedule.Interval = 0
+	r.Parents.Keep(k, remembered)
+	if !op.InView(parent) {
+		return queue.Again
+	}
+	return queue.Settled
+}
+
+// isSuspended reports whether the parent was suspended since the pass began, as the informer shows it. If somebody
+// suspends a parent and then changes what its rule reads, nothing must be deleted.
+func (p *pass) isSuspended() bool {
+	now, ok := p.r.Monitors.Head(p.op.ParentKey, p.key.Parent.Namespace, p.key.Parent.Name)
+	return ok && now.GetUID() == p.parent.GetUID() && conditions.IsSuspended(now)
 }

@@ -7,22 +7,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/mark"
-	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/queue"
 )
 
 // An object carries how often it was recreated, until it has lasted for twice the longest pause.
 func TestRecreationsOfAnObject(t *testing.T) {
 	t.Parallel()
-	limits := pacing.Limits{First: 10 * time.Second, Max: 5 * time.Minute}
+	limits := queue.Limits{First: 10 * time.Second, Max: 5 * time.Minute}
 	at := time.Date(2026, 3, 5, 6, 7, 8, 0, time.UTC)
 	tests := map[string]struct {
 		text  string
 		since time.Duration // from the last time to now
-		want  pacing.Backoff
+		want  queue.Backoff
 	}{
-		"once":                 {"1 2026-03-05T06:07:08Z", time.Hour / 60, pacing.Backoff{Attempts: 1, Last: at, Pause: 10 * time.Second}},
-		"often":                {"9 2026-03-05T06:07:08Z", 0, pacing.Backoff{Attempts: 9, Last: at, Pause: 5 * time.Minute}},
-		"it has almost lasted": {"6 2026-03-05T06:07:08Z", 10*time.Minute - time.Second, pacing.Backoff{Attempts: 6, Last: at, Pause: 5 * time.Minute}},
+		"once":                 {"1 2026-03-05T06:07:08Z", time.Hour / 60, queue.Backoff{Attempts: 1, Last: at, Pause: 10 * time.Second}},
+		"often":                {"9 2026-03-05T06:07:08Z", 0, queue.Backoff{Attempts: 9, Last: at, Pause: 5 * time.Minute}},
+		"it has almost lasted": {"6 2026-03-05T06:07:08Z", 10*time.Minute - time.Second, queue.Backoff{Attempts: 6, Last: at, Pause: 5 * time.Minute}},
 		"it has lasted":        {text: "6 2026-03-05T06:07:08Z", since: 10 * time.Minute},
 		"no annotation":        {},
 		"no time":              {text: "2"},

@@ -16,11 +16,11 @@ const maxGenerations = 16
 // ancestry follows the owners of a parent that is a child itself. It counts the objects that the same rule created, up to
 // maxGenerations, and names each object with the rule that created it.
 func (p *pass) ancestry() (generations int, ancestors []string) {
-	running := p.Running.Load()
+	running := p.r.Running.Load()
 	seen := make(map[types.UID]bool)
 	for obj := p.parent; !seen[obj.GetUID()] && generations < maxGenerations; {
 		seen[obj.GetUID()] = true
-		owner, ok := p.Marks.OwnerOf(obj)
+		owner, ok := p.r.Marks.OwnerOf(obj)
 		op := running.ByID[owner.RuleID]
 		if !ok || op == nil {
 			break
@@ -29,7 +29,7 @@ func (p *pass) ancestry() (generations int, ancestors []string) {
 			generations++
 		}
 		ancestors = append(ancestors, fmt.Sprintf("%s by rule %s", mark.RefOf(obj), op.Name))
-		parent, ok := p.Monitors.Head(op.ParentKey, owner.Parent.Namespace, owner.Parent.Name)
+		parent, ok := p.r.Monitors.Head(op.ParentKey, owner.Parent.Namespace, owner.Parent.Name)
 		if !ok || parent.GetUID() != owner.Parent.UID {
 			break
 		}

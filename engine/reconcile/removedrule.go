@@ -9,43 +9,40 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/outcome"
-	"kanon.dev/kanon/engine/parents"
-	"kanon.dev/kanon/engine/plan"
 	"kanon.dev/kanon/engine/queue"
-	"kanon.dev/kanon/engine/request"
 	"kanon.dev/kanon/rules/syntax"
 )
 
 // cleanUpRemoved cleans up after a removed rule at one parent, and finishes the removal with the last one. parent is
 // nil if it no longer exists. A suspended parent is skipped; the event of its resumption enqueues it again.
-func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) outcome.Outcome {
-	var out outcome.Outcome
+func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) queue.Outcome {
+	var out queue.Outcome
 	if !op.Removal.KeepsChildren() {
 		if doubt := r.checkAbsent(ctx, op); doubt != nil { // there may be children that nobody would ever delete
 			if op.Removal.FirstWait() {
 				logr.FromContextOrDiscard(ctx).Info("children of a rule that was removed wait until it is known whether the cluster has their kinds",
 					"rule", op.Name.String(), "reason", doubt.Error())
 			}
-			return outcome.Outcome{Verdict: outcome.Again, Waits: doubt.Error()}
+			return queue.Outcome{Verdict: queue.Again, Waits: doubt.Error()}
 		}
 	}
 	switch {
 	case parent == nil:
-	case request.IsSuspended(parent) && r.mayHaveFields(op, k, parent):
-		return outcome.Outcome{Verdict: r.skipSuspended(op, k, parent), Waits: "parent " + k.Parent.String() + " is suspended"}
-	case request.IsSuspended(parent): // a removal enqueues all parents of the kind; this one has nothing of the rule
+	case conditions.IsSuspended(parent) && r.mayHaveFields(op, k, parent):
+		return queue.Outcome{Verdict: r.skipSuspended(op, k, parent), Waits: "parent " + k.Parent.String() + " is suspended"}
+	case conditions.IsSuspended(parent): // a removal enqueues all parents of the kind; this one has nothing of the rule
 	case parent.GetDeletionTimestamp() != nil && op.HasFinalizer(parent):
-		out = r.pass(ctx, r.deletionOf(op, k, parent), (*pass).cleanUp)
+		out = r.deletionOf(op, k, parent).do(ctx, (*pass).cleanUp)
 	case parent.GetDeletionTimestamp() == nil && r.mayHaveFields(op, k, parent) && (r.waitsForOtherRule(ctx, op, parent) || !r.Guard.MayCleanUp(op)):
-		return outcome.Outcome{ // also if the other rule has only just started, and has not reconciled the parent yet
-			Verdict: outcome.Again, Waits: "another rule for the same kind of parents does not run yet, and may want the children",
+		return queue.Outcome{ // also if the other rule has only just started, and has not reconciled the parent yet
+			Verdict: queue.Again, Waits: "another rule for the same kind of parents does not run yet, and may want the children",
 		}
 	case parent.GetDeletionTimestamp() == nil:
-		out = r.pass(ctx, newSubject(op, k, parent, &parents.Memory{}, r.Now()), (*pass).cleanUpUnselected)
+		out = r.newPass(op, k, parent, &conditions.Memory{}).do(ctx, (*pass).cleanUpUnselected)
 	}
-	if out.Verdict != outcome.Settled || out.Err != nil {
+	if out.Verdict != queue.Settled || out.Err != nil {
 		return out
 	}
 	r.forget(op, k)
@@ -74,7 +71,7 @@ func (r *Reconciler) waitsForOtherRule(ctx context.Context, op *operator.Operato
 		return false // the rule still exists, with another kind of parents
 	}
 	paused := set.Paused[op.Parent.GVK.GroupKind()]
-	i := slices.IndexFunc(paused, func(other *syntax.Rule) bool { return other.MaySelect(parent, plan.NamespaceLabels(r.Monitors)) })
+	i := slices.IndexFunc(paused, func(other *syntax.Rule) bool { return other.MaySelect(parent, operator.NamespaceLabels(r.Monitors)) })
 	if i < 0 {
 		return false
 	}

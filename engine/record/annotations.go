@@ -21,17 +21,8 @@ func (s *Store) Annotations(id string) source.Annotations {
 	return s.annotations[id]
 }
 
-// Follow has Run watch the annotations of the records from now on. Until then they are as they were when the records
-// were read.
-func (s *Store) Follow() { s.follow.Do(func() { close(s.followed) }) }
-
-// followAnnotations waits for Follow, and then watches the annotations of the records until ctx ends.
+// followAnnotations watches the annotations of the records until ctx ends.
 func (s *Store) followAnnotations(ctx context.Context) {
-	select {
-	case <-s.followed:
-	case <-ctx.Done():
-		return
-	}
 	informer := dynamicinformer.NewFilteredDynamicInformer(s.client, corev1.SchemeGroupVersion.WithResource("configmaps"), s.namespace, 0, cache.Indexers{},
 		func(o *metav1.ListOptions) { o.LabelSelector = Label + "=true" }).Informer()
 	// Both fail only once an informer has started.

@@ -82,15 +82,15 @@ func (r *Record) encode(namespace, id string, keys *keyring.Keyring) (*unstructu
 }
 
 // decode reads a record from its ConfigMap and checks its seal. If the seal proves nothing, somebody else may have
-// written the record, so it loses its permissions to delete, unless trust is true.
-func decode(object *unstructured.Unstructured, keys *keyring.Keyring, trust bool) (r Record, sealed keyring.Verdict, err error) {
+// written the record, so it loses its permissions to delete.
+func decode(object *unstructured.Unstructured, keys *keyring.Keyring) (r Record, sealed keyring.Verdict, err error) {
 	r, text, err := read(object)
 	if err != nil {
 		return r, keyring.Forged, err
 	}
 	id := strings.TrimPrefix(object.GetName(), NamePrefix)
 	sealed = keys.Check(statement(object.GetNamespace(), id, text), sealOf(object))
-	if !sealed.Proves() && !trust {
+	if !sealed.Proves() {
 		r.distrust()
 	}
 	return r, sealed, nil
@@ -130,7 +130,7 @@ func (b *Blocked) encode(data map[string]any) error {
 		data[keyMessage] = b.Message
 	}
 	if b.Revision == "" {
-		return nil // an earlier version wrote it
+		return nil
 	}
 	text, err := json.Marshal(b)
 	data[keyBlocked] = string(text)

@@ -27,8 +27,7 @@
 //     children deleted. [Store.IsRemovalMeant] distinguishes the two.
 //   - For people, the record shows what the prune guard blocks. It also has the report on a rule in a file, which has no
 //     object with a status.
-//   - People annotate the record to ask for something about a rule in a file. [Store.Annotations] returns these annotations,
-//     kept current once [Store.Follow] was called.
+//   - People annotate the record to ask for something about a rule in a file. [Store.Annotations] returns these annotations.
 //   - A record in a later [Format] than this version knows stays as it is, and its rule does not run.
 //
 // What each file does:

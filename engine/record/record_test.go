@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,7 +46,7 @@ func TestFormat(t *testing.T) {
 		`"children":[{"version":"v1","kind":"Service","revision":"5f2c"},{"version":"v1","kind":"ConfigMap","unseen":true}],` +
 		`"holds":true,"patches":[{"id":"label","version":"v1","kind":"Secret"}],` +
 		`"conditionPrefix":"Box","conditions":["Lit"],"onRuleDeletion":"Delete"}`
-	keys, err := keyring.Generate(time.Now())
+	keys, err := keyring.Generate()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +65,7 @@ func TestFormat(t *testing.T) {
 	if diff := cmp.Diff(want, object.Object); diff != "" {
 		t.Error(diff)
 	}
-	got, sealed, err := decode(object, keys, false)
+	got, sealed, err := decode(object, keys)
 	if err != nil || sealed != keyring.Current || !got.Equal(&record) {
 		t.Errorf("%v %v\n%s", err, sealed, cmp.Diff(record, got))
 	}
@@ -75,7 +74,7 @@ func TestFormat(t *testing.T) {
 // Whoever may write ConfigMaps in Kanon's namespace cannot permit a deletion.
 func TestSeal(t *testing.T) {
 	t.Parallel()
-	keys, err := keyring.Generate(time.Now())
+	keys, err := keyring.Generate()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +82,7 @@ func TestSeal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others, err := keyring.Generate(time.Now())
+	others, err := keyring.Generate()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,11 +90,10 @@ func TestSeal(t *testing.T) {
 	distrusted := record.Clone()
 	distrusted.Revision, distrusted.OnRuleDeletion, distrusted.Children[0].Revision = "", syntax.OrphanChildren, ""
 	greeting := record.Clone()
-	greeting.Blocked = &Blocked{Message: "hello"} // is for people, and all that earlier versions wrote
+	greeting.Blocked = &Blocked{Message: "hello"} // is for people
 	for name, tt := range map[string]struct {
 		read   *keyring.Keyring
 		change func(*unstructured.Unstructured)
-		trust  bool
 		want   *Record
 		sealed keyring.Verdict
 	}{
@@ -106,7 +104,6 @@ func TestSeal(t *testing.T) {
 		"of another rule":               {read: keys, change: func(object *unstructured.Unstructured) { object.SetName("kanon-state-beef") }, want: &distrusted},
 		"of another namespace":          {read: keys, change: func(object *unstructured.Unstructured) { object.SetNamespace("kanon-2") }, want: &distrusted},
 		"none":                          {read: keys, change: unseal, want: &distrusted},
-		"none, before there was a key":  {read: keys, change: unseal, trust: true, want: &record},
 		"with another message":          {read: keys, change: onlyMessage("hello"), want: &greeting, sealed: keyring.Current},
 		"no JSON":                       {read: keys, change: edit("record", "{", "")},
 		"no text, as in a mere copycat": {read: keys, change: func(object *unstructured.Unstructured) { delete(object.Object, "data") }},
@@ -120,7 +117,7 @@ func TestSeal(t *testing.T) {
 			if tt.change != nil {
 				tt.change(object)
 			}
-			got, sealed, err := decode(object, tt.read, tt.trust)
+			got, sealed, err := decode(object, tt.read)
 			if tt.want == nil {
 				if err == nil {
 					t.Errorf("no error, but %+v", got)

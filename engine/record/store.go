@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"kanon.dev/kanon/engine/activity"
 	"kanon.dev/kanon/engine/keyring"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/source"
 )
 
@@ -20,7 +20,7 @@ import (
 type Options struct {
 	Client dynamic.Interface
 	// Counter counts pending writes as work.
-	Counter *activity.Counter
+	Counter *queue.Counter
 	// Namespace is Kanon's own namespace, where the records are.
 	Namespace string
 	// Keys seal the records.
@@ -39,8 +39,6 @@ type Options struct {
 type Keys interface {
 	// Keyring is nil until the keys are known.
 	Keyring() *keyring.Keyring
-	// IsFirst reports whether there was no key before this process.
-	IsFirst() bool
 }
 
 // Store has the record of each rule, by the rule's id: as it is in the cluster, and as it should be. Its methods are
@@ -51,11 +49,8 @@ type Store struct {
 	ruleID    func(kanonNamespace, namespace, name string) string
 	changed   func(id string)
 	annotated func()
-	// followed is closed by Follow.
-	followed chan struct{}
-	follow   sync.Once
 	// bell is rung while Run has something to do.
-	bell *activity.Bell
+	bell *queue.Bell
 
 	mu sync.Mutex
 	// loaded is true once the records of the cluster have been read; failed is the error of the last attempt. Guarded
@@ -97,8 +92,7 @@ func New(o Options) *Store {
 	return &Store{
 		requests: requests{client: o.Client, namespace: o.Namespace}, keys: o.Keys, ruleID: o.RuleID,
 		changed: o.Changed, annotated: o.Annotated,
-		bell: activity.NewBell(o.Counter), byID: make(map[string]*entry),
-		followed: make(chan struct{}), annotations: make(map[string]source.Annotations),
+		bell: queue.NewBell(o.Counter), byID: make(map[string]*entry), annotations: make(map[string]source.Annotations),
 	}
 }
 
@@ -173,16 +167,6 @@ func (s *Store) Names() (names map[string]types.NamespacedName, known bool) {
 	return names, s.loaded
 }
 
-// SetRemoval records why the removal of a rule waits.
-func (s *Store) SetRemoval(id, why string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.byID[id]; e != nil && !e.remove && e.newer == nil && e.wanted.Removal != why {
-		e.wanted.Removal = why
-		s.Sync()
-	}
-}
-
 // Update changes the record of a rule as it should be, and creates it if necessary. A pending deletion of the record
 // is cancelled.
 func (s *Store) Update(id string, change func(*Record)) {
@@ -209,16 +193,16 @@ func (s *Store) UpdateIf(id string, entitled func() bool, change func(*Record)) 
 	}
 }
 
-// Report sets the report in the record of a rule; nil removes it. It does nothing if there is no record, or if it is
-// to be deleted.
-func (s *Store) Report(id string, report *Report) {
+// Note changes what the record of a rule says for people, such as Report. It does nothing if there is no record, or if it
+// is to be deleted.
+func (s *Store) Note(id string, change func(*Record)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.byID[id]
-	if e == nil || e.remove {
+	if e == nil || e.remove || e.newer != nil {
 		return
 	}
-	if e.wanted.Report = report; e.isPending() {
+	if change(&e.wanted); e.isPending() {
 		s.Sync()
 	}
 }

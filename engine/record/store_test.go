@@ -37,14 +37,11 @@ type world struct {
 	core       typedcorev1.CoreV1Interface
 	configMaps typedcorev1.ConfigMapInterface
 	ring       *keyring.Keyring
-	// first is true where there was no key before.
-	first bool
 	// ruleID says which id a rule has; nil if that does not matter.
 	ruleID func(kanonNamespace, namespace, name string) string
 }
 
 func (w *world) Keyring() *keyring.Keyring { return w.ring }
-func (w *world) IsFirst() bool             { return w.first }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -57,7 +54,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, err := keyring.Generate(time.Now())
+	ring, err := keyring.Generate()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +214,7 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.start()
-	s.Report("1", &record.Report{Ready: true, Message: "running"}) // of a rule without a record
+	s.Note("1", func(r *record.Record) { r.Report = &record.Report{Ready: true, Message: "running"} }) // of a rule without a record
 	s.Update("1", one)
 	if stored := s.written("1"); stored.Report != nil {
 		t.Errorf("%+v", stored.Report)
@@ -236,45 +233,39 @@ func TestReport(t *testing.T) {
 		}
 		t.Fatalf("the report is never %q", want)
 	}
-	s.Report("1", &record.Report{Message: "1:2: error: no"})
+	s.Note("1", func(r *record.Record) { r.Report = &record.Report{Message: "1:2: error: no"} })
 	awaitReport(`{"ready":false,"message":"1:2: error: no"}`)
 	select {
 	case <-s.changed:
 		t.Error("a report counts as a change of what the record says")
 	default:
 	}
-	s.Report("1", nil)
+	s.Note("1", func(r *record.Record) { r.Report = nil })
 	awaitReport("")
 }
 
-// Records without a seal count in full where there was no key before, and without their permissions where there was.
-func TestRecordsWithoutASeal(t *testing.T) {
+// A record without a seal counts without its permissions.
+func TestRecordWithoutASeal(t *testing.T) {
 	t.Parallel()
-	for name, first := range map[string]bool{"upgrade": true, "forgery": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			s := w.start()
-			s.Update("1", one)
-			s.written("1")
-			s.stop()
-			live, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			delete(live.Data, "seal")
-			if _, err := w.configMaps.Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			w.first = first
-			s = w.start()
-			if stored := s.written("1"); (stored.Revision == "5f2c") != first || (stored.OnRuleDeletion == syntax.DeleteChildren) != first {
-				t.Errorf("%+v", stored)
-			}
-			if live, err = w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err != nil || live.Data["seal"] == "" {
-				t.Errorf("the record has no seal: %v", err)
-			}
-		})
+	w := newWorld(t)
+	s := w.start()
+	s.Update("1", one)
+	s.written("1")
+	s.stop()
+	live, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(live.Data, "seal")
+	if _, err := w.configMaps.Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s = w.start()
+	if stored := s.written("1"); stored.Revision == "5f2c" || stored.OnRuleDeletion == syntax.DeleteChildren {
+		t.Errorf("%+v", stored)
+	}
+	if live, err = w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err != nil || live.Data["seal"] == "" {
+		t.Errorf("the record has no seal: %v", err)
 	}
 }
 
@@ -307,34 +298,6 @@ func TestRecordOfANewerVersion(t *testing.T) {
 	after, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{})
 	if err != nil || after.ResourceVersion != live.ResourceVersion {
 		t.Errorf("the record was written: %v %v", err, after.Data)
-	}
-}
-
-// A record without a format, as the first versions wrote it, is not written again for that.
-func TestRecordWithoutAFormat(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	before, err := os.ReadFile("testdata/first.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	seal := w.ring.Seal("record\x00" + w.namespace + "\x001\x00" + string(before))
-	live, err := w.configMaps.Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "kanon-state-1", Labels: map[string]string{record.Label: "true"}},
-		Data:       map[string]string{"record": string(before), "seal": seal},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := w.start()
-	s.Update("1", func(*record.Record) {})
-	if stored := s.written("1"); stored.Revision != "5f2c" || stored.Rule != "kanon/one" || len(stored.Children) != 1 {
-		t.Errorf("%+v", stored)
-	}
-	s.Update("2", one)
-	s.written("2")
-	if after, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err != nil || after.ResourceVersion != live.ResourceVersion {
-		t.Errorf("the record was written again: %v", err)
 	}
 }
 
@@ -427,20 +390,19 @@ func TestRemovalGivenUpWhileItsReasonChanges(t *testing.T) {
 	s := w.start()
 	s.Update("1", func(r *record.Record) { one(r); r.Origin = record.Origin{Namespace: w.namespace, ConfigMap: "missing"} })
 	s.written("1")
-	s.SetRemoval("1", "it may not read")
+	s.Note("1", func(r *record.Record) { r.Removal = "it may not read" })
 	s.written("1")
 	if err := w.configMaps.Delete(t.Context(), "kanon-state-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.SetRemoval("1", "it may not delete")
+	s.Note("1", func(r *record.Record) { r.Removal = "it may not delete" })
 	s.await("the rule is forgotten", func() bool { return len(s.IDs()) == 0 })
 	if _, err := w.configMaps.Get(t.Context(), "kanon-state-1", metav1.GetOptions{}); err == nil {
 		t.Error("the record exists again")
 	}
 }
 
-// The annotations of a record that is gone ask for nothing, whatever it was that Kanon did without it. Nobody watches the records here:
-// Follow was not called.
+// The annotations of a record that is gone ask for nothing, whatever it was that Kanon did without it.
 func TestAnnotationsOfARecordThatIsGone(t *testing.T) {
 	t.Parallel()
 	remove := func(s *running) {
@@ -521,7 +483,7 @@ func TestRemovalInANamespaceThatIsGone(t *testing.T) {
 		s.written(id)
 	}
 	for _, id := range []string{"gone", "kept"} {
-		s.SetRemoval(id, "it may not read")
+		s.Note(id, func(r *record.Record) { r.Removal = "it may not read" })
 		s.written(id)
 	}
 	if live, err := w.configMaps.Get(t.Context(), "kanon-state-gone", metav1.GetOptions{}); err != nil || live.Data["removal"] != "it may not read" {
@@ -532,7 +494,7 @@ func TestRemovalInANamespaceThatIsGone(t *testing.T) {
 	if _, err := w.configMaps.Get(t.Context(), "kanon-state-gone", metav1.GetOptions{}); err == nil {
 		t.Error("its record exists")
 	}
-	s.SetRemoval("kept", "")
+	s.Note("kept", func(r *record.Record) { r.Removal = "" })
 	s.written("kept")
 	for _, id := range []string{"new", "kept"} {
 		if live, err := w.configMaps.Get(t.Context(), "kanon-state-"+id, metav1.GetOptions{}); err != nil || live.Data["removal"] != "" {

@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,17 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/keyring"
-	"kanon.dev/kanon/engine/pacing"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/source"
 )
 
-// Run reads the records of the cluster and keeps them as they should be, until ctx ends. After Follow it watches
-// their annotations.
+// Run reads the records of the cluster, keeps them as they should be and watches their annotations, until ctx ends.
 func (s *Store) Run(ctx context.Context) {
 	var following sync.WaitGroup
 	defer following.Wait()
 	following.Go(func() { s.followAnnotations(ctx) })
-	retries := pacing.Retries{Limits: pacing.Limits{First: time.Second, Max: time.Minute}}
+	retries := queue.Retries{Limits: queue.Limits{First: time.Second, Max: time.Minute}}
 	s.bell.Loop(ctx, 0, func() time.Duration { return retries.Next(s.sync(ctx)) })
 }
 
@@ -72,8 +70,6 @@ func (s *Store) load(ctx context.Context) bool {
 // an id that no rule has.
 func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructured) {
 	log := logr.FromContextOrDiscard(ctx)
-	// If no record has a seal and there was no key, an earlier version of Kanon wrote the records.
-	upgrade := s.keys.IsFirst() && !slices.ContainsFunc(records, func(object unstructured.Unstructured) bool { return sealOf(&object) != "" })
 	for i := range records {
 		live := &records[i]
 		id, ok := strings.CutPrefix(live.GetName(), NamePrefix)
@@ -81,7 +77,7 @@ func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructu
 			continue
 		}
 		s.annotateLocked(live.GetName(), source.AnnotationsOf(live))
-		stored, sealed, err := decode(live, s.keys.Keyring(), upgrade)
+		stored, sealed, err := decode(live, s.keys.Keyring())
 		if newer, ok := errors.AsType[*NewerError](err); ok {
 			log.Error(err, "the rule of this record does not run")
 			s.byID[id] = &entry{live: live, newer: newer}
@@ -91,11 +87,11 @@ func (s *Store) takeLocked(ctx context.Context, records []unstructured.Unstructu
 			log.Error(err, "the record of a rule cannot be decoded")
 			continue
 		}
-		if !sealed.Proves() && !upgrade && !s.isOf(id, stored.Rule) {
+		if !sealed.Proves() && !s.isOf(id, stored.Rule) {
 			log.Info("ignored a record without a seal of Kanon's: its name does not belong to its rule", "rule", stored.Rule, "configMap", live.GetName())
 			continue
 		}
-		if !sealed.Proves() && !upgrade {
+		if !sealed.Proves() {
 			log.Info("the record of a rule has no seal of Kanon's, and its permissions to delete objects do not count",
 				"rule", stored.Rule, "configMap", live.GetName())
 		}

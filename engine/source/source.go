@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/request"
+	"kanon.dev/kanon/engine/conditions"
 )
 
 // Origin is where documents come from: one ConfigMap, one Rule object or one file. It is comparable; the zero Origin
@@ -77,7 +77,7 @@ func AnnotationsOf(obj metav1.Object) Annotations {
 	all := obj.GetAnnotations()
 	return Annotations{
 		ConfirmPrune: all[AnnotationConfirmPrune], ConfirmDefinition: all[AnnotationConfirmDefinition],
-		Verbosity: all[request.AnnotationVerbosity], Suspended: request.IsSuspended(obj),
+		Verbosity: all[conditions.AnnotationVerbosity], Suspended: conditions.IsSuspended(obj),
 	}
 }
 

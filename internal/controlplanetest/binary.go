@@ -1,10 +1,8 @@
 package controlplanetest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +15,17 @@ import (
 // BinaryVariable is the environment variable with the path of a control plane binary to use instead of building one.
 const BinaryVariable = "KANON_CONTROLPLANE"
 
+// NightlyVariable is the environment variable that has tests run that are slow and seldom fail.
+const NightlyVariable = "KANON_NIGHTLY"
+
+// Nightly skips a test that is slow and seldom fails, unless the environment asks for it, as `make nightly` does.
+func Nightly(tb testing.TB) {
+	tb.Helper()
+	if os.Getenv(NightlyVariable) == "" {
+		tb.Skip("it is slow, and runs with make nightly")
+	}
+}
+
 // modulePath is the product's module. The Makefile is in its root.
 const modulePath = "kanon.dev/kanon"
 
@@ -24,7 +33,7 @@ const modulePath = "kanon.dev/kanon"
 // may do so at the same time.
 func Binary(tb testing.TB) string {
 	tb.Helper()
-	path, err := shared.findBinary()
+	path, err := findBinary()
 	if err != nil {
 		tb.Fatalf("get the control plane binary: %v", err)
 	}
@@ -79,24 +88,13 @@ func buildEnvironment(environment []string) []string {
 	})
 }
 
-// moduleRoot finds the root of the repository, from the working directory upwards.
+// moduleRoot finds the root of the repository.
 func moduleRoot() (string, error) {
-	start, err := os.Getwd()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", modulePath).Output() //nolint:noctx // it ends by itself
 	if err != nil {
-		return "", fmt.Errorf("find working directory: %w", err)
+		return "", fmt.Errorf("find the folder of %s: %w", modulePath, err)
 	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && bytes.HasPrefix(content, []byte("module "+modulePath+"\n")) {
-			return dir, nil
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("read go.mod: %w", err)
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no folder from %s up holds the go.mod of %s", start, modulePath)
-		}
-	}
+	return strings.TrimSpace(string(dir)), nil
 }
 
 // lockFile waits for the lock on a file and returns a function that releases it. The end of the process releases it

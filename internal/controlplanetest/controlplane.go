@@ -74,10 +74,10 @@ type ControlPlane struct {
 	// Kubectl is the path of a kubectl of the control plane's version.
 	Kubectl string
 
-	command *exec.Cmd
-	stdin   *os.File // write end; nothing is written
-	dir     string   // kubeconfig, kubectl and error output
-	data    string   // data of the components, and their logs
+	command *exec.Cmd // nil if it was not started here
+	stdin   *os.File  // write end; nothing is written
+	dir     string    // kubeconfig, kubectl and error output
+	data    string    // data of the components, and their logs
 	stop    sync.Once
 }
 
@@ -109,12 +109,36 @@ func start(binary string, o Options) (*ControlPlane, error) {
 	if err := plane.run(binary, o); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	if plane.Config, err = clientcmd.BuildConfigFromFlags("", plane.Kubeconfig); err != nil {
-		plane.Stop()
+	return plane.load()
+}
+
+// join uses a control plane that runs already, with its data in dir.
+func join(binary, dir string) (*ControlPlane, error) {
+	temporary, err := os.MkdirTemp("", "controlplanetest-")
+	if err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	plane := &ControlPlane{
+		Kubeconfig: filepath.Join(dir, "kubeconfig"),
+		Kubectl:    filepath.Join(temporary, "kubectl"),
+		dir:        temporary,
+		data:       dir,
+	}
+	if err := os.Symlink(binary, plane.Kubectl); err != nil {
+		return nil, errors.Join(fmt.Errorf("link kubectl: %w", err), os.RemoveAll(temporary))
+	}
+	return plane.load()
+}
+
+// load reads the kubeconfig file.
+func (p *ControlPlane) load() (*ControlPlane, error) {
+	var err error
+	if p.Config, err = clientcmd.BuildConfigFromFlags("", p.Kubeconfig); err != nil {
+		p.Stop()
 		return nil, fmt.Errorf("load kubeconfig: %w", err)
 	}
-	plane.Config.QPS = -1
-	return plane, nil
+	p.Config.QPS = -1
+	return p, nil
 }
 
 // run starts the process and waits until it is ready.
@@ -195,6 +219,9 @@ func (p *ControlPlane) Stop() {
 
 // end closes the pipe that keeps the process alive and waits for the process.
 func (p *ControlPlane) end() {
+	if p.command == nil {
+		return
+	}
 	_ = p.stdin.Close() // it closes even without a reader
 	overdue := time.AfterFunc(stopLimit, func() { _ = p.command.Process.Kill() })
 	defer overdue.Stop()

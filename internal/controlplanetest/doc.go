@@ -3,7 +3,8 @@
 //
 // The tests of a test binary share one control plane. It starts at the first use, which takes a few seconds, and [Main]
 // stops it. It also stops if the test binary dies in any other way. If it cannot start, tests fail; they are never
-// skipped.
+// skipped. `make test` starts one for all test binaries, see [SharedVariable]; so a test must not depend on what else is
+// in the cluster, and custom kinds need a group that no other package uses.
 //
 // # Example
 //

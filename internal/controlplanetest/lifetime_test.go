@@ -1,10 +1,7 @@
 package controlplanetest
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,10 +11,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
 
 // small are the settings with the fewest processes.
@@ -25,42 +18,10 @@ func small() Options {
 	return Options{Controllers: []string{"garbage-collector", "namespace"}, Nodes: new(int)}
 }
 
-func TestAuditLog(t *testing.T) {
-	o := small()
-	o.AuditLog = filepath.Join(t.TempDir(), "audit.log")
-	plane := Start(t, o)
-
-	config := rest.CopyConfig(plane.Config)
-	config.UserAgent = "auditor"
-	client := kubernetes.NewForConfigOrDie(config)
-	if _, err := client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	type event struct{ Stage, Verb, UserAgent, RequestURI string }
-	var seen []event
-	file, err := os.Open(o.AuditLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var e event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			t.Fatalf("decode %q: %v", lines.Text(), err)
-		}
-		if e.UserAgent == "auditor" {
-			seen = append(seen, e)
-		}
-	}
-	want := event{"ResponseComplete", "list", "auditor", "/api/v1/namespaces/default/configmaps"}
-	if len(seen) != 1 || seen[0] != want {
-		t.Errorf("the audit log tells of %+v, want only %+v", seen, want)
-	}
-}
-
 // TestNothingIsLeft shows that all processes end with the control plane, also
 // when it has no chance to end them.
 func TestNothingIsLeft(t *testing.T) {
+	Nightly(t)
 	tests := map[string]struct {
 		options    Options
 		components int
@@ -104,6 +65,7 @@ func signalAndWait(t *testing.T, p *ControlPlane, signal os.Signal) {
 // its components does. It is one that no other needs, so that none can end before
 // the first is missed.
 func TestComponentDies(t *testing.T) {
+	Nightly(t)
 	plane := Start(t, small())
 	components := children(t, plane.command.Process.Pid)
 	i := slices.IndexFunc(components, func(c observed) bool { return strings.Contains(c.command, " kube-controller-manager ") })
@@ -136,10 +98,6 @@ func TestFailingStart(t *testing.T) {
 			options: Options{APIArgs: []string{"--no-such-flag"}},
 			want:    []string{"kube-apiserver ended by itself", "kube-apiserver.log", "unknown flag: --no-such-flag"},
 		},
-		"component gives up": {
-			options: Options{APIArgs: []string{"--tls-cert-file=/does/not/exist"}},
-			want:    []string{"kube-apiserver ended by itself", "/does/not/exist"},
-		},
 		"unknown controller": {
 			options: Options{Controllers: []string{"nonsense"}},
 			want:    []string{`unknown controller "nonsense"`, "garbage-collector-controller"},
@@ -158,43 +116,6 @@ func TestFailingStart(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestDirIsContinued shows that a control plane started in a used directory has
-// the objects of the one before.
-func TestDirIsContinued(t *testing.T) {
-	o := small()
-	o.Dir = t.TempDir()
-	first := Start(t, o)
-	client := kubernetes.NewForConfigOrDie(first.Config).CoreV1().ConfigMaps("default")
-	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
-	if _, err := client.Create(t.Context(), kept, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	first.Stop()
-
-	second := Start(t, o)
-	client = kubernetes.NewForConfigOrDie(second.Config).CoreV1().ConfigMaps("default")
-	if _, err := client.Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(filepath.Join(o.Dir, "logs", "kube-apiserver.log")); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestTwoAtOnce shows that control planes do not get in one another's way.
-func TestTwoAtOnce(t *testing.T) {
-	first, second := Start(t, small()), Start(t, small())
-	for _, plane := range []*ControlPlane{first, second} {
-		if address, err := url.Parse(plane.Config.Host); err != nil || address.Hostname() != "127.0.0.1" {
-			t.Errorf("the API server is at %s, want a port of 127.0.0.1", plane.Config.Host)
-		}
-		Namespace(t, plane.Config)
-	}
-	if first.Config.Host == second.Config.Host {
-		t.Errorf("both API servers are at %s", first.Config.Host)
 	}
 }
 

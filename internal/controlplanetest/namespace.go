@@ -1,22 +1,16 @@
 package controlplanetest
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
-// deleteLimit bounds the request that deletes a namespace.
-const deleteLimit = 2 * time.Minute
-
-// Namespace makes a namespace for one test and returns its name. It is deleted at the end of the test. Nobody waits for
-// that, because names are never reused.
+// Namespace makes a namespace for one test and returns its name. It stays until the control plane ends: to delete it
+// would take the API server longer than most tests, because it looks for objects of every kind.
 func Namespace(tb testing.TB, config *rest.Config) string {
 	tb.Helper()
 	client, err := kubernetes.NewForConfig(config)
@@ -28,14 +22,5 @@ func Namespace(tb testing.TB, config *rest.Config) string {
 	if err != nil {
 		tb.Fatalf("create namespace: %v", err)
 	}
-	tb.Cleanup(func() {
-		// The test's own context has ended by now.
-		ctx, cancel := context.WithTimeout(context.Background(), deleteLimit)
-		defer cancel()
-		err := client.CoreV1().Namespaces().Delete(ctx, made.Name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			tb.Errorf("delete namespace: %v", err)
-		}
-	})
 	return made.Name
 }

@@ -1,68 +1,61 @@
 package controlplanetest
 
 import (
+	"os"
 	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
 )
 
-// shared is the control plane of this test binary. It is a variable because tests of one package have nothing else in
+// SharedVariable is the environment variable with the directory of a control plane that runs already, for the test
+// binaries of several packages: its kubeconfig file is the file kubeconfig in it.
+const SharedVariable = "KANON_SHARED_CONTROLPLANE"
+
+// The binary and the control plane of this test binary, or why there is none. Tests of one package have nothing else in
 // common.
-var shared sharedPlane //nolint:gochecknoglobals // see above
+//
+//nolint:gochecknoglobals // see above
+var (
+	findBinary = sync.OnceValues(buildBinary)
+	shared     = sync.OnceValues(startShared)
+	// started is set by shared, for Main. ownOptions are those of an own control plane; nil if one that runs already will
+	// do. Only MainWith sets them.
+	started    *ControlPlane
+	ownOptions *Options
+)
 
-type sharedPlane struct {
-	// mu guards what follows. It is locked while the binary is built and the control plane starts, because every other
-	// test has to wait for these.
-	mu sync.Mutex
-
-	binary      string
-	binaryError error
-
-	plane      *ControlPlane
-	planeError error // why there is none, for every test
-}
-
-func (s *sharedPlane) findBinary() (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.findBinaryLocked()
-}
-
-func (s *sharedPlane) findBinaryLocked() (string, error) {
-	if s.binary == "" && s.binaryError == nil {
-		s.binary, s.binaryError = buildBinary()
+func startShared() (*ControlPlane, error) {
+	binary, err := findBinary()
+	if err != nil {
+		return nil, err
 	}
-	return s.binary, s.binaryError
-}
-
-func (s *sharedPlane) get() (*ControlPlane, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.plane == nil && s.planeError == nil {
-		binary, err := s.findBinaryLocked()
-		if err != nil {
-			s.planeError = err
-			return nil, err
-		}
-		s.plane, s.planeError = start(binary, Options{})
+	switch dir := os.Getenv(SharedVariable); {
+	case ownOptions != nil:
+		started, err = start(binary, *ownOptions)
+	case dir != "":
+		started, err = join(binary, dir)
+	default:
+		started, err = start(binary, Options{})
 	}
-	return s.plane, s.planeError
+	return started, err
 }
 
-func (s *sharedPlane) stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.plane != nil {
-		s.plane.Stop()
-		s.plane = nil
-	}
-}
-
-// Main runs the tests of a test binary and stops their shared control plane. It returns the exit code.
+// Main runs the tests of a test binary and stops their shared control plane, unless other test binaries share it, too.
+// It returns the exit code.
 func Main(m *testing.M) int {
-	defer shared.stop()
+	defer func() {
+		if started != nil {
+			started.Stop()
+		}
+	}()
 	return m.Run()
+}
+
+// MainWith is Main for tests whose shared control plane has options, and that share it with no other test binary.
+func MainWith(m *testing.M, o Options) int {
+	ownOptions = &o
+	return Main(m)
 }
 
 // Config returns the administrator's client configuration for the shared control plane, without a rate limit. The
@@ -97,7 +90,7 @@ func Complaints(tb testing.TB, component string, limit int) string {
 
 func sharedControlPlane(tb testing.TB) *ControlPlane {
 	tb.Helper()
-	plane, err := shared.get()
+	plane, err := shared()
 	if err != nil {
 		tb.Fatalf("start the shared control plane: %v", err)
 	}

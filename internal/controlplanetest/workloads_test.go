@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,8 +28,8 @@ func TestVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if version.GitVersion != "v1.36.3" || version.Major != "1" || version.Minor != "36" {
-		t.Errorf("the API server calls itself %s (%s.%s), want v1.36.3 (1.36)", version.GitVersion, version.Major, version.Minor)
+	if version.GitVersion != "v1.37.2" || version.Major != "1" || version.Minor != "37" {
+		t.Errorf("the API server calls itself %s (%s.%s), want v1.37.2 (1.37)", version.GitVersion, version.Major, version.Minor)
 	}
 }
 
@@ -88,171 +85,6 @@ func kubectl(t *testing.T, input string, args ...string) string {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)
 	}
 	return string(output)
-}
-
-func TestJobCompletes(t *testing.T) {
-	config := Config(t)
-	client := kubernetes.NewForConfigOrDie(config).BatchV1().Jobs(Namespace(t, config))
-	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
-	defer cancel()
-	job, err := client.Create(ctx, &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "once"},
-		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever,
-			Containers:    []corev1.Container{{Name: "main", Image: "example.com/image"}},
-		}}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := client.Watch(ctx, metav1.ListOptions{
-		FieldSelector:   fields.OneTermEqualSelector("metadata.name", job.Name).String(),
-		ResourceVersion: job.ResourceVersion,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer events.Stop()
-	for event := range events.ResultChan() {
-		for _, condition := range event.Object.(*batchv1.Job).Status.Conditions {
-			if condition.Type == batchv1.JobComplete && condition.Status == corev1.ConditionTrue {
-				return
-			}
-		}
-	}
-	t.Fatalf("the Job did not complete in %s", waitLimit)
-}
-
-// TestCronJob shows that a CronJob starts the Job that is due and hears of its
-// end. The Job is due at once, because the CronJob says of itself that it last
-// ran three hours ago; the schedule has no other time near.
-func TestCronJob(t *testing.T) {
-	config := Config(t)
-	namespace := Namespace(t, config)
-	client := dynamic.NewForConfigOrDie(config)
-	batch := schema.GroupVersion{Group: "batch", Version: "v1"}
-	cronJobs := client.Resource(batch.WithResource("cronjobs")).Namespace(namespace)
-	now := time.Now().UTC()
-	due := now.Add(-time.Hour).Truncate(time.Minute)
-
-	cronJob := newObject(batch.String(), "CronJob", "daily")
-	cronJob.Object["spec"] = map[string]any{
-		"schedule": fmt.Sprintf("%d %d * * *", due.Minute(), due.Hour()),
-		"timeZone": "Etc/UTC",
-		"suspend":  true,
-		"jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-			"restartPolicy": "Never",
-			"containers":    []any{map[string]any{"name": "main", "image": "example.com/image"}},
-		}}}},
-	}
-	cronJob = create(t, cronJobs, cronJob)
-	cronJob.Object["status"] = map[string]any{"lastScheduleTime": now.Add(-3 * time.Hour).Format(time.RFC3339)}
-	cronJob, err := cronJobs.UpdateStatus(t.Context(), cronJob, metav1.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cronJob.Object["spec"].(map[string]any)["suspend"] = false
-	if cronJob, err = cronJobs.Update(t.Context(), cronJob, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-
-	var last string
-	waitFor(t, cronJobs, cronJob, func(event watch.Event) bool {
-		object := event.Object.(*unstructured.Unstructured).Object
-		last, _, _ = unstructured.NestedString(object, "status", "lastScheduleTime")
-		_, succeeded, _ := unstructured.NestedString(object, "status", "lastSuccessfulTime")
-		return succeeded
-	})
-	if want := due.Format(time.RFC3339); last != want {
-		t.Errorf("a Job was started for %s, want %s", last, want)
-	}
-	jobs, err := client.Resource(batch.WithResource("jobs")).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(jobs.Items) != 1 || !metav1.IsControlledBy(&jobs.Items[0], cronJob) {
-		t.Errorf("the Jobs are %v, want one that the CronJob controls", jobs.Items)
-	}
-}
-
-// TestResourceQuota shows that a quota is kept, and that what is deleted no
-// longer counts.
-func TestResourceQuota(t *testing.T) {
-	config := Config(t)
-	namespace := Namespace(t, config)
-	core := schema.GroupVersion{Version: "v1"}
-	client := func(resource string) dynamic.ResourceInterface {
-		return dynamic.NewForConfigOrDie(config).Resource(core.WithResource(resource)).Namespace(namespace)
-	}
-	pods, quotas := client("pods"), client("resourcequotas")
-	quota := newObject("v1", "ResourceQuota", "one-pod")
-	quota.Object["spec"] = map[string]any{"hard": map[string]any{"pods": "1"}}
-	quota = create(t, quotas, quota)
-	uses := func(want string) {
-		t.Helper()
-		waitFor(t, quotas, quota, func(event watch.Event) bool {
-			quota = event.Object.(*unstructured.Unstructured)
-			used, _, _ := unstructured.NestedString(quota.Object, "status", "used", "pods")
-			return used == want
-		})
-	}
-	uses("0")
-	// No Pod is accepted before its service account is there.
-	waitFor(t, client("serviceaccounts"), newObject("v1", "ServiceAccount", "default"), func(event watch.Event) bool {
-		return event.Type == watch.Added
-	})
-
-	pod := func(name string) *unstructured.Unstructured {
-		object := newObject("v1", "Pod", name)
-		object.Object["spec"] = map[string]any{"containers": []any{map[string]any{"name": "main", "image": "example.com/image"}}}
-		return object
-	}
-	create(t, pods, pod("first"))
-	uses("1")
-	_, err := pods.Create(t.Context(), pod("second"), metav1.CreateOptions{})
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota: one-pod") {
-		t.Errorf("a second Pod is answered with %v, want that the quota forbids it", err)
-	}
-	if err := pods.Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	// That a Pod is accepted again now is left out: the API server's admission
-	// learns of the room from a cache of its own, at a time that nobody is told.
-	uses("0")
-}
-
-// TestClusterRoleAggregation shows that a ClusterRole is given the rules of those
-// that its selector names.
-func TestClusterRoleAggregation(t *testing.T) {
-	roles := dynamic.NewForConfigOrDie(Config(t)).Resource(schema.GroupVersionResource{
-		Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles",
-	})
-	createRole := func(role *unstructured.Unstructured) *unstructured.Unstructured {
-		role = create(t, roles, role)
-		t.Cleanup(func() {
-			if err := roles.Delete(context.Background(), role.GetName(), metav1.DeleteOptions{}); err != nil {
-				t.Errorf("delete ClusterRole: %v", err)
-			}
-		})
-		return role
-	}
-	const label = "controlplanetest.kanon.dev/part-of"
-	whole := newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "controlplanetest-whole")
-	whole.Object["aggregationRule"] = map[string]any{"clusterRoleSelectors": []any{
-		map[string]any{"matchLabels": map[string]any{label: "whole"}},
-	}}
-	whole = createRole(whole)
-	rules := []any{map[string]any{
-		"apiGroups": []any{"controlplanetest.kanon.dev"}, "resources": []any{"wholes"}, "verbs": []any{"get", "list"},
-	}}
-	part := newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "controlplanetest-part")
-	part.SetLabels(map[string]string{label: "whole"})
-	part.Object["rules"] = rules
-	createRole(part)
-	waitFor(t, roles, whole, func(event watch.Event) bool {
-		got, _, _ := unstructured.NestedSlice(event.Object.(*unstructured.Unstructured).Object, "rules")
-		return cmp.Equal(got, rules)
-	})
 }
 
 // TestGarbageCollection shows that a child goes with its parent, also when the

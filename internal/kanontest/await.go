@@ -37,12 +37,15 @@ func (c *Cluster) Await(ref *unstructured.Unstructured, holds func(live *unstruc
 // AwaitMatch watches an object until it matches want; see Differences.
 func (c *Cluster) AwaitMatch(want *unstructured.Unstructured) *unstructured.Unstructured {
 	c.Helper()
-	return c.Await(want, func(live *unstructured.Unstructured) error {
-		if found := Differences(want, live); len(found) > 0 {
-			return errors.New("it differs:\n" + strings.Join(found, "\n"))
-		}
-		return nil
-	})
+	return c.Await(want, func(live *unstructured.Unstructured) error { return mismatch(want, live) })
+}
+
+// mismatch is an error with the differences, if there are any.
+func mismatch(want, live *unstructured.Unstructured) error {
+	if found := Differences(want, live); len(found) > 0 {
+		return errors.New("it differs:\n" + strings.Join(found, "\n"))
+	}
+	return nil
 }
 
 // AwaitGone watches an object until it does not exist.
@@ -55,12 +58,6 @@ func (c *Cluster) AwaitGone(ref *unstructured.Unstructured) {
 			}
 			return nil
 		})
-}
-
-// AwaitEvent waits for an Event with this reason about an object of this name, and returns its message.
-func (c *Cluster) AwaitEvent(name, reason string) string {
-	c.Helper()
-	return c.AwaitMessage(name, reason, "")
 }
 
 // AwaitMessage waits for an Event with this reason about an object of this name whose message contains text, and

@@ -75,8 +75,8 @@ func parse(data []byte) ([]*unstructured.Unstructured, error) {
 		if err := obj.UnmarshalJSON(text); err != nil {
 			return nil, err
 		}
-		if obj.GetName() == "" {
-			return nil, fmt.Errorf("a %s has no name", obj.GetKind())
+		if obj.GetAPIVersion() == "" || obj.GetName() == "" {
+			return nil, fmt.Errorf("an object needs apiVersion, kind and metadata.name, and one is %s", text)
 		}
 		objects = append(objects, obj)
 	}

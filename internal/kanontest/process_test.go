@@ -66,13 +66,3 @@ func TestStop(t *testing.T) {
 		})
 	}
 }
-
-func TestBuildCommand(t *testing.T) {
-	got, err := buildCommand("FROM go\nRUN go mod download\nRUN go build -o /kanon ./cmd/kanon\n", "/tmp/a dir/kanon")
-	if want := "go build -o '/tmp/a dir/kanon' ./cmd/kanon"; got != want || err != nil {
-		t.Errorf("the command is %q, %v; want %q", got, err, want)
-	}
-	if got, err := buildCommand("FROM go\nRUN make\n", "/tmp/kanon"); err == nil {
-		t.Errorf("found %q in a Dockerfile that does not build", got)
-	}
-}

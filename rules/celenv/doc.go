@@ -1,9 +1,9 @@
-// Package celenv parses the expressions of rules, and checks their names and types without schemas. Package check checks
-// types by the schemas of kinds.
+// Package celenv has the language of expressions: CEL's parser and checker, the values that expressions read and give,
+// and the functions that they call. Package run evaluates expressions, and package check checks types by the schemas of
+// kinds.
 //
 // There is one environment for all rules. It declares the standard functions, the extension libraries of cel-go and of
 // Kubernetes, and Kanon's own functions. It is built once and shared, because it is far larger than the expressions.
-// The environment parses an expression, lists the names that it reads, and checks names and types:
 //
 //	env, err := celenv.Shared()
 //	...
@@ -13,21 +13,37 @@
 //	...
 //	val, err := prog.Eval(ctx, vars) // vars resolves the name "parent"
 //	...
-//	replicas, err := value.ToJSON(val) // int64
+//	replicas, err := celenv.ToJSON(val) // int64
 //
-// Four packages share the work, and imports go one way: run → celenv → function → value.
+// # Values
 //
-//   - value: JSON as CEL values and back.
-//   - function: the functions, with the cost of a call and the size of its result.
-//   - celenv: parsing, names and types.
-//   - run: programs, and the limits on their cost, time and memory.
+// JSON is not copied. Adapter wraps map[string]any and []any, which unstructured objects consist of, in values that
+// read them in place (json.go). Maps are iterated in the order of their keys, so that the same input gives the same
+// bytes. JSON has no bytes: a field with format: byte has base64, which encoded.go decodes when an expression reads it.
+// render.go converts values to JSON and text.
 //
-// run imports celenv, because a program is made of a checked expression.
+// A CEL value can contain another one many times, so it can be larger than any memory although it was cheap to compute.
+// Everything that walks over a value therefore has a bound: CountParts, Occupies and ToJSONWithin stop when it is used
+// up (size.go).
 //
-// What each file does:
+// A read of a key that does not exist is a *ReadError with the node of the expression. With it the caller decides by
+// the place of the read, and not by the text of an error, whether to wait.
 //
-//	env.go         the environment: parses and checks
-//	expression.go  an expression that was checked: its type, its names and its parts
-//	signatures.go  the signatures of functions, for hints
-//	token.go       where a token begins and ends
+// # Functions
+//
+// A call cannot be interrupted. So each function has a declaration, which bounds a call before it begins: how the time
+// grows with the arguments (CostClass), whether the result can be large, the maximum length of a text argument, and a
+// check of the arguments. A test compares the declarations with the environment, so that an update of cel-go cannot add
+// a function without bounds, or another overload of one (testdata/overloads.txt).
+//
+//	{names{"split"}, costReads, large, 0, limitSplit},
+//
+// This row says that split processes its whole text, that its list can be large, and that limitSplit refuses calls whose
+// list would be too long. declarations.go has the rows, limits.go and regex.go the checks, and dispatcher.go
+// the libraries in fixed versions, and the implementations with what differs from them.
+//
+// Kanon's own functions have a file for each family: cron, jsonfunctions, yaml, merge, names, objectstatus, random,
+// truncate. To add one, write it into its family and into the tables of docs/reference/functions.md. If a
+// call depends on the evaluation (the source of random text, the kinds that have a status), the function resolves that
+// from the activation, by a name that no expression can contain.
 package celenv

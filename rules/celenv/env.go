@@ -15,8 +15,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/interpreter"
 
-	"kanon.dev/kanon/rules/celenv/function"
-	"kanon.dev/kanon/rules/celenv/value"
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
@@ -32,7 +30,7 @@ type Env struct {
 	// dispatcher finds the functions at run time.
 	dispatcher interpreter.Dispatcher
 	// table has the cost of each function and the size of its results.
-	table *function.Table
+	table *Table
 	// overloads has the overloads of each function.
 	overloads map[string][]*decls.OverloadDecl
 }
@@ -75,7 +73,7 @@ func newEnv() (*Env, error) {
 			return nil, fmt.Errorf("declare the CEL function %s: %w", name, err)
 		}
 	}
-	functions := function.NewTable()
+	functions := NewTable()
 	dispatcher, err := functions.Dispatcher(base)
 	if err != nil {
 		return nil, err
@@ -94,34 +92,24 @@ func newEnv() (*Env, error) {
 }
 
 // Functions returns the functions, with the cost of each and the size of its results.
-func (e *Env) Functions() *function.Table { return e.table }
+func (e *Env) Functions() *Table { return e.table }
 
 // Attributes returns a factory of CEL's own attributes: names with the fields and indices that are read from them.
 func (e *Env) Attributes() interpreter.AttributeFactory {
-	return interpreter.NewAttributeFactory(e.base.Container, value.Adapter{}, e.base.CELTypeProvider())
+	return interpreter.NewAttributeFactory(e.base.Container, Adapter{}, e.base.CELTypeProvider())
 }
 
 // sharedErrorID is the node id of errors that have no node.
 const sharedErrorID = -1
 
-// Parsed is an expression whose names and types have not been checked.
-type Parsed struct {
-	env  *Env
-	text string
-	ast  *cel.Ast
-}
-
-// Parse parses an expression. It returns nil and all issues if there are any.
-func (e *Env) Parse(text string) (*Parsed, []Issue) {
+// Parse parses an expression, without its names and types. It returns nil and all issues if there are any.
+func (e *Env) Parse(text string) (*Expression, []Issue) {
 	parsed, iss := e.base.Parse(text)
 	if iss.Err() != nil {
 		return nil, issues(text, iss.Errors())
 	}
-	return &Parsed{env: e, text: text, ast: parsed}, nil
+	return &Expression{env: e, text: text, ast: parsed.NativeRep()}, nil
 }
-
-// Names is [Expression.Names] for an expression that is not checked.
-func (p *Parsed) Names() (roots, functions []Name) { return namesOf(p.env, p.text, p.ast.NativeRep()) }
 
 // Checker checks expressions that start with the names of one scope. To make one costs as much as to check a few
 // expressions. It is immutable and safe for concurrent use.
@@ -136,7 +124,7 @@ func (e *Env) Checker(scope Scope) *Checker {
 	check, err := checker.NewEnv(e.base.Container, e.base.CELTypeProvider(),
 		checker.ValidatedDeclarations(e.checker), checker.CrossTypeNumericComparisons(true))
 	if err != nil {
-		return &Checker{err: err}
+		return &Checker{env: e, err: err}
 	}
 	for _, name := range scope {
 		typ := types.DynType
@@ -144,22 +132,22 @@ func (e *Env) Checker(scope Scope) *Checker {
 			typ = types.TimestampType
 		}
 		if err := check.AddIdents(decls.NewVariable(name, typ)); err != nil {
-			return &Checker{err: err}
+			return &Checker{env: e, err: err}
 		}
 	}
 	return &Checker{env: e, check: check}
 }
 
-// Check checks names and types. It returns nil and all issues if there are any.
-func (c *Checker) Check(p *Parsed) (*Expression, []Issue) {
+// Check checks names and types. With Issues, the expression has the types that are known, and cannot be run.
+func (c *Checker) Check(parsed *Expression) *Expression {
+	out := *parsed
 	if c.err != nil {
-		return nil, []Issue{{Offset: -1, Message: c.err.Error()}}
+		out.issues = []Issue{{Offset: -1, Message: c.err.Error()}}
+		return &out
 	}
-	checked, errs := checker.Check(p.ast.NativeRep(), p.ast.Source(), c.check)
-	if found := errs.GetErrors(); len(found) > 0 {
-		return nil, issues(p.text, found)
-	}
-	return &Expression{env: c.env, text: p.text, ast: checked}, nil
+	checked, errs := checker.Check(parsed.ast, common.NewTextSource(parsed.text), c.check)
+	out.ast, out.issues = checked, issues(parsed.text, errs.GetErrors())
+	return &out
 }
 
 // Compile parses and checks an expression.
@@ -168,7 +156,11 @@ func (e *Env) Compile(text string, scope Scope) (*Expression, []Issue) {
 	if parsed == nil {
 		return nil, found
 	}
-	return e.Checker(scope).Check(parsed)
+	x := e.Checker(scope).Check(parsed)
+	if len(x.issues) > 0 {
+		return nil, x.issues
+	}
+	return x, nil
 }
 
 // IsFunction reports whether a function or a macro has that name.
@@ -228,7 +220,7 @@ const (
 // update of a module does not change the meaning of a rule.
 func options() []cel.EnvOption {
 	return append([]cel.EnvOption{
-		cel.CustomTypeAdapter(value.Adapter{}),
+		cel.CustomTypeAdapter(Adapter{}),
 		cel.CrossTypeNumericComparisons(true),
 		cel.DefaultUTCTimeZone(true),
 		cel.EnableMacroCallTracking(),
@@ -236,5 +228,5 @@ func options() []cel.EnvOption {
 		cel.EnableIdentifierEscapeSyntax(),
 		cel.ParserExpressionSizeLimit(maxExpression),
 		cel.ParserRecursionLimit(maxNesting),
-	}, function.Libraries()...)
+	}, Libraries()...)
 }

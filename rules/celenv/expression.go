@@ -12,16 +12,19 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/interpreter"
 
-	"kanon.dev/kanon/rules/celenv/value"
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
-// Expression is a parsed and checked expression. It is immutable.
+// Expression is a parsed expression. Once it is checked, its nodes have types. It is immutable.
 type Expression struct {
-	env  *Env
-	text string
-	ast  *ast.AST
+	env    *Env
+	text   string
+	ast    *ast.AST
+	issues []Issue
 }
+
+// Issues returns what CEL's checker found wrong.
+func (x *Expression) Issues() []Issue { return x.issues }
 
 // Text returns the expression as written.
 func (x *Expression) Text() string { return x.text }
@@ -37,7 +40,22 @@ func (x *Expression) TypeOf(id int64) *types.Type { return x.ast.GetType(id) }
 
 // Offset returns the byte of the text at which a node is; -1 if that is not known.
 func (x *Expression) Offset(id int64) int {
-	return nodeOffset(x.ast, x.text, id)
+	r, ok := x.ast.SourceInfo().GetOffsetRange(id)
+	if !ok {
+		return -1
+	}
+	return diagnostic.ByteOf(x.text, int(r.Start)) // cel-go's offsets are in code points
+}
+
+// Start returns the first byte of the text at which a node, or one below it, is; -1 if that is not known.
+func (x *Expression) Start(e ast.Expr) int {
+	first := -1
+	for below := range All(e) {
+		if at := x.Offset(below.ID()); at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	return first
 }
 
 // Source writes a node as CEL's formatter does, so two nodes that differ only in blanks have the same text.
@@ -49,17 +67,13 @@ func (x *Expression) Source(e ast.Expr) string {
 	return s
 }
 
-func nodeOffset(a *ast.AST, text string, id int64) int {
-	r, ok := a.SourceInfo().GetOffsetRange(id)
-	if !ok {
-		return -1
-	}
-	return diagnostic.ByteOf(text, int(r.Start)) // cel-go's offsets are in code points
-}
-
 // Names returns the names that the paths of the expression start with, and the functions that it calls, both in the
 // order of the text. It omits names that the expression declares itself, as in list.map(x, …).
-func (x *Expression) Names() (roots, functions []Name) { return namesOf(x.env, x.text, x.ast) }
+func (x *Expression) Names() (roots, functions []Name) {
+	n := &nameCollector{Expression: x}
+	Walk(x.Root(), nil, n.visit)
+	return sortNames(n.roots), sortNames(n.functions)
+}
 
 // Env returns the environment that checked the expression.
 func (x *Expression) Env() *Env { return x.env }
@@ -67,7 +81,7 @@ func (x *Expression) Env() *Env { return x.env }
 // Plan returns the expression as an interpretable tree: attributes resolve its paths, and options decorate its nodes.
 func (x *Expression) Plan(attributes interpreter.AttributeFactory, options ...interpreter.PlannerOption) (interpreter.InterpretableV2, []Issue) {
 	base := x.env.base
-	machine := interpreter.NewInterpreter(x.env.dispatcher, base.Container, base.CELTypeProvider(), value.Adapter{}, attributes)
+	machine := interpreter.NewInterpreter(x.env.dispatcher, base.Container, base.CELTypeProvider(), Adapter{}, attributes)
 	run, err := machine.NewInterpretable(x.ast, options...)
 	if err != nil {
 		at := -1
@@ -144,26 +158,18 @@ func sortNames(n []Name) []Name {
 	return n
 }
 
-// names collects the names in an expression.
-type names struct {
-	ast              *ast.AST
-	text             string
-	isFunction       func(string) bool
+// nameCollector collects the names in an expression.
+type nameCollector struct {
+	*Expression
 	roots, functions []Name
 }
 
-func namesOf(env *Env, text string, tree *ast.AST) (roots, functions []Name) {
-	n := &names{ast: tree, text: text, isFunction: env.base.HasFunction}
-	Walk(tree.Expr(), nil, n.visit)
-	return sortNames(n.roots), sortNames(n.functions)
-}
-
 // visit collects the names in e. bound has the names that the expression declares around it.
-func (n *names) visit(e ast.Expr, bound []string) bool {
+func (n *nameCollector) visit(e ast.Expr, bound []string) bool {
 	switch e.Kind() {
 	case ast.IdentKind:
 		if !slices.Contains(bound, e.AsIdent()) {
-			n.roots = append(n.roots, Name{Name: e.AsIdent(), Offset: nodeOffset(n.ast, n.text, e.ID())})
+			n.roots = append(n.roots, Name{Name: e.AsIdent(), Offset: n.Offset(e.ID())})
 		}
 	case ast.CallKind:
 		if call := e.AsCall(); call.IsMemberFunction() && n.isNamespace(e, call.Target()) {
@@ -172,7 +178,7 @@ func (n *names) visit(e ast.Expr, bound []string) bool {
 			}
 			return false
 		}
-		n.functions = append(n.functions, Name{Name: e.AsCall().FunctionName(), Offset: nodeOffset(n.ast, n.text, e.ID())})
+		n.functions = append(n.functions, Name{Name: e.AsCall().FunctionName(), Offset: n.Offset(e.ID())})
 	default:
 	}
 	return true
@@ -199,8 +205,8 @@ func Walk(e ast.Expr, bound []string, visit func(e ast.Expr, bound []string) boo
 }
 
 // isNamespace reports whether the target of a call is the first part of the function's name, as in math.abs(x).
-func (n *names) isNamespace(e, target ast.Expr) bool {
-	return target.Kind() == ast.IdentKind && n.isFunction(target.AsIdent()+"."+e.AsCall().FunctionName())
+func (n *nameCollector) isNamespace(e, target ast.Expr) bool {
+	return target.Kind() == ast.IdentKind && n.env.base.HasFunction(target.AsIdent()+"."+e.AsCall().FunctionName())
 }
 
 // Operands returns the nodes directly below a node. A comprehension has none; see All and Walk.

@@ -3,13 +3,15 @@ package check
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 
-	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -51,10 +53,8 @@ type Expression struct {
 	Type
 	// Exist has the paths that exist if the value is true.
 	Exist map[string]bool
-	// Conversions has the reads, by node, of values that are text in an object and another type in an expression.
-	// Encoded has the reads of values that contain bytes as base64.
+	// Conversions has the reads, by node, of values that are another type in an expression than in an object.
 	Conversions map[int64]run.Conversion
-	Encoded     map[int64]*openapi.Schema
 
 	expr *celenv.Expression
 	// nodes has the types of the nodes.
@@ -108,7 +108,7 @@ func Check(in Input) *Expression {
 		Input: in, inPath: map[int64]bool{}, asked: map[string]bool{}, warned: map[string]bool{}, joined: map[int64]bool{},
 		out: &Expression{
 			expr: in.Expr, nodes: map[int64]Type{}, missing: map[int64]MissingRead{},
-			Conversions: map[int64]run.Conversion{}, Encoded: map[int64]*openapi.Schema{},
+			Conversions: map[int64]run.Conversion{},
 		},
 	}
 	maps.Copy(c.asked, in.Exists)
@@ -164,9 +164,9 @@ func (c *checker) node(e ast.Expr, env bindings, computed bool) Type {
 // read records the conversion that the value of a read needs.
 func (c *checker) read(e ast.Expr, v Type, computed bool) Type {
 	if !c.inPath[e.ID()] && c.Table.hasBytes(v.schema) {
-		c.out.Encoded[e.ID()] = v.schema
-	} else if m, ok := run.ConversionTo(inner(v.CEL())); ok && computed {
-		c.out.Conversions[e.ID()] = m
+		c.out.Conversions[e.ID()] = run.Conversion{Schema: v.schema}
+	} else if schema := run.ConversionTo(inner(v.CEL())); schema != nil && computed {
+		c.out.Conversions[e.ID()] = run.Conversion{Schema: schema, Typed: true}
 	}
 	return v
 }
@@ -240,7 +240,6 @@ func (c *checker) field(s flow.Step, of operand) Type {
 	}
 }
 
-// item checks of[index].
 func (c *checker) item(s flow.Step, of, index operand) Type {
 	switch typ := of.CEL(); {
 	case typ.Kind() == types.ListKind:
@@ -257,7 +256,6 @@ func (c *checker) item(s flow.Step, of, index operand) Type {
 	return c.Table.Element(of.Type)
 }
 
-// hasAnyFields reports whether the fields of a value are unknown.
 func hasAnyFields(t *types.Type) bool {
 	return isLoose(t) || t.Kind() == types.NullTypeKind || t.Kind() == types.OpaqueKind
 }
@@ -288,7 +286,6 @@ func (c *checker) mapping(m ast.MapExpr, env bindings, computed bool) Type {
 	return Of(types.NewMapType(key.CEL(), value.CEL()))
 }
 
-// join returns the type of a value that is either a or b.
 func (c *checker) join(a, b Type) Type {
 	out := c.Table.fromCEL(Join(a.CEL(), b.CEL()))
 	switch {
@@ -321,7 +318,6 @@ func (c *checker) loop(l ast.ComprehensionExpr, env bindings) Type {
 	return c.value(l.Result(), env.With(gathered))
 }
 
-// ranged returns the types of the loop variables.
 func (c *checker) ranged(l ast.ComprehensionExpr, over Type) map[string]Type {
 	first, second := Type{}, c.Table.Element(over)
 	switch kind := over.Kind(); {
@@ -342,4 +338,115 @@ func (c *checker) ranged(l ast.ComprehensionExpr, over Type) map[string]Type {
 // isAccumulator reports whether a node is the accumulator of a loop, which macros add and no author writes.
 func isAccumulator(e ast.Expr) bool {
 	return e.Kind() == ast.IdentKind && strings.HasPrefix(e.AsIdent(), "@")
+}
+
+func (c *checker) call(e ast.Expr, env bindings, computed bool) Type {
+	function := e.AsCall().FunctionName()
+	switch function {
+	case operators.Conditional:
+		return c.choice(e, env, computed)
+	case operators.Equals, operators.NotEquals:
+		return c.equality(e, env)
+	case operators.In:
+		return c.membership(e, env)
+	case operators.LogicalAnd, operators.LogicalOr:
+		c.checkTerms(e, function)
+	}
+	passed := isPassing(function)
+	var operands []operand
+	var cel []*types.Type
+	for _, o := range celenv.Operands(e) {
+		given := c.walk(o, env, computed || !passed)
+		operands, cel = append(operands, operand{o, given}), append(cel, given.CEL())
+	}
+	result, wrong := call(c.Expr.Env(), function, e.AsCall().IsMemberFunction(), cel)
+	if wrong >= 0 {
+		c.wrongOperand(e, operands, wrong)
+		return Type{}
+	}
+	out := c.Table.fromCEL(result)
+	if !passed || len(operands) == 0 {
+		return out
+	}
+	if s := operands[0].schema; s != nil && inner(result).IsExactType(c.Table.celType(s)) && (len(operands) == 1 || keepsEnum(s, operands[1].e)) {
+		out.schema = s
+	}
+	return out
+}
+
+// keepsEnum reports whether a default is one of the values that a field can have.
+func keepsEnum(s *openapi.Schema, value ast.Expr) bool {
+	return len(s.Enum) == 0 || value.Kind() == ast.LiteralKind && inEnum(s, value.AsLiteral())
+}
+
+func inEnum(s *openapi.Schema, val ref.Val) bool {
+	return slices.ContainsFunc(s.Enum, func(allowed any) bool { return types.Equal(celenv.FromJSON(allowed), val) == types.True })
+}
+
+func isPassing(function string) bool {
+	switch function {
+	case "dyn", "optional.of", "optional.ofNonZeroValue", "value", "or", "orValue", "hasValue":
+		return true
+	}
+	return false
+}
+
+// choice checks condition ? yes : no.
+func (c *checker) choice(e ast.Expr, env bindings, computed bool) Type {
+	args := e.AsCall().Args()
+	c.mustBeBool(operand{args[0], c.value(args[0], env)}, "the condition before ?", args[1], args[2])
+	yes, no := c.walk(args[1], env, computed), c.walk(args[2], env, computed)
+	switch refused := len(c.Expr.Issues()) > 0; {
+	case refused && flow.IsNullLiteral(args[1]) != flow.IsNullLiteral(args[2]):
+		// CEL's checker takes null for a few types only.
+		c.differentBranches(e, operand{args[1], yes}, operand{args[2], no})
+	case yes.group != no.group:
+		return Type{}
+	case yes.group != "":
+		return yes
+	case Meet(yes.CEL(), no.CEL()):
+		return c.join(yes, no)
+	case yes.Kind() != no.Kind(): // two maps with values of different types are fine
+		c.differentBranches(e, operand{args[1], yes}, operand{args[2], no})
+	}
+	return Type{}
+}
+
+func (c *checker) equality(e ast.Expr, env bindings) Type {
+	args := e.AsCall().Args()
+	lhs, rhs := c.value(args[0], env), c.value(args[1], env)
+	if !Meet(lhs.CEL(), rhs.CEL()) {
+		c.neverEqual(e, operand{args[0], lhs}, operand{args[1], rhs})
+	} else if !c.checkEnum(args[1], args[0], lhs) {
+		c.checkEnum(args[0], args[1], rhs)
+	}
+	return Of(types.BoolType)
+}
+
+func (c *checker) membership(e ast.Expr, env bindings) Type {
+	args := e.AsCall().Args()
+	item, in := c.value(args[0], env), c.value(args[1], env)
+	switch typ := in.CEL(); {
+	case args[1].Kind() == ast.ListKind:
+		for _, literal := range args[1].AsList().Elements() {
+			if v := Of(c.Expr.TypeOf(literal.ID())); !Meet(v.CEL(), item.CEL()) {
+				c.neverEqual(literal, operand{args[0], item}, operand{literal, v})
+			} else {
+				c.checkEnum(literal, args[0], item)
+			}
+		}
+	case typ.Kind() == types.ListKind || isMap(typ):
+		element := c.Table.Element(in)
+		if isMap(typ) {
+			element = Of(asMap(typ).Parameters()[0])
+		}
+		if !Meet(item.CEL(), element.CEL()) {
+			c.neverIn(e, operand{args[0], item}, operand{args[1], element})
+		} else {
+			c.checkEnum(args[0], args[1], element)
+		}
+	case !isLoose(typ) && typ.Kind() != types.NullTypeKind:
+		c.wrongOperand(e, []operand{{args[0], item}, {args[1], in}}, 1)
+	}
+	return Of(types.BoolType)
 }

@@ -14,10 +14,11 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
-	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // operand is a node with its type.
@@ -29,8 +30,9 @@ type operand struct {
 const (
 	// maxShownFields is how many fields a hint lists.
 	maxShownFields = 8
-	// maxShownPath is how many bytes a path may have to be named in a message.
+	// maxShownPath is how many bytes a path may have to be named in a message. tooLong replaces a longer node.
 	maxShownPath = 60
+	tooLong      = "…"
 )
 
 // path returns a node as the author wrote it if it is a path, and short enough for a message; else "".
@@ -72,22 +74,56 @@ func (c *checker) short(e ast.Expr) string {
 	if text := c.Expr.Source(e); len(text) <= maxShownPath {
 		return text
 	}
-	return "…"
+	return tooLong
 }
 
-func (c *checker) writeAsString(e ast.Expr) string {
-	if e.Kind() == ast.LiteralKind {
-		return "write " + strconv.Quote(c.short(e))
+// advice says what to write in place of a node.
+type advice struct {
+	hint string
+	// node is replaced by what edit makes of its text. edit is nil if the hint does not say exactly what to write.
+	node ast.Expr
+	edit func(text string) string
+}
+
+// give gives a finding the hint, and a fix if the hint is exact. at is the position of an offset in the expression.
+func (a advice) give(f *diagnostic.Finding, x *celenv.Expression, at func(offset int) diagnostic.Position) {
+	f.Hint = a.hint
+	if a.edit == nil {
+		return
 	}
-	return "write string(" + c.short(e) + ")"
+	if offset, text, ok := flow.Extent(x, a.node); ok {
+		f.WithEdit(at(offset), text, a.edit(text))
+	}
 }
 
-// advise gives a finding a hint about one of the nodes, and a fix if the hint is exact.
-func (c *checker) advise(f *diagnostic.Finding, hint string, nodes ...ast.Expr) {
-	Fixer{Expr: c.Expr, At: c.At, Quote: c.Quote}.Advise(f, hint, c.short, nodes...)
+func (c *checker) advise(f *diagnostic.Finding, a advice) { a.give(f, c.Expr, c.At) }
+
+// wrapIn advises to call a function with a node.
+func (c *checker) wrapIn(function string, e ast.Expr) advice {
+	out := advice{hint: "write " + function + "(" + c.short(e) + ")", node: e}
+	if c.short(e) != tooLong {
+		out.edit = func(text string) string { return function + "(" + text + ")" }
+	}
+	return out
 }
 
-// literalWords returns a literal as an author writes it.
+func (c *checker) writeAsString(e ast.Expr) advice {
+	if e.Kind() != ast.LiteralKind {
+		return c.wrapIn("string", e)
+	}
+	return advice{"write " + strconv.Quote(c.short(e)), e, func(text string) string { return c.Quote + text + c.Quote }}
+}
+
+// makeBool advises how to turn a value into a condition.
+func (c *checker) makeBool(o operand) advice {
+	path, after := c.path(o.e), o.boolSuffix()
+	out := advice{hint: o.BoolHint(path), node: o.e}
+	if path != "" && after != "" {
+		out.edit = func(text string) string { return text + strings.ReplaceAll(after, `""`, c.Quote+c.Quote) }
+	}
+	return out
+}
+
 func literalWords(v ref.Val) string {
 	if s, ok := v.(types.String); ok {
 		return strconv.Quote(string(s))
@@ -121,7 +157,7 @@ func (c *checker) noFields(s flow.Step, of operand) {
 func (c *checker) wrongIndex(from, at operand) {
 	f := c.report(at.e, diagnostic.CodeTypes, "%s and cannot be an index of %s, %s", c.subject(at), cmp.Or(c.path(from.e), "this"), from)
 	if from.Kind() != types.ListKind && hasTextForm(at.Type) {
-		c.advise(f, c.writeAsString(at.e), at.e)
+		c.advise(f, c.writeAsString(at.e))
 	}
 }
 
@@ -135,23 +171,29 @@ func (c *checker) mustBeBool(o operand, place string, others ...ast.Expr) {
 		place = "the condition of a loop" // such as filter() or exists()
 	}
 	f := c.report(o.e, diagnostic.CodeTypes, "%s must be true or false, and %s", place, c.subject(o))
-	c.advise(f, o.BoolHint(c.path(o.e)), o.e)
+	if c.advise(f, c.makeBool(o)); f.Hint == "" && strings.HasSuffix(place, "||") {
+		f.Hint = defaultHint
+	}
 }
 
 func (c *checker) differentBranches(e ast.Expr, yes, no operand) {
 	f := c.report(e, diagnostic.CodeTypes, "both sides of : must have the same type, and this gives %s or %s", yes, no)
+	if flow.IsNullLiteral(yes.e) || flow.IsNullLiteral(no.e) {
+		f.WithHint("write optionalIf(condition, value) for a value that may be left out, or dyn(null)")
+		return
+	}
 	if yes.Kind() == types.BytesKind && no.Kind() == types.StringKind || yes.Kind() == types.StringKind && no.Kind() == types.BytesKind {
 		f.WithHint("write bytes(…) around the text, or string(…) around the bytes")
 		return
 	}
-	c.advise(f, c.textHint(yes, no), yes.e, no.e)
+	c.advise(f, c.textHint(yes, no))
 }
 
 func (c *checker) neverEqual(e ast.Expr, l, r operand) {
 	isUnequal := e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.NotEquals
 	s, o := c.order(l, r)
 	f := c.report(e, diagnostic.CodeNeverEqual, "%s and is never equal to %s, so this is always %t", c.subject(s), c.object(o), isUnequal)
-	c.advise(f, c.conversion(s, o), s.e, o.e)
+	c.advise(f, c.conversion(s, o))
 }
 
 // order decides which side is the subject of a message: a path goes before a computed value.
@@ -165,10 +207,13 @@ func (c *checker) order(l, r operand) (subject, object operand) {
 // neverIn reports an item that a list or a map never contains. in has the type of the items.
 func (c *checker) neverIn(e ast.Expr, item, in operand) {
 	f := c.report(e, diagnostic.CodeNeverEqual, "%s and is never in %s, where each is %s", c.subject(item), cmp.Or(c.path(in.e), "this"), in)
-	c.advise(f, c.conversion(item, in), item.e)
+	a := c.conversion(item, in)
+	if a.node != item.e {
+		a.edit = nil // the list is not what has to be converted
+	}
+	c.advise(f, a)
 }
 
-// checkEnum reports a literal that is not among the values of a field.
 func (c *checker) checkEnum(literal, field ast.Expr, v Type) (reported bool) {
 	if c.checkParentKind(literal, field) {
 		return true
@@ -195,7 +240,10 @@ func (c *checker) checkEnum(literal, field ast.Expr, v Type) (reported bool) {
 func (c *checker) wrongOperand(e ast.Expr, operands []operand, wrong int) {
 	name, env := e.AsCall().FunctionName(), c.Expr.Env()
 	symbol, isOperator := operators.FindReverse(name)
-	at := operands[min(wrong, len(operands)-1)]
+	at := operand{e: e}
+	if len(operands) > 0 {
+		at = operands[min(wrong, len(operands)-1)]
+	}
 	var f *diagnostic.Finding
 	switch {
 	case isOperator && len(operands) == 2:
@@ -210,6 +258,9 @@ func (c *checker) wrongOperand(e ast.Expr, operands []operand, wrong int) {
 	case name == "orValue" && wrong == 1:
 		c.wrongDefault(operands[0], at)
 		return
+	case len(env.Overloads(name)) == 0: // a macro that was not expanded
+		c.report(e, diagnostic.CodeTypes, "%s() cannot be called like this", name).Hint = macroHint(name)
+		return
 	case wrong >= len(operands):
 		f = c.report(e, diagnostic.CodeTypes, "%s() cannot be called with so many arguments", name)
 	case wrong == 0 && e.AsCall().IsMemberFunction():
@@ -219,9 +270,9 @@ func (c *checker) wrongOperand(e ast.Expr, operands []operand, wrong int) {
 	}
 	switch {
 	case at.Kind() == types.BytesKind && name == "base64.decode":
-		f.Hint = "it is decoded already: " + c.writeAsString(at.e) + " for the text"
+		f.Hint = "it is decoded already: " + c.writeAsString(at.e).hint + " for the text"
 	case at.Kind() == types.BytesKind:
-		c.advise(f, c.writeAsString(at.e), at.e)
+		c.advise(f, c.writeAsString(at.e))
 	case IsOptional(at.CEL()):
 		f.Hint = "give the optional value a default with orValue(…)"
 	default:
@@ -233,33 +284,36 @@ func (c *checker) wrongOperand(e ast.Expr, operands []operand, wrong int) {
 func (c *checker) wrongDefault(value, given operand) {
 	wanted := value.Inner()
 	f := c.report(given.e, diagnostic.CodeTypes, "%s is %s where it exists, so orValue() needs %s, and %s", cmp.Or(c.path(value.e), "the value"), wanted, wanted, c.subject(given))
-	c.advise(f, c.defaultHint(operand{given.e, given.Inner()}, wanted), given.e)
+	c.advise(f, c.defaultAdvice(operand{given.e, given.Inner()}, wanted))
 }
 
-// defaultHint says how to write a default of the wanted type.
-func (c *checker) defaultHint(given operand, wanted Type) string {
+// defaultAdvice says how to write a default of the wanted type.
+func (c *checker) defaultAdvice(given operand, wanted Type) advice {
 	switch wanted.Kind() {
 	case types.BytesKind:
 		if text, isLiteral := flow.LiteralText(given.e); given.Kind() == types.StringKind && (!isLiteral || text != "") {
-			return "write bytes(" + c.short(given.e) + ")"
+			return c.wrapIn("bytes", given.e)
 		}
-		return "write bytes(…), or b'' for none"
+		return advice{hint: "write bytes(…), or b'' for none"}
 	case types.TimestampKind:
-		return "write timestamp(…), as in timestamp('2026-01-31T12:00:00Z')"
+		return advice{hint: "write timestamp(…), as in timestamp('2026-01-31T12:00:00Z')"}
 	case types.DurationKind:
-		return "write duration(…), as in duration('1h30m')"
+		return advice{hint: "write duration(…), as in duration('1h30m')"}
 	case types.StringKind:
 		return c.writeAsString(given.e)
 	case types.ListKind:
-		return "write a list, as in [], which is an empty one"
+		return advice{hint: "write a list, as in [], which is an empty one"}
 	case types.MapKind, types.StructKind:
-		return "write a map, as in {}, which is an empty one"
+		return advice{hint: "write a map, as in {}, which is an empty one"}
 	case types.BoolKind:
-		return "write true or false"
+		return advice{hint: "write true or false"}
 	case types.IntKind, types.DoubleKind:
-		return cmp.Or(c.convert(given, wanted), "write a number, as in 1")
+		if a := c.convert(given, wanted); a.hint != "" {
+			return a
+		}
+		return advice{hint: "write a number, as in 1"}
 	default:
-		return ""
+		return advice{}
 	}
 }
 
@@ -276,60 +330,76 @@ func (c *checker) wrongOperator(e ast.Expr, symbol string, l, r operand) {
 			s, o = o, s
 		}
 		f := c.report(e, diagnostic.CodeTypes, "%s and cannot be added to %s", c.subject(s), c.object(o))
-		c.advise(f, c.conversion(s, o), s.e, o.e)
+		c.advise(f, c.conversion(s, o))
 	case "<", "<=", ">", ">=":
 		f := c.report(e, diagnostic.CodeTypes, "%s and cannot be compared with %s", c.subject(s), c.object(o))
-		c.advise(f, c.conversion(s, o), s.e, o.e)
+		c.advise(f, c.conversion(s, o))
 	default:
 		f := c.report(e, diagnostic.CodeTypes, "%s does not take %s and %s", symbol, c.named(l), c.named(r))
 		for _, pair := range [][2]operand{{l, r}, {r, l}} {
-			if text, number := pair[0], pair[1]; text.Kind() == types.StringKind && isNumber(number.CEL()) {
-				c.advise(f, fmt.Sprintf("write %s(%s)", number.CEL().TypeName(), c.short(text.e)), text.e)
+			from, other := pair[0], pair[1]
+			if a := c.convert(from, other.Type); a.hint != "" {
+				c.advise(f, a)
+			} else if from.Kind() == types.StringKind && isNumber(other.CEL()) {
+				c.advise(f, c.wrapIn(other.CEL().TypeName(), from.e))
 			}
 		}
 	}
 }
 
 // conversion says how to convert one of two values so that they have the same type.
-func (c *checker) conversion(a, b operand) string {
-	return cmp.Or(c.convert(a, b.Type), c.convert(b, a.Type), c.textHint(b, a))
+func (c *checker) conversion(a, b operand) advice {
+	for _, found := range []advice{c.convert(a, b.Type), c.convert(b, a.Type)} {
+		if found.hint != "" {
+			return found
+		}
+	}
+	return c.textHint(b, a)
 }
 
 // textHint says how to convert one of two values to text if the other is text.
-func (c *checker) textHint(a, b operand) string {
+func (c *checker) textHint(a, b operand) advice {
 	switch {
 	case a.Kind() == types.StringKind && hasTextForm(b.Type):
 		return c.writeAsString(b.e)
 	case b.Kind() == types.StringKind && hasTextForm(a.Type):
 		return c.writeAsString(a.e)
 	}
-	return ""
+	return advice{}
 }
 
 // convert says how to convert a value to another type, if there is one good way.
-func (c *checker) convert(a operand, other Type) string {
+func (c *checker) convert(a operand, other Type) advice {
 	literal, isLiteral := flow.LiteralText(a.e)
 	switch {
 	case IsOptional(a.CEL()):
-		return "give it a default, as in " + c.short(a.e) + ".orValue(…)"
+		return advice{hint: "give it a default, as in " + c.short(a.e) + ".orValue(…)"}
 	case a.Kind() != types.StringKind:
-		return ""
+		return advice{}
 	case other.Kind() == types.DurationKind:
-		return "write duration(" + c.short(a.e) + ")"
+		return c.wrapIn("duration", a.e)
 	case other.Kind() == types.TimestampKind:
 		if _, err := time.ParseDuration(literal); isLiteral && err == nil {
-			return "write duration(" + c.short(a.e) + ")"
+			return c.wrapIn("duration", a.e)
 		}
-		return "write timestamp(" + c.short(a.e) + ")"
+		return c.wrapIn("timestamp", a.e)
 	}
 	var plain any
 	if err := json.Unmarshal([]byte(literal), &plain); err != nil || !isLiteral {
-		return ""
+		return advice{}
 	}
 	_, number := plain.(float64)
 	_, truth := plain.(bool)
 	if number && isNumber(other.CEL()) || truth && other.Kind() == types.BoolKind {
-		return "write " + literal + " without quotes"
+		return advice{"write " + literal + " without quotes", a.e, func(string) string { return literal }}
 	}
-	return ""
+	return advice{}
+}
+
+// QuoteIn returns a quote for text in the expressions of a scalar that does not end the scalar in YAML.
+func QuoteIn(n *yamltree.Node) string {
+	if strings.HasPrefix(n.Literal(), "'") {
+		return `"`
+	}
+	return "'"
 }

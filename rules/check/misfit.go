@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 
-	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
@@ -24,6 +24,12 @@ func (m *Misfit) HintFor(source string, compound bool) string {
 		source = "(" + source + ")"
 	}
 	return strings.ReplaceAll(m.Convert, "%s", source)
+}
+
+// isExact reports whether Convert says what to write in place of the expression, and nothing besides.
+func (m *Misfit) isExact() bool {
+	call := strings.HasSuffix(m.Convert, "(%s)") && strings.Count(m.Convert, "(") == 1
+	return strings.HasPrefix(m.Convert, "write %s") && !strings.Contains(m.Convert, "bytes(") || call && m.Convert != "write bytes(%s)"
 }
 
 // maxCompared bounds how deep two types are compared, because a schema may contain itself.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 
-	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/restmapping/openapi"
 )
 
 // Does a field take what an expression gives, and if not, what would the author write?

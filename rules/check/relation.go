@@ -44,7 +44,6 @@ func (r relation) holds(wanted, given *types.Type) bool {
 	return true
 }
 
-// replace substitutes the type parameters in a type.
 func (r relation) replace(t *types.Type) *types.Type {
 	switch t.Kind() {
 	case types.TypeParamKind:

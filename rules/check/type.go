@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/cel-go/common/types"
 
-	"kanon.dev/kanon/kinds/openapi"
-	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/restmapping/openapi"
+	"kanon.dev/kanon/rules/celenv"
 )
 
 // Type is what is known of a value before the rule runs. The zero value knows nothing.
@@ -41,10 +40,9 @@ func (t Type) CEL() *types.Type {
 // Kind returns the kind of the type in CEL; see kindOf.
 func (t Type) Kind() types.Kind { return kindOf(t.CEL()) }
 
-// kindOf returns the kind of a type in CEL. Values of Kubernetes' functions, such as quantity(…), count as opaque:
-// Kubernetes' library declares them as objects, but they have no fields.
+// kindOf returns the kind of a type in CEL. Values of Kubernetes' functions, such as quantity(…), count as opaque.
 func kindOf(t *types.Type) types.Kind {
-	if t.Kind() == types.StructKind && strings.HasPrefix(t.TypeName(), "kubernetes.") {
+	if t.Kind() == types.StructKind && celenv.IsKubernetes(t) {
 		return types.OpaqueKind
 	}
 	return t.Kind()
@@ -131,7 +129,6 @@ func (t *Table) Of(s *openapi.Schema) Type {
 	return Type{cel: t.celType(s), schema: s}
 }
 
-// fromCEL returns the type of a value that CEL computed, with its schema if it is an object of the table.
 func (t *Table) fromCEL(typ *types.Type) Type {
 	return Type{cel: typ, schema: t.objects[typ.TypeName()]}
 }
@@ -242,7 +239,7 @@ func (t *Table) Item(v Type) Type {
 
 // ScalarType returns the type of a scalar that YAML or JSON has.
 func ScalarType(scalar any) Type {
-	typ, _ := value.FromJSON(scalar).Type().(*types.Type)
+	typ, _ := celenv.FromJSON(scalar).Type().(*types.Type)
 	return Of(typ)
 }
 

@@ -7,39 +7,12 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
-	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/restmapping/openapi"
+	"kanon.dev/kanon/rules/celenv"
 )
 
 // String names the type in a sentence: "an int", "a list".
-func (t Type) String() string { return typeWords(t.CEL()) }
-
-func typeWords(t *types.Type) string {
-	switch kindOf(t) {
-	case types.IntKind, types.UintKind:
-		return "an int"
-	case types.DoubleKind, types.StringKind, types.BoolKind, types.ListKind, types.MapKind:
-		return "a " + t.TypeName()
-	case types.BytesKind:
-		return "bytes"
-	case types.StructKind:
-		return "an object"
-	case types.TimestampKind:
-		return "a timestamp"
-	case types.DurationKind:
-		return "a duration"
-	case types.NullTypeKind:
-		return "null"
-	case types.TypeKind:
-		return "a type"
-	case types.OpaqueKind:
-		if IsOptional(t) {
-			return "an optional value"
-		}
-		return "a " + t.TypeName()[strings.LastIndexByte(t.TypeName(), '.')+1:] // kubernetes.URL
-	default:
-		return "a value of any type"
-	}
-}
+func (t Type) String() string { return celenv.TypeWords(t.CEL()) }
 
 // Wants names the values that a schema takes, in a sentence: "a list".
 func Wants(s *openapi.Schema) string {
@@ -136,21 +109,28 @@ func (t Type) BoolHint(path string) string {
 	if path == "" {
 		return ""
 	}
+	if after := t.boolSuffix(); after != "" {
+		return "write " + path + after
+	}
+	return optionalHint(path, t)
+}
+
+// boolSuffix is what makes a condition of the value's path; "" if nothing does.
+func (t Type) boolSuffix() string {
 	switch t.Kind() {
 	case types.IntKind, types.DoubleKind:
-		return "write " + path + " > 0"
+		return " > 0"
 	case types.StringKind:
-		return "write " + path + ` != ""`
+		return ` != ""`
 	case types.ListKind, types.MapKind:
-		return "write " + path + ".size() > 0"
+		return ".size() > 0"
 	case types.OpaqueKind:
 		if t.Inner().Kind() == types.BoolKind {
-			return "write " + path + ".orValue(false)"
+			return ".orValue(false)"
 		}
-		return optionalHint(path, t)
 	default:
-		return ""
 	}
+	return ""
 }
 
 // optionalHint says how to get an optional's value.

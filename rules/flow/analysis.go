@@ -289,7 +289,6 @@ func (a *analyzer) behindVariable(e ast.Expr, text string) string {
 	return text
 }
 
-// plainPath is Analysis.Path.
 func (a *analyzer) plainPath() string {
 	p := PathOf(a.Expr.Root())
 	if root := p.RootName(); len(p.Steps) == 0 || !IsGroup(root) && root != RootParent || p.Steps[0].Name == "" {
@@ -308,7 +307,6 @@ func (a *analyzer) plainPath() string {
 // maxPathText is the longest path that replaces a variable in messages.
 const maxPathText = 200
 
-// operand visits what a step reads from.
 func (a *analyzer) operand(s Step, env bindings) *Origin {
 	path, outer := a.path, a.presence
 	if a.path == nil {

@@ -28,14 +28,9 @@
 // What each file does:
 //
 //	analysis.go  visits an expression; members.go visits what it reads of a name
-//	names.go     the names that an expression can begin with; unknown.go reports those that do not exist
-//	path.go      paths such as children.a.status
-//	origin.go    where a value comes from, and whether it fills in later
-//	clock.go     values that change with the time
-//	uses.go      what a part of a rule reads, and under which conditions
-//	reads.go     the fields that are read
-//	written.go   the fields that a template sets
-//	order.go     the order of nodes
-//	always.go    what an expression cannot do without
-//	extent.go    where a part of an expression begins and ends
+//	unknown.go   names and functions that do not exist
+//	path.go      paths such as children.a.status, and where they are written
+//	origin.go    where a value comes from, whether it fills in later or changes with the time
+//	uses.go      what a part of a rule reads, under which conditions, and in which order
+//	reads.go     the fields that are read, and those that a template sets
 package flow

@@ -2,17 +2,16 @@ package flow
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
 
-	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// exampleMember is a name that can follow a root.
 func (a *analyzer) exampleMember(root string) string {
 	if names := a.Names.Members(root); len(names) > 0 {
 		return names[0]
@@ -220,7 +219,7 @@ func (a *analyzer) statusField(e ast.Expr, name string) {
 	}
 	var names []string
 	for _, f := range status.Fields {
-		if scanner.HasExpression(f.Name) {
+		if yamltree.HasExpression(f.Name) {
 			return // it may be one of these
 		}
 		names = append(names, f.Name)
@@ -239,7 +238,7 @@ func (a *analyzer) checkFinalizing(e ast.Expr) {
 
 // checkRandom records a call of random, and reports it if its value is not kept.
 func (a *analyzer) checkRandom(e ast.Expr) {
-	if e.AsCall().FunctionName() != function.RandomName {
+	if e.AsCall().FunctionName() != celenv.RandomName {
 		return
 	}
 	a.out.CallsRandom = true
@@ -253,7 +252,6 @@ func (a *analyzer) checkRandom(e ast.Expr) {
 	}
 }
 
-// reportUnkept reports that a random variable is read outside of the template.
 func (a *analyzer) reportUnkept(e ast.Expr, name string) {
 	f := a.report(e, diagnostic.CodeOutOfScope, "variables.%s is generated with random, and can be read in the template only: %s would see another value than the object has", name, a.Scope.Place)
 	if a.Scope.Child != "" {
@@ -261,4 +259,55 @@ func (a *analyzer) reportUnkept(e ast.Expr, name string) {
 	} else if id := a.Scope.OwnGenerated; id != "" {
 		f.WithHint("read the field of %s.%s", RootObserved, id)
 	}
+}
+
+// The names that an expression can begin with, besides those of a forEach.
+const (
+	RootParent    = "parent"
+	RootChildren  = "children"
+	RootLookups   = "lookups"
+	RootObserved  = "observed"
+	RootEach      = "each"
+	RootVariables = "variables"
+	RootSelf      = "self"
+	RootStatus    = "status"
+	RootNow       = celenv.NowName
+
+	RootFinalizing = "finalizing"
+
+	rootMetadata = RootParent + ".metadata"
+)
+
+// DeletionTime is the field of the parent that exists while finalizing is true.
+const DeletionTime = rootMetadata + ".deletionTimestamp"
+
+// IsGroup reports whether a root has no value of its own, but only members.
+func IsGroup(root string) bool {
+	switch root {
+	case RootVariables, RootChildren, RootLookups, RootObserved, RootEach:
+		return true
+	}
+	return false
+}
+
+// NameOffset is the offset of a name in the text of an expression. CEL gives the offset of the dot or bracket before
+// the name, or of the parenthesis after it. For an empty name, it is the offset of what follows the dot.
+func NameOffset(text string, offset int, name string) int {
+	if offset < 0 || offset > len(text) {
+		return offset
+	}
+	if name == "" {
+		return offset + len(text[offset:]) - len(strings.TrimPrefix(text[offset:], "."))
+	}
+	rest := strings.TrimLeft(text[offset:], ".?[\"'` ")
+	if strings.HasPrefix(rest, name) {
+		return len(text) - len(rest)
+	}
+	if before := strings.TrimRight(text[:offset], " "); strings.HasSuffix(before, name) {
+		return len(before) - len(name)
+	}
+	if i := strings.Index(rest, "."+name); i >= 0 { // has(children.name) stands at its parenthesis
+		return len(text) - len(rest) + i + 1
+	}
+	return offset
 }

@@ -1,11 +1,15 @@
 package flow
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"kanon.dev/kanon/rules/celenv"
 )
 
 // Path is an expression that reads field after field: parent.spec.?items[0].name. Any expression is a path, perhaps
@@ -159,4 +163,91 @@ func LiteralText(e ast.Expr) (string, bool) {
 // IsNullLiteral reports whether an expression is null.
 func IsNullLiteral(e ast.Expr) bool {
 	return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.NullValue
+}
+
+// Extent is where a node is written in its expression. CEL knows only one position of a node, that of its operator, so
+// the extent is known only for paths, literals and the expression as a whole.
+func Extent(x *celenv.Expression, e ast.Expr) (offset int, text string, ok bool) {
+	all := x.Text()
+	switch p := PathOf(e); {
+	case p.RootName() != "" && !asks(p):
+		if offset = x.Offset(p.root.ID()); offset < 0 || !strings.HasPrefix(all[offset:], p.RootName()) {
+			break
+		}
+		end := offset + len(p.RootName())
+		for range p.Steps {
+			length := stepLength(all[end:])
+			if length == 0 {
+				return 0, "", false
+			}
+			end += length
+		}
+		return offset, all[offset:end], true
+	case e.Kind() == ast.LiteralKind:
+		if offset = x.Offset(e.ID()); offset < 0 {
+			break
+		}
+		if length := len(literal.FindString(all[offset:])); length > 0 {
+			return offset, all[offset : offset+length], true
+		}
+	}
+	if e.ID() != x.Root().ID() {
+		return 0, "", false
+	}
+	text = strings.TrimSpace(all)
+	return strings.Index(all, text), text, text != ""
+}
+
+func asks(p Path) bool { return len(p.Steps) > 0 && p.Steps[len(p.Steps)-1].Asks }
+
+var (
+	// step is a field, or an index that is a literal or a name.
+	step = regexp.MustCompile("^\\s*(?:\\.\\s*\\??\\s*(?:[A-Za-z_]\\w*|`[^`]*`)|\\[\\s*\\??\\s*(?:\"[^\"\\\\]*\"|'[^'\\\\]*'|-?\\w+)\\s*\\])")
+	// literal is a number, a truth value, null, or text without escapes.
+	literal = regexp.MustCompile(`^(?:"[^"\\]*"|'[^'\\]*'|-?[0-9][0-9a-zA-Z.]*|true\b|false\b|null\b)`)
+)
+
+func stepLength(text string) int { return len(step.FindString(text)) }
+
+// AlwaysReads reports whether an expression has no value without a field of observed.<id>. It is false for a part that
+// may not be evaluated.
+func AlwaysReads(e ast.Expr, id string) bool {
+	switch e.Kind() {
+	case ast.SelectKind:
+		if e.AsSelect().IsTestOnly() {
+			return false
+		}
+		return isObserved(e.AsSelect().Operand(), id) || AlwaysReads(e.AsSelect().Operand(), id)
+	case ast.CallKind:
+		if e.AsCall().FunctionName() == operators.Index && isObserved(e.AsCall().Args()[0], id) {
+			return true
+		}
+		return anyAlwaysReads(evaluated(e.AsCall()), id)
+	case ast.ListKind:
+		return anyAlwaysReads(e.AsList().Elements(), id)
+	case ast.ComprehensionKind:
+		return AlwaysReads(e.AsComprehension().IterRange(), id)
+	default:
+		return false
+	}
+}
+
+func anyAlwaysReads(all []ast.Expr, id string) bool {
+	return slices.ContainsFunc(all, func(e ast.Expr) bool { return AlwaysReads(e, id) })
+}
+
+// evaluated lists the operands that a call always needs.
+func evaluated(call ast.CallExpr) []ast.Expr {
+	switch name := call.FunctionName(); {
+	case name == operators.Conditional, isStep(name):
+		return call.Args()[:1]
+	case name == operators.LogicalAnd, name == operators.LogicalOr:
+		return nil // one side can do without the other
+	case call.IsMemberFunction() && (name == "orValue" || name == "or"):
+		return []ast.Expr{call.Target()}
+	case call.IsMemberFunction():
+		return append([]ast.Expr{call.Target()}, call.Args()...)
+	default:
+		return call.Args()
+	}
 }

@@ -6,19 +6,20 @@ import (
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/scanner"
+	"kanon.dev/kanon/rules/yamltree"
 )
 
 // Unknown reports unknown names and functions in an expression, with what to write instead. It returns the names, so
 // that the expression can be checked as if they existed, and whether a function is unknown.
-func Unknown(env *celenv.Env, parsed *celenv.Parsed, text string, scope Scope, known Names, report Report) (roots []string, functions bool) {
+func Unknown(parsed *celenv.Expression, scope Scope, known Names, report Report) (roots []string, functions bool) {
+	env, text := parsed.Env(), parsed.Text()
 	names, called := parsed.Names()
 	names = slices.DeleteFunc(names, func(n celenv.Name) bool { return slices.Contains(scope.Roots, n.Name) || env.IsType(n.Name) })
 	misused := false
 	for _, f := range called {
 		if env.IsFunction(f.Name) {
 			// A macro that was not expanded may declare a name.
-			misused = misused || isMacro(f.Name)
+			misused = misused || IsMacro(f.Name)
 			continue
 		}
 		functions = true
@@ -113,8 +114,8 @@ func hintRoot(f *diagnostic.Finding, text string, n celenv.Name, sc Scope, known
 	}
 }
 
-// isMacro reports whether the parser expands calls with a name. A call that is left was written incorrectly.
-func isMacro(name string) bool {
+// IsMacro reports whether the parser expands calls with a name. A call that is left was written incorrectly.
+func IsMacro(name string) bool {
 	switch name {
 	case "has", "map", "filter", "all", "exists", "exists_one", "existsOne", "sortBy":
 		return true
@@ -133,7 +134,7 @@ func dashedName(text string, n celenv.Name) string {
 		return "…/" + n.Name // where the key begins cannot be seen
 	}
 	start := at - 1
-	for start > 0 && (scanner.IsNameByte(text[start-1]) || text[start-1] == '-') {
+	for start > 0 && (yamltree.IsNameByte(text[start-1]) || text[start-1] == '-') {
 		start--
 	}
 	if start == at-1 || start == 0 || text[start-1] != '.' && text[start-1] != '?' {

@@ -3,14 +3,15 @@
 // The decoder knows the fields only by this list. So do the JSON Schema for editors, the schema in the CustomResourceDefinition, the
 // order of kanon fmt, the tables of docs/reference, and the language server:
 //
-//	child := language.Child()
+//	child := language.At("spec.children")
 //	policy := child.Field("updatePolicy")
 //	policy.Doc        // How the object is changed: in place, by recreating it, or never.
 //	policy.Type.Words // Apply, ApplyOrRecreate, Recreate, CreateOnly
 //
-// The fields are in the order in which a rule is best read, and in which kanon fmt writes them. To add a field, add it here and decode it
-// in package syntax; the tests name everything else that is out of date then.
+// The fields are in the order in which a rule is best read, and in which kanon fmt writes them. To add a field, add it here and to a struct
+// of package syntax; the tests name everything else that is out of date then.
 //
-// type.go has the types, rule.go the fields of a document and of spec, nodes.go those of lookups, children and patches, kind.go those of
-// spec.parent.schema, and report.go those of conditions and events.
+// type.go has the types, rule.go the fields of a document and of spec, nodes.go those of lookups, children, patches, conditions and
+// events, and kind.go those of spec.parent.schema. schema.go makes the JSON Schema for editors, and the
+// schema in the CustomResourceDefinition of Rule objects.
 package language

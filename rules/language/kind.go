@@ -1,11 +1,5 @@
 package language
 
-// KindSchema has the fields of spec.parent.schema.
-func KindSchema() Fields { return Parent().Field("schema").Type.Fields }
-
-// KindVersion has the fields of an item of spec.parent.schema.versions.
-func KindVersion() Fields { return KindSchema().Field("versions").Type.Items.Fields }
-
 func kindSchema() Fields {
 	return append(Fields{
 		{Name: "scope", Type: words("Namespaced", "Cluster"), Default: "Namespaced", Doc: "Whether objects of the kind are in namespaces."},

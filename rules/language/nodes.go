@@ -1,14 +1,5 @@
 package language
 
-// Lookup has the fields of an item of spec.lookups.
-func Lookup() Fields { return Spec().Field("lookups").Type.Items.Fields }
-
-// Child has the fields of an item of spec.children, or of spec.finalize.children.
-func Child() Fields { return Spec().Field("children").Type.Items.Fields }
-
-// Patch has the fields of an item of spec.patches.
-func Patch() Fields { return Spec().Field("patches").Type.Items.Fields }
-
 func lookup() Fields {
 	return Fields{
 		{Name: "id", Required: true, Type: text(), Doc: "Its name in expressions: `lookups.<id>`."},
@@ -57,9 +48,6 @@ func patch() Fields {
 		{Name: "template", Required: true, Type: template(), Doc: "The fields to set, without `apiVersion`, `kind` and `metadata.name`."},
 	}
 }
-
-// Target has the fields of a patch's target.
-func Target() Fields { return Patch().Field("target").Type.Fields }
 
 func target() Fields {
 	return Fields{
@@ -137,5 +125,23 @@ func Rollout() Fields {
 		{Name: "maxUnavailable", Type: or(number(1), Type{Expressions: Allowed, Gives: "int or string", Pattern: `^[+]?0*([1-9][0-9]?|100)%$`}), Default: "1", Doc: "How many objects may be not ready at the same time: a number, or a percentage such as `25%`."},
 		{Name: "order", Type: words("Parallel", "OrderedReady"), Default: "Parallel", Doc: "`OrderedReady`: items are created in the order of the list, each once those before it are ready. Updates go from the last item to the first."},
 		{Name: "partition", Type: number(0), Default: "0", Doc: "Only items from this index on are updated, counted from 0."},
+	}
+}
+
+func conditions() Fields {
+	return Fields{
+		{Name: "type", Required: true, Type: text(), Doc: "The type of the condition, unique in the rule."},
+		{Name: "status", Required: true, Type: or(Type{Words: []string{"True", "False", "Unknown"}, Expressions: Allowed, Gives: "bool or string"}, flag()), Doc: "An expression that gives true or false, or the text `True`, `False` or `Unknown`."},
+		{Name: "reason", Type: textOrExpression(), Doc: "One word in CamelCase. Default: the type."},
+		{Name: "message", Type: textOrExpression(), Doc: "A sentence for people."},
+	}
+}
+
+func events() Fields {
+	return Fields{
+		{Name: "when", Type: condition(), Default: "${true}", Doc: "The Event is emitted when this becomes true."},
+		{Name: "type", Type: words("Normal", "Warning"), Default: "Normal", Doc: "The type of the Event."},
+		{Name: "reason", Required: true, Type: textOrExpression(), Doc: "One word in CamelCase."},
+		{Name: "message", Required: true, Type: textOrExpression(), Doc: "A sentence for people. It can read `status`, as rendered."},
 	}
 }

@@ -1,6 +1,9 @@
 package language
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // The version of the language, and the kind of a document.
 const (
@@ -11,11 +14,17 @@ const (
 // Document is the type of a whole rule.
 func Document() *Type { return document() }
 
-// Spec has the fields of spec.
-func Spec() Fields { return document().Fields.Field("spec").Type.Fields }
-
-// Metadata has the fields of metadata.
-func Metadata() Fields { return document().Fields.Field("metadata").Type.Fields }
+// At has the fields of the mappings at a path, such as spec.children.
+func At(path string) Fields {
+	t := Document()
+	for name := range strings.SplitSeq(path, ".") {
+		t = t.Below(name)
+		if items := t.Below(""); items != nil {
+			t = items
+		}
+	}
+	return t.Fields
+}
 
 var document = sync.OnceValue(func() *Type { //nolint:gochecknoglobals // made once, and never changed
 	t := mapping(Fields{
@@ -58,12 +67,6 @@ func spec() Fields {
 		{Name: "suspend", Type: flag(), Default: "false", Doc: "`true`: Kanon changes nothing for this rule."},
 	}
 }
-
-// Parent has the fields of spec.parent.
-func Parent() Fields { return Spec().Field("parent").Type.Fields }
-
-// Finalize has the fields of spec.finalize.
-func Finalize() Fields { return Spec().Field("finalize").Type.Fields }
 
 func parent() Fields {
 	return Fields{

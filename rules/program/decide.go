@@ -9,14 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/celenv/run"
-	"kanon.dev/kanon/rules/ignore"
-	"kanon.dev/kanon/rules/program/rendered"
-	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
 
 // decide evaluates createWhen for an object that does not exist, and updateWhen and recreateWhen for one that does.
-func (e *Evaluation) decide(child *Child, it *item, object *unstructured.Unstructured) *template.Problem {
+func (e *Evaluation) decide(child *Child, it *item, object *unstructured.Unstructured) *Problem {
 	if child.CreateWhen == nil && !child.guarded() && !child.Renews() && child.Rollout == nil {
 		return nil
 	}
@@ -24,7 +21,7 @@ func (e *Evaluation) decide(child *Child, it *item, object *unstructured.Unstruc
 	if e.reader != nil {
 		var err error
 		if live, err = e.reader.Live(object); err != nil {
-			return template.Waiting("it is not known yet whether it exists: %s", err.Error())
+			return Waiting("it is not known yet whether it exists: %s", err.Error())
 		}
 		if live == nil {
 			replaced = e.reader.Replaced(object)
@@ -45,7 +42,7 @@ func (e *Evaluation) decide(child *Child, it *item, object *unstructured.Unstruc
 	}
 	updates := child.UpdatePolicy != syntax.UpdateCreateOnly
 	if updates {
-		var p *template.Problem
+		var p *Problem
 		if updates, p = child.UpdateWhen.Holds(it.scope.of(live), "updateWhen"); p != nil {
 			return p
 		}
@@ -69,7 +66,7 @@ func (c *Child) Renews() bool {
 // decideRecreation evaluates recreateWhen for a live object that may be changed, and createWhen for its replacement: an
 // object that could not be created again is not deleted. If recreateWhen waits, it counts as false. With CreateOnly, an
 // object is recreated or left as it is.
-func (e *Evaluation) decideRecreation(child *Child, it *item, live *unstructured.Unstructured) *template.Problem {
+func (e *Evaluation) decideRecreation(child *Child, it *item, live *unstructured.Unstructured) *Problem {
 	once := child.UpdatePolicy == syntax.UpdateCreateOnly
 	if !child.Renews() || it.fate != fateWritten && !once {
 		return nil
@@ -77,7 +74,7 @@ func (e *Evaluation) decideRecreation(child *Child, it *item, live *unstructured
 	if child.RecreateWhen != nil {
 		s := it.scope.of(live)
 		ok, p := child.RecreateWhen.IsTrue(s)
-		if p != nil && p.Verdict != template.Waits {
+		if p != nil && p.Verdict != Waits {
 			return p.Under("recreateWhen")
 		}
 		switch created := live.GetCreationTimestamp(); {
@@ -101,7 +98,7 @@ func (e *Evaluation) decideRecreation(child *Child, it *item, live *unstructured
 
 // wasTrue reports whether an expression would have been true at an earlier time, if nothing but the time were
 // different.
-func wasTrue(x *template.Expression, s *scope, at time.Time) bool {
+func wasTrue(x *Expression, s *scope, at time.Time) bool {
 	then, clock := *s, run.NewClock(at)
 	then.clock = &clock
 	ok, p := x.IsTrue(&then)
@@ -119,8 +116,7 @@ func MayRecreate(gvk schema.GroupVersionKind) bool {
 	}, gvk.GroupKind())
 }
 
-// decideIgnored records the fields of a rendered object that are left to others while a condition holds.
-func (e *Evaluation) decideIgnored(child *Child, s *scope, id rendered.Identity) *template.Problem {
+func (e *Evaluation) decideIgnored(child *Child, s *scope, id identity) *Problem {
 	for i := range child.Handovers {
 		h := &child.Handovers[i]
 		holds, p := h.When.Holds(s, h.Place)
@@ -131,7 +127,7 @@ func (e *Evaluation) decideIgnored(child *Child, s *scope, id rendered.Identity)
 			continue
 		}
 		if e.ignores == nil {
-			e.ignores = make(map[rendered.Identity][]ignore.Path)
+			e.ignores = make(map[identity][]syntax.IgnorePath)
 		}
 		e.ignores[id] = append(e.ignores[id], h.Path)
 	}
@@ -140,27 +136,26 @@ func (e *Evaluation) decideIgnored(child *Child, s *scope, id rendered.Identity)
 
 // Ignores returns the fields of an object from Next that are left to others because the when of an ignore holds. They
 // come in addition to Child.Ignore and are read-only.
-func (e *Evaluation) Ignores(object *unstructured.Unstructured) []ignore.Path {
-	return e.ignores[rendered.IdentityOf(object)]
+func (e *Evaluation) Ignores(object *unstructured.Unstructured) []syntax.IgnorePath {
+	return e.ignores[identityOf(object)]
 }
 
-// decideDeletion records the deletion policies of a rendered object.
-func (e *Evaluation) decideDeletion(child *Child, s *scope, id rendered.Identity) *template.Problem {
+func (e *Evaluation) decideDeletion(child *Child, s *scope, id identity) *Problem {
 	out := child.Ending
-	var p *template.Problem
+	var p *Problem
 	if t := child.EndingFrom.WhenPruned; t != nil {
-		if out.WhenPruned, p = template.DeletionPolicyOf(t, s); p != nil {
+		if out.WhenPruned, p = DeletionPolicyOf(t, s); p != nil {
 			return p.Under("deletionPolicy")
 		}
 	}
 	if t := child.EndingFrom.WhenDeleted; t != nil {
-		if out.WhenDeleted, p = template.DeletionPolicyOf(t, s); p != nil {
+		if out.WhenDeleted, p = DeletionPolicyOf(t, s); p != nil {
 			return p.Under("deletionPolicy")
 		}
 	}
 	if out != (Ending{syntax.EndDelete, syntax.EndDelete}) {
 		if e.deletions == nil {
-			e.deletions = make(map[rendered.Identity]Ending)
+			e.deletions = make(map[identity]Ending)
 		}
 		e.deletions[id] = out
 	}
@@ -169,7 +164,7 @@ func (e *Evaluation) decideDeletion(child *Child, s *scope, id rendered.Identity
 
 // Ending returns the deletion policies of an object from Next.
 func (e *Evaluation) Ending(object *unstructured.Unstructured) Ending {
-	if out, ok := e.deletions[rendered.IdentityOf(object)]; ok {
+	if out, ok := e.deletions[identityOf(object)]; ok {
 		return out
 	}
 	return Ending{syntax.EndDelete, syntax.EndDelete}

@@ -7,22 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
-	"kanon.dev/kanon/rules/ignore"
-	"kanon.dev/kanon/rules/program/rendered"
-	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
 )
 
-// Evaluation is one evaluation of a rule for one parent, driven by its caller:
-//
-//	for batch := ev.Next(); len(batch) > 0; batch = ev.Next() {
-//		… bring all objects of the batch up to date …
-//		ev.Applied(node, live) // for each node of the batch
-//	}
-//	out := ev.Result()
-//
-// It does no I/O, holds no lock and is not safe for concurrent use.
+// Evaluation is one evaluation of a rule for one parent, driven by its caller; see the package comment. It does no I/O, holds
+// no lock and is not safe for concurrent use.
 type Evaluation struct {
 	prog   *Program
 	object *unstructured.Unstructured
@@ -30,7 +21,7 @@ type Evaluation struct {
 	reader Reader
 	// clock is now. It records when what was computed from it changes.
 	clock  run.Clock
-	random function.Random
+	random celenv.Random
 	// finalizing and missing are as in Input.
 	finalizing bool
 	missing    map[schema.GroupVersionKind]Absence
@@ -41,14 +32,14 @@ type Evaluation struct {
 	// reads is nil until it is needed.
 	reads *reads
 	// session is shared by all expressions. rendered is the number of children so far.
-	session  template.Session
+	session  Session
 	rendered int
 	// claimed maps each rendered object to the index of its child.
-	claimed map[rendered.Identity]int
+	claimed map[identity]int
 	// deletions are the policies of rendered objects, if they are not Delete in both cases.
-	deletions map[rendered.Identity]Ending
+	deletions map[identity]Ending
 	// ignores are the fields of rendered objects that are left to others because a condition holds.
-	ignores map[rendered.Identity][]ignore.Path
+	ignores map[identity][]syntax.IgnorePath
 }
 
 // phase is the progress of a node. It only goes forward.
@@ -67,20 +58,19 @@ const (
 	nodeNotApplied
 )
 
-// settled reports whether the node is done.
 func (p phase) settled() bool { return p >= nodeApplied }
 
 // nodeState is the state of one child in one evaluation.
 type nodeState struct {
 	state phase
 	// problem is why the node waits or failed. In a list, the first failure counts, or else the first item that waits.
-	problem *template.Problem
+	problem *Problem
 	// partial is true if items are left out because of a problem.
 	partial bool
 	items   []item
 	// awaits is the dependency that is not ready. While it is set, an object is written only if it is rendered as it
 	// was last applied.
-	awaits *template.Problem
+	awaits *Problem
 	// uncreated are rendered objects whose creation createWhen prevents.
 	uncreated []*unstructured.Unstructured
 	// list has the live objects of a forEach.
@@ -91,11 +81,11 @@ type nodeState struct {
 	// delay is why an object is not brought up to date now; empty if the caller gave no reason.
 	delay string
 	// rollingOut is what a rollout waits for. stalled is true if it waits in vain.
-	rollingOut *template.Problem
+	rollingOut *Problem
 	stalled    bool
 	// readyKnown is true once notReady has the answer.
 	readyKnown bool
-	notReady   *template.Problem
+	notReady   *Problem
 }
 
 // item is one object of a node.
@@ -134,13 +124,13 @@ func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 	ev := &Evaluation{
 		prog: p, object: in.Parent, parent: in.Parent.Object, reader: in.Reader, clock: run.NewClock(in.Now),
 		finalizing: in.Finalizing, missing: in.Missing,
-		session:   template.NewSession(ctx, p.Limits, in.Memory, p.HasSecrets),
+		session:   NewSession(ctx, p.Limits, in.Memory, p.HasSecrets),
 		variables: make([]memo, len(p.Variables)),
 		nodes:     make([]nodeState, len(p.Children)),
-		claimed:   make(map[rendered.Identity]int, len(p.Children)+1),
+		claimed:   make(map[identity]int, len(p.Children)+1),
 	}
 	ev.base.ev, ev.random.Source = ev, in.Random
-	ev.claimed[rendered.IdentityOf(in.Parent)] = parentClaim
+	ev.claimed[identityOf(in.Parent)] = parentClaim
 	for i, child := range p.Children {
 		if child.Cleanup && !in.Finalizing {
 			ev.nodes[i].state = nodeSkipped
@@ -192,7 +182,6 @@ func (e *Evaluation) Next() []Rendered {
 	return batch
 }
 
-// toWrite sorts the objects of a rendered node by what happens to them.
 func (e *Evaluation) toWrite(i int) Rendered {
 	n, child := &e.nodes[i], e.prog.Children[i]
 	out := Rendered{
@@ -218,27 +207,25 @@ func (e *Evaluation) toWrite(i int) Rendered {
 }
 
 // dependencyNotReady returns the first child that i depends on and that is not ready, and why; nil if all are ready.
-func (e *Evaluation) dependencyNotReady(i int) *template.Problem {
+func (e *Evaluation) dependencyNotReady(i int) *Problem {
 	for _, j := range e.prog.Children[i].WaitsFor {
 		if e.prog.samePairs(i, j) {
 			continue // each item waits for the one that it is paired with
 		}
 		if p := e.notReady(j); p != nil {
-			return template.Waiting("waits for %s to be ready: %s", e.prog.Children[j].ID, p.Text()).Under("dependsOn")
+			return Waiting("waits for %s to be ready: %s", e.prog.Children[j].ID, p.Text()).Under("dependsOn")
 		}
 	}
 	return nil
 }
 
-// stop ends a node without objects.
-func (e *Evaluation) stop(i int, p *template.Problem) {
+func (e *Evaluation) stop(i int, p *Problem) {
 	n := &e.nodes[i]
 	n.problem, n.items, n.partial, n.state = p, nil, true, stopped(p)
 }
 
-// stopped is the phase of a node that ended with a problem.
-func stopped(p *template.Problem) phase {
-	if p.Verdict == template.Waits {
+func stopped(p *Problem) phase {
+	if p.Verdict == Waits {
 		return nodeWaiting
 	}
 	return nodeFailed
@@ -270,18 +257,16 @@ func (e *Evaluation) Delay(node, why string) {
 	}
 }
 
-// absent is why a node that is read has no objects yet.
-func (n *nodeState) absent(name string) *template.Problem {
+func (n *nodeState) absent(name string) *Problem {
 	switch {
 	case n.state == nodeNotApplied && n.delay != "":
-		return template.Waiting("%s is not up to date yet: %s", name, n.delay)
+		return Waiting("%s is not up to date yet: %s", name, n.delay)
 	case n.state == nodeNotApplied:
-		return template.Waiting("%s is not up to date yet", name)
+		return Waiting("%s is not up to date yet", name)
 	}
-	return template.Waiting("%s does not exist yet", name)
+	return Waiting("%s does not exist yet", name)
 }
 
-// settle ends a rendered node, by the objects that were written.
 func (e *Evaluation) settle(i int) {
 	n := &e.nodes[i]
 	for j := range n.items {
@@ -346,13 +331,13 @@ func (e *Evaluation) nodeResult(i int) NodeResult {
 		o.State, o.Ready = StateSkipped, true
 		switch child := e.prog.Children[i]; {
 		case child.Cleanup && !e.finalizing:
-			p = &template.Problem{Path: "finalize", Message: "is created while the parent is being deleted"}
+			p = &Problem{Path: "finalize", Message: "is created while the parent is being deleted"}
 		case e.isLeftOut(child.GVK, child.Optional):
-			p = &template.Problem{Message: e.whySkipped(i)}
+			p = &Problem{Message: e.whySkipped(i)}
 		}
 	case nodeUncreated:
 		o.State, o.Ready = StateSkipped, true
-		p = &template.Problem{Path: "createWhen", Message: "is false, and the object does not exist"}
+		p = &Problem{Path: "createWhen", Message: "is false, and the object does not exist"}
 	case nodeFailed:
 		o.State = StateFailed
 	case nodeWaiting:
@@ -360,7 +345,7 @@ func (e *Evaluation) nodeResult(i int) NodeResult {
 	case nodeRendered, nodeNotApplied:
 		o.State, o.BlocksPrune = StateNotApplied, true
 		if p == nil {
-			p = template.Failure("could not be brought up to date")
+			p = Failure("could not be brought up to date")
 		}
 	case nodePending:
 		o.State, o.BlocksPrune = StateWaiting, true
@@ -368,7 +353,7 @@ func (e *Evaluation) nodeResult(i int) NodeResult {
 		if need < 0 {
 			need = i
 		}
-		p = template.Waiting("waits for %s", e.prog.Children[need].ID)
+		p = Waiting("waits for %s", e.prog.Children[need].ID)
 	}
 	if p != nil {
 		o.Problem = *p
@@ -397,7 +382,7 @@ func (e *Evaluation) duration(d *Duration, out *Result) time.Duration {
 	case d.Value == nil:
 		return d.Constant
 	}
-	says, p := template.DurationOf(d.Value, &e.base, d.Least)
+	says, p := DurationOf(d.Value, &e.base, d.Least)
 	if p != nil {
 		out.note(p.Under(d.Field))
 	}

@@ -5,10 +5,8 @@ import (
 	"strings"
 
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/program/template"
 )
 
-// renderDeletion evaluates deleteWhen.
 func (e *Evaluation) renderDeletion(out *Result) {
 	if e.prog.DeleteWhen == nil {
 		return
@@ -38,9 +36,9 @@ func (e *Evaluation) renderFinalization(out *Result) {
 		holds, p := until.IsTrue(&e.base)
 		switch {
 		case p != nil:
-			f.Waits, f.Failed = "until: "+p.Text(), p.Verdict == template.Fails
+			f.Waits, f.Failed = "until: "+p.Text(), p.Verdict == Fails
 		case !holds:
-			f.Waits = "until is false: " + template.Shorten(until.Text) + e.untilWaitsFor(out)
+			f.Waits = "until is false: " + Shorten(until.Text) + e.untilWaitsFor(out)
 		}
 		f.Done = holds && p == nil
 		return

@@ -7,8 +7,6 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/program/rendered"
-	"kanon.dev/kanon/rules/program/template"
 )
 
 // itemBytes is about the memory of a forEach item besides its object, variableBytes that of a variable besides its
@@ -27,7 +25,7 @@ func (e *Evaluation) renderItems(i int) {
 	}
 	n.problem, n.partial = n.awaits, n.awaits != nil
 	n.items = make([]item, 0, len(tuples))
-	first := make(map[rendered.Identity]int, len(tuples))
+	first := make(map[identity]int, len(tuples))
 	for at, t := range tuples {
 		p := e.session.Overdue()
 		if p == nil {
@@ -47,13 +45,13 @@ func (e *Evaluation) renderItems(i int) {
 		case it.object == nil:
 			continue
 		}
-		id := rendered.IdentityOf(it.object)
+		id := identityOf(it.object)
 		if at, twice := first[id]; twice {
 			if at >= 0 {
 				n.items[at].object = nil
 			}
 			first[id] = -1
-			n.leaveOut(it.scope.index, template.Failure("two items are %s; nothing is deleted until each has a name of its own", id).
+			n.leaveOut(it.scope.index, Failure("two items are %s; nothing is deleted until each has a name of its own", id).
 				Advising("build the name from what is different for each item").Under("template.metadata.name"))
 			continue
 		}
@@ -70,15 +68,14 @@ func (e *Evaluation) renderItems(i int) {
 	e.notePairs(i)
 }
 
-// leaveOut records why an item is not rendered.
-func (n *nodeState) leaveOut(index int32, p *template.Problem) {
+func (n *nodeState) leaveOut(index int32, p *Problem) {
 	n.missing++
 	n.note(index, p)
 }
 
 // note records why an item is not up to date. A failure takes precedence over waiting, because someone has to act on
 // it.
-func (n *nodeState) note(index int32, p *template.Problem) {
+func (n *nodeState) note(index int32, p *Problem) {
 	n.partial = true
 	if n.leftOut == 0 || index < n.leftOut {
 		n.leftOut = index + 1
@@ -105,14 +102,14 @@ func (n *nodeState) dropMissing() {
 
 // tuples are the values of the forEach names for each item: the product of all dimensions, the last one varying
 // fastest.
-func (e *Evaluation) tuples(b *Body) ([][]ref.Val, *template.Problem) {
+func (e *Evaluation) tuples(b *Body) ([][]ref.Val, *Problem) {
 	tuples := [][]ref.Val{nil}
 	for d := range b.ForEach {
 		dim := &b.ForEach[d]
 		var next [][]ref.Val
 		count := 0
 		for _, t := range tuples {
-			values, p := template.ItemsOf(dim.In, &scope{ev: e, body: b, items: t, readOnly: true})
+			values, p := ItemsOf(dim.In, &scope{ev: e, body: b, items: t, readOnly: true})
 			if p != nil {
 				return nil, p.Under(dim.Path)
 			}
@@ -130,7 +127,7 @@ func (e *Evaluation) tuples(b *Body) ([][]ref.Val, *template.Problem) {
 			}
 		}
 		if most := e.prog.Limits.Children; count > most {
-			return nil, template.Failure("makes %s items, more than the %s allowed by --max-children", diagnostic.Number(count), diagnostic.Number(most)).Under(dim.Path)
+			return nil, Failure("makes %s items, more than the %s allowed by --max-children", diagnostic.Number(count), diagnostic.Number(most)).Under(dim.Path)
 		}
 		tuples = next
 	}
@@ -142,23 +139,21 @@ type familyItems struct {
 	known bool // true once tuples and problem are computed
 	// tuples are the values of the forEach names for each item. They are computed once, for the child with the forEach.
 	tuples  [][]ref.Val
-	problem *template.Problem
+	problem *Problem
 	// pairs has the state of each item; nil before the child is rendered.
 	pairs []pair
 }
 
-// pair is the state of one item of a child.
 type pair struct {
 	// item is one more than its index in nodeState.items; 0: the item is not among them.
 	item    int
 	skipped bool
 	// uncreated is true if createWhen prevents its creation.
 	uncreated bool
-	problem   *template.Problem
+	problem   *Problem
 }
 
-// itemsOf are the items of a forEach.
-func (e *Evaluation) itemsOf(i int) ([][]ref.Val, *template.Problem) {
+func (e *Evaluation) itemsOf(i int) ([][]ref.Val, *Problem) {
 	child := e.prog.Children[i]
 	if !child.SameItems {
 		return e.tuples(&child.Body)
@@ -176,7 +171,7 @@ func (e *Evaluation) itemsOf(i int) ([][]ref.Val, *template.Problem) {
 }
 
 // renderPaired renders one item of a forEach, and records the result for the children with the same items.
-func (e *Evaluation) renderPaired(i int, it *item) *template.Problem {
+func (e *Evaluation) renderPaired(i int, it *item) *Problem {
 	child := e.prog.Children[i]
 	if !child.SameItems {
 		return e.renderUnless(e.nodes[i].awaits, child, it)
@@ -198,7 +193,7 @@ func (e *Evaluation) renderPaired(i int, it *item) *template.Problem {
 
 // renderUnless renders an item. If it awaits a dependency, only an object that exists is rendered, and the result is
 // that it waits.
-func (e *Evaluation) renderUnless(awaits *template.Problem, child *Child, it *item) *template.Problem {
+func (e *Evaluation) renderUnless(awaits *Problem, child *Child, it *item) *Problem {
 	if awaits == nil {
 		return e.renderItem(child, it)
 	}
@@ -206,7 +201,6 @@ func (e *Evaluation) renderUnless(awaits *template.Problem, child *Child, it *it
 	return awaits
 }
 
-// notePairs records the indices of the rendered items.
 func (e *Evaluation) notePairs(i int) {
 	if !e.prog.Children[i].SameItems {
 		return
@@ -219,34 +213,33 @@ func (e *Evaluation) notePairs(i int) {
 	}
 }
 
-// samePairs reports whether two children have the same items.
 func (p *Program) samePairs(i, j int) bool {
 	a, b := p.Children[i], p.Children[j]
 	return a.SameItems && b.SameItems && a.Root == b.Root
 }
 
 // pairsNotReady returns the first dependency whose item at index is not ready, and why.
-func (e *Evaluation) pairsNotReady(child *Child, index int32) *template.Problem {
+func (e *Evaluation) pairsNotReady(child *Child, index int32) *Problem {
 	for _, j := range child.WaitsFor {
 		other := e.prog.Children[j]
 		if !other.SameItems || other.Root != child.Root {
 			continue
 		}
 		if p := e.pairNotReady(j, index); p != nil {
-			return template.Waiting("waits for %s to be ready: %s", other.ID, p.Text()).Under("dependsOn")
+			return Waiting("waits for %s to be ready: %s", other.ID, p.Text()).Under("dependsOn")
 		}
 	}
 	return nil
 }
 
-func (e *Evaluation) pairNotReady(j int, index int32) *template.Problem {
+func (e *Evaluation) pairNotReady(j int, index int32) *Problem {
 	n := &e.nodes[j]
 	at := e.pair(j, index)
 	switch {
 	case at == nil && n.problem != nil:
 		return n.problem
 	case at == nil || at.item == 0 && at.problem == nil && !at.skipped && !at.uncreated:
-		return template.Waiting("it is not up to date")
+		return Waiting("it is not up to date")
 	case at.skipped, at.uncreated:
 		return nil
 	case at.problem != nil:
@@ -254,7 +247,7 @@ func (e *Evaluation) pairNotReady(j int, index int32) *template.Problem {
 	}
 	it := &n.items[at.item-1]
 	if it.live == nil {
-		return template.Waiting("it is not up to date")
+		return Waiting("it is not up to date")
 	}
 	p := e.itemNotReady(e.prog.Children[j], it)
 	if p == nil {

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/naming"
-	"kanon.dev/kanon/rules/program/template"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // reads is what most rules do not read. Each part is created when it is first needed.
@@ -30,7 +30,6 @@ func (e *Evaluation) ownReads() *reads {
 	return e.reads
 }
 
-// lookupsView is lookups in expressions.
 type lookupsView scope
 
 // Member implements run.Members. A lookup is read once, when something first needs it.
@@ -51,7 +50,6 @@ func (v *lookupsView) Member(id string) (any, bool, error) {
 	return m.member()
 }
 
-// member is the value of a memo that can be null.
 func (m *memo) member() (any, bool, error) {
 	switch {
 	case m.problem != nil:
@@ -62,7 +60,6 @@ func (m *memo) member() (any, bool, error) {
 	return m.val, true, nil
 }
 
-// lookUp evaluates a lookup to an object or a list of objects.
 func (e *Evaluation) lookUp(l *Lookup) memo {
 	if len(l.ForEach) > 0 {
 		return e.lookUpItems(l)
@@ -72,8 +69,8 @@ func (e *Evaluation) lookUp(l *Lookup) memo {
 	case found.problem != nil:
 		return memo{done: true, problem: found.problem}
 	case found.skipped && !l.Optional:
-		return memo{done: true, problem: &template.Problem{
-			Verdict: template.Skips,
+		return memo{done: true, problem: &Problem{
+			Verdict: Skips,
 			Message: fmt.Sprintf("lookups.%s is skipped, because its when is false; read it as lookups.?%s", l.ID, l.ID),
 		}}
 	case found.skipped || found.absent:
@@ -84,11 +81,10 @@ func (e *Evaluation) lookUp(l *Lookup) memo {
 	return memo{done: true, val: found.objects[0].Object}
 }
 
-// found is the result of one item of a lookup.
 type found struct {
 	objects         []*unstructured.Unstructured
 	skipped, absent bool
-	problem         *template.Problem
+	problem         *Problem
 }
 
 // lookUpItems evaluates a lookup with a forEach. With a name, it gives the object of each item in the order of the
@@ -99,10 +95,10 @@ func (e *Evaluation) lookUpItems(l *Lookup) memo {
 		return memo{done: true, problem: p.In(flow.RootLookups + "." + l.ID)}
 	}
 	var objects []*unstructured.Unstructured
-	var first *template.Problem
+	var first *Problem
 	for at, t := range tuples {
 		if p := e.session.Overdue(); p != nil {
-			return memo{done: true, problem: template.Failure("%s.%s %s", flow.RootLookups, l.ID, p.Message)}
+			return memo{done: true, problem: Failure("%s.%s %s", flow.RootLookups, l.ID, p.Message)}
 		}
 		one := e.lookUpOne(l, e.scopeOf(&l.Body, t, at))
 		if one.problem.Outweighs(first) {
@@ -123,7 +119,6 @@ func (e *Evaluation) lookUpItems(l *Lookup) memo {
 	return memo{done: true, val: contents(objects)}
 }
 
-// lookUpOne evaluates one item of a lookup.
 func (e *Evaluation) lookUpOne(l *Lookup, s *scope) found {
 	if l.When != nil {
 		ok, p := l.When.IsTrue(s)
@@ -148,7 +143,7 @@ func (e *Evaluation) lookUpOne(l *Lookup, s *scope) found {
 	if e.reader != nil {
 		var err error
 		if objects, err = e.reader.Lookup(q); err != nil {
-			return found{problem: template.Waiting("lookups.%s is not known yet: %s", l.ID, err.Error())}
+			return found{problem: Waiting("lookups.%s is not known yet: %s", l.ID, err.Error())}
 		}
 	}
 	switch {
@@ -159,24 +154,22 @@ func (e *Evaluation) lookUpOne(l *Lookup, s *scope) found {
 	case l.Optional:
 		return found{absent: true}
 	case l.Private:
-		return found{problem: template.Waiting("lookups.%s does not exist yet: %s %s", l.ID, l.GVK.Kind, template.NotShown)}
+		return found{problem: Waiting("lookups.%s does not exist yet: %s %s", l.ID, l.GVK.Kind, NotShown)}
 	}
 	name := q.Name
 	if q.Namespace != "" {
 		name = q.Namespace + "/" + name
 	}
-	return found{problem: template.Waiting("lookups.%s does not exist yet: %s %q", l.ID, l.GVK.Kind, name)}
+	return found{problem: Waiting("lookups.%s does not exist yet: %s %q", l.ID, l.GVK.Kind, name)}
 }
 
-// fewFound limits the objects of a lookup to the length of a list.
-func (e *Evaluation) fewFound(l *Lookup, objects []*unstructured.Unstructured) *template.Problem {
+func (e *Evaluation) fewFound(l *Lookup, objects []*unstructured.Unstructured) *Problem {
 	if p := e.session.List(len(objects)); p != nil {
-		return template.Failure("%s.%s %s", flow.RootLookups, l.ID, p.Message)
+		return Failure("%s.%s %s", flow.RootLookups, l.ID, p.Message)
 	}
 	return nil
 }
 
-// place names a field of a lookup in messages.
 func (l *Lookup) place(field string) string {
 	if l.Place != "" {
 		return l.Place + "." + field
@@ -186,46 +179,44 @@ func (l *Lookup) place(field string) string {
 
 // query is the query for one item of a lookup. A rendered value never widens it: only what the rule says without an
 // expression can select everything.
-func (e *Evaluation) query(l *Lookup, s *scope) (Query, *template.Problem) {
+func (e *Evaluation) query(l *Lookup, s *scope) (Query, *Problem) {
 	q := Query{Lookup: l.ID, GVK: l.GVK, Target: Target{AllNamespaces: l.AllNamespaces && l.Namespaced, Selector: l.Selector}}
-	var p *template.Problem
+	var p *Problem
 	if q.Namespace, p = e.queryNamespace(l, s); p != nil {
 		return q, p.In(l.place("namespace"))
 	}
 	switch {
 	case l.NameFrom != nil:
-		if q.Name, p = template.NameOf(l.NameFrom, s, "name", naming.IsPathSegment); p == nil && q.Name == "" {
-			p = template.Failure("the name has no value").Advising("give the lookup a when")
+		if q.Name, p = NameOf(l.NameFrom, s, "name", syntax.IsPathSegment); p == nil && q.Name == "" {
+			p = Failure("the name has no value").Advising("give the lookup a when")
 		}
 		if p != nil {
 			return q, p.In(l.place("name"))
 		}
 	case l.SelectorFrom != nil:
-		if q.Selector, p = template.SelectorOf(l.SelectorFrom, s); p != nil {
+		if q.Selector, p = SelectorOf(l.SelectorFrom, s); p != nil {
 			return q, p.In(l.place("selector"))
 		}
 	}
 	return q, nil
 }
 
-// queryNamespace is the namespace of a query: the rule's, or else the parent's.
-func (e *Evaluation) queryNamespace(l *Lookup, s *scope) (string, *template.Problem) {
+func (e *Evaluation) queryNamespace(l *Lookup, s *scope) (string, *Problem) {
 	if !l.Namespaced || l.AllNamespaces {
 		return "", nil
 	}
 	if l.NamespaceFrom != nil {
-		if namespace, p := template.NameOf(l.NamespaceFrom, s, "namespace", validation.IsDNS1123Label); p != nil || namespace != "" {
+		if namespace, p := NameOf(l.NamespaceFrom, s, "namespace", validation.IsDNS1123Label); p != nil || namespace != "" {
 			return namespace, p
 		}
 	}
 	namespace := e.object.GetNamespace()
 	if namespace == "" && !e.prog.Parent.Namespaced {
-		return "", template.Failure("the namespace is needed, because the parent is cluster-scoped")
+		return "", Failure("the namespace is needed, because the parent is cluster-scoped")
 	}
 	return namespace, nil
 }
 
-// contents are objects as a list of JSON.
 func contents(objects []*unstructured.Unstructured) []any {
 	list := make([]any, len(objects))
 	for i, o := range objects {
@@ -241,7 +232,44 @@ func sortedObjects(objects []*unstructured.Unstructured) []any {
 	return contents(sorted)
 }
 
-// byName orders objects of one kind by namespace and name.
 func byName(a, b *unstructured.Unstructured) int {
 	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+}
+
+// skipMissing settles the optional children whose kind is known to be missing: they
+// are skipped, and neither their when nor their forEach is evaluated.
+func (e *Evaluation) skipMissing() {
+	if len(e.missing) == 0 {
+		return
+	}
+	for i, child := range e.prog.Children {
+		if !e.isLeftOut(child.GVK, child.Optional) || e.nodes[i].state != nodePending {
+			continue
+		}
+		n := &e.nodes[i]
+		if n.state = nodeSkipped; child.IsList { // readers get a list, which lacks what is skipped
+			n.state, n.list = nodeApplied, []any{}
+		}
+	}
+}
+
+// isLeftOut reports whether a child, a patch or a lookup is skipped because its kind is missing.
+func (e *Evaluation) isLeftOut(gvk schema.GroupVersionKind, optional bool) bool {
+	absence, missing := e.missing[gvk]
+	return missing && optional && absence.Certain
+}
+
+func (e *Evaluation) whySkipped(i int) string {
+	if child := e.prog.Children[i]; e.isLeftOut(child.GVK, child.Optional) {
+		return e.missing[child.GVK].Message
+	}
+	return "its when is false"
+}
+
+// checkKind is the problem of a node whose kind is missing; nil if the kind exists. The arrival of the kind ends it.
+func (e *Evaluation) checkKind(gvk schema.GroupVersionKind) *Problem {
+	if absence, missing := e.missing[gvk]; missing {
+		return &Problem{Verdict: Waits, KindMissing: true, Message: absence.Message}
+	}
+	return nil
 }

@@ -4,9 +4,6 @@ import (
 	"cmp"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"kanon.dev/kanon/rules/program/rendered"
-	"kanon.dev/kanon/rules/program/template"
 )
 
 // renderPatches renders the patches. It comes after all children: a patch that reads a child which is not settled
@@ -33,7 +30,7 @@ func (e *Evaluation) renderPatch(patch *Patch) PatchResult {
 		out.stop(p)
 		return out
 	}
-	var first *template.Problem
+	var first *Problem
 	skipped := 0
 	for at, t := range tuples {
 		p := e.session.Overdue()
@@ -62,9 +59,9 @@ func (e *Evaluation) renderPatch(patch *Patch) PatchResult {
 	return out
 }
 
-func (o *PatchResult) stop(p *template.Problem) {
+func (o *PatchResult) stop(p *Problem) {
 	o.State = StateFailed
-	if p.Verdict == template.Waits {
+	if p.Verdict == Waits {
 		o.State = StateWaiting
 	}
 	o.Problem = *p
@@ -72,7 +69,7 @@ func (o *PatchResult) stop(p *template.Problem) {
 
 // contribute adds what one item sets. set is false if its when is false. known is false if the targets of the item are
 // unknown.
-func (e *Evaluation) contribute(patch *Patch, s *scope, out *PatchResult) (set, known bool, p *template.Problem) {
+func (e *Evaluation) contribute(patch *Patch, s *scope, out *PatchResult) (set, known bool, p *Problem) {
 	holds, p := patch.When.Holds(s, "when")
 	if p == nil && !holds {
 		return false, true, nil
@@ -92,7 +89,7 @@ func (e *Evaluation) contribute(patch *Patch, s *scope, out *PatchResult) (set, 
 	return true, true, p
 }
 
-func (e *Evaluation) targetOf(patch *Patch, s *scope) (Target, *template.Problem) {
+func (e *Evaluation) targetOf(patch *Patch, s *scope) (Target, *Problem) {
 	if patch.Target == nil {
 		return Target{Namespace: e.object.GetNamespace(), Name: e.object.GetName()}, nil
 	}
@@ -100,10 +97,10 @@ func (e *Evaluation) targetOf(patch *Patch, s *scope) (Target, *template.Problem
 	return q.Target, p
 }
 
-func (e *Evaluation) renderContribution(patch *Patch, s *scope) (*unstructured.Unstructured, *template.Problem) {
+func (e *Evaluation) renderContribution(patch *Patch, s *scope) (*unstructured.Unstructured, *Problem) {
 	fields, p := e.renderFields(patch.Template, s, "the template gives no fields")
 	if p == nil {
-		p = rendered.CheckPatch(fields)
+		p = checkPatchFields(fields)
 	}
 	if p == nil {
 		p = e.session.HoldObject(fields)

@@ -4,13 +4,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/ignore"
-	"kanon.dev/kanon/rules/program/parentstatus"
-	"kanon.dev/kanon/rules/program/rendered"
-	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -19,18 +15,12 @@ const TenantServiceAccount = "kanon-tenant"
 
 // Program is a compiled rule. The compiler fills it in; afterwards it is read-only and safe for concurrent use.
 type Program struct {
-	// Name, Namespace, which may be empty, and ConditionPrefix are those of the rule. Hash identifies its content by 16
-	// hex digits.
-	Name, Namespace, Hash, ConditionPrefix string
-	// ServiceAccountName is the identity with which the rule acts; empty: Kanon's own.
-	ServiceAccountName string
+	// Name, Namespace, which may be empty, and what follows are those of the rule. Hash identifies its content by 16 hex
+	// digits. Without a ServiceAccountName, the rule acts as Kanon itself.
+	Name, Namespace, Hash, ConditionPrefix, ServiceAccountName string
+	AllowPrivileged, Suspend                                   bool
 	// Confined is true if the rule must not reach beyond its namespace.
-	Confined bool
-	// AllowPrivileged is true if the rule may write objects that grant rights.
-	AllowPrivileged bool
-	// Suspend is true if the engine must change nothing for the rule.
-	Suspend bool
-	// Parent selects the objects that the rule applies to.
+	Confined  bool
 	Parent    Parent
 	Variables map[string]*Variable
 	// Lookups, Children and Patches are in the order of the rule.
@@ -42,18 +32,16 @@ type Program struct {
 	ByID    map[string]int
 	Patches []*Patch
 	// Status is nil if the rule writes no status.
-	Status     template.Template
-	Conditions []parentstatus.ConditionTemplate
-	Events     []parentstatus.EventTemplate
+	Status     Template
+	Conditions []ConditionTemplate
+	Events     []EventTemplate
 	// RequeueAfter, MinInterval, Finalize and DeleteWhen are nil if the rule has none.
 	RequeueAfter, MinInterval *Duration
 	Finalize                  *Finalize
-	DeleteWhen                *template.Expression
-	// OnRuleDeletion is what happens to the children when the rule is deleted. PruneLimit is how many objects a new
-	// revision may delete without confirmation.
-	OnRuleDeletion syntax.RuleDeletion
-	PruneLimit     int
-	Limits         *template.Limits
+	DeleteWhen                *Expression
+	OnRuleDeletion            syntax.RuleDeletion
+	PruneLimit                int
+	Limits                    *Limits
 
 	// ReadsStatus is true if an expression reads the parent's own status, directly or through a lookup. The rule must
 	// then not be evaluated on a copy that is older than the last write.
@@ -72,7 +60,7 @@ type Program struct {
 	HasSecrets bool
 	// StatusKinds are the custom kinds of the rule that have a status. An object of such a kind is not ready before its
 	// status is set.
-	StatusKinds function.StatusKinds
+	StatusKinds celenv.StatusKinds
 }
 
 // ConditionTypes lists the types of spec.conditions in the order of the rule.
@@ -96,22 +84,19 @@ func (p *Program) Rank(node string) int {
 // Parent selects the objects that a rule reconciles.
 type Parent struct {
 	GVK schema.GroupVersionKind
-	// Selector selects by labels of the parent. nil: all.
-	Selector labels.Selector
-	// Namespaces limits the namespaces by name. Empty: all.
-	Namespaces []string
-	// NamespaceSelector selects by labels of the parent's Namespace. nil: all.
-	NamespaceSelector labels.Selector
+	// Selector and NamespaceSelector, which is for labels of the parent's Namespace, are nil for all. So is Namespaces.
+	Selector, NamespaceSelector labels.Selector
+	Namespaces                  []string
 	// Namespaced is what the compiler's Kinds know; true without Kinds.
 	Namespaced bool
 	// When is nil if it is always true.
-	When *template.Expression
+	When *Expression
 }
 
 // Body is what children, lookups and patches have in common: when they exist, and for which items.
 type Body struct {
 	// When is nil if it is always true.
-	When      *template.Expression
+	When      *Expression
 	ForEach   []Dimension
 	Variables map[string]*Variable
 }
@@ -119,7 +104,7 @@ type Body struct {
 // Dimension is one dimension of a forEach.
 type Dimension struct {
 	Name string
-	In   template.Template
+	In   Template
 	// Path is the position of In, for messages.
 	Path string
 }
@@ -128,7 +113,7 @@ type Dimension struct {
 type Variable struct {
 	Name  string
 	Index int // among the rule's, or among the Body's
-	Value template.Template
+	Value Template
 	// Generated is the path of the field that the variable reads from the child's own observed object, if its default
 	// is random; nil for every other variable.
 	Generated []string
@@ -140,42 +125,32 @@ type Child struct {
 	GVK      schema.GroupVersionKind
 	Position diagnostic.Position
 	Body
-	Template template.Template
-	// IsList is true if the node has a list of objects, by a forEach.
-	IsList bool
-	// Namespaced is what the compiler's Kinds know; true without Kinds.
-	Namespaced bool
+	Template Template
+	// Optional and Adopt are as in the rule. Cleanup is true for a node of spec.finalize, and IsList for one with a forEach.
+	Optional, Adopt, Cleanup, IsList bool
+	// Namespaced is what the compiler's Kinds know; true without Kinds. Unresolved is true if the kind was missing when the
+	// rule was compiled, so that it is not known.
+	Namespaced, Unresolved bool
 	// Elsewhere is true if the template sets a namespace, which may differ from the parent's.
 	Elsewhere bool
-	// Optional is true if the node is skipped while the cluster lacks its kind.
-	Optional bool
-	// Unresolved is true if the kind was missing when the rule was compiled: whether it is
-	// namespaced is not known.
-	Unresolved bool
-	// Cleanup is true for a node of spec.finalize, which has objects only while the parent is being deleted.
-	Cleanup bool
-	// Adopt is true if the node may take over an existing object that nobody else claims.
-	Adopt bool
 	// Read is false if only the existence of the live objects matters: no expression reads them, and their content does
 	// not decide whether they are ready.
-	Read bool
-	// UpdatePolicy is how its objects are updated.
+	Read         bool
 	UpdatePolicy syntax.UpdatePolicy
 	// CreateWhen and UpdateWhen are nil if they are always true, RecreateWhen if it never is,
 	// and ReadyWhen if the status of the objects decides.
-	CreateWhen, UpdateWhen, RecreateWhen, ReadyWhen *template.Expression
+	CreateWhen, UpdateWhen, RecreateWhen, ReadyWhen *Expression
 	// Rollout is nil if all objects may be updated at once.
 	Rollout *Rollout
 	// Ignore are the fields that are set when an object is created, and left to others from then on. Handovers are left
 	// to others while a condition holds (Evaluation.Ignores).
-	Ignore    []ignore.Path
+	Ignore    []syntax.IgnorePath
 	Handovers []Handover
 	// Ending is what happens to its objects. An empty policy is computed by an expression of EndingFrom;
 	// Evaluation.Ending has its value.
 	Ending     Ending
 	EndingFrom EndingTemplate
-	// Generated are the fields that are generated once.
-	Generated []rendered.GeneratedField
+	Generated  []GeneratedField
 	// Needs are the children that must be settled before this one, and WaitsFor those that must be ready. Rank is the
 	// length of the longest chain of nodes before it.
 	Needs, WaitsFor []int
@@ -194,19 +169,16 @@ type Lookup struct {
 	Position diagnostic.Position
 	Body
 	Optional bool
-	// Namespaced is what the compiler's Kinds know; true without Kinds.
-	Namespaced bool
-	// AllNamespaces is true if the lookup reads all namespaces.
-	AllNamespaces bool
+	// Namespaced and Unresolved are as those of Child.
+	Namespaced, Unresolved bool
+	AllNamespaces          bool
 	// Namespace and Selector are constant. If Namespace is empty, the objects are in the parent's namespace, in
 	// several, or in none.
 	Namespace string
 	Selector  labels.Selector
 	// Exactly one of NameFrom, SelectorFrom and Selector is set. NamespaceFrom is nil if the rule sets no namespace,
 	// and with AllNamespaces.
-	NameFrom, SelectorFrom, NamespaceFrom template.Template
-	// Unresolved is as that of Child.
-	Unresolved bool
+	NameFrom, SelectorFrom, NamespaceFrom Template
 	// Private is true if the lookup is computed from a Secret: its name, its items, or whether it is read.
 	Private bool
 	// Place replaces lookups.ID in messages, for the target of a patch.
@@ -219,26 +191,24 @@ type Patch struct {
 	GVK      schema.GroupVersionKind
 	Position diagnostic.Position
 	Body
-	Template template.Template
+	Template Template
 	// Target selects the objects; nil for a patch of the parent.
 	Target *Lookup
-	// Optional is true if the patch is skipped while the cluster lacks the kind of its target.
-	Optional bool
-	// Refuse is true if the patch takes no field from another field manager.
-	Refuse bool
+	// Optional is as in the rule. Refuse is true if the patch takes no field from another field manager.
+	Optional, Refuse bool
 }
 
 // Duration is spec.requeueAfter, spec.minInterval or spec.finalize.timeout.
 type Duration struct {
 	syntax.Duration
 	// Value is nil for a constant.
-	Value template.Template
+	Value Template
 }
 
 // Finalize is spec.finalize.
 type Finalize struct {
 	// Until is nil if the children of finalize decide by becoming ready.
-	Until   *template.Expression
+	Until   *Expression
 	Timeout *Duration
 	// Reads are the children and lookups that Until reads, in that order.
 	Reads []flow.Ref
@@ -248,7 +218,7 @@ type Finalize struct {
 type Rollout struct {
 	syntax.Rollout
 	// Max is maxUnavailable if that is an expression; otherwise nil.
-	Max template.Template
+	Max Template
 }
 
 // Ending is what happens to a child that the rule no longer renders, and to one whose parent is deleted.
@@ -258,13 +228,13 @@ type Ending struct {
 
 // EndingTemplate has the expressions of a deletionPolicy; nil without one.
 type EndingTemplate struct {
-	WhenPruned, WhenDeleted template.Template
+	WhenPruned, WhenDeleted Template
 }
 
 // Handover is a field that is left to others as long as a condition holds.
 type Handover struct {
-	Path ignore.Path
+	Path syntax.IgnorePath
 	// Place is the position of When below the child, for messages.
 	Place string
-	When  *template.Expression
+	When  *Expression
 }

@@ -6,13 +6,12 @@ import (
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/rules/program/template"
 	"kanon.dev/kanon/rules/readiness"
 )
 
 // notReady is why a child is not ready; nil if it is. A child that is skipped or not to be created counts as ready; one
 // that is not up to date does not.
-func (e *Evaluation) notReady(i int) *template.Problem {
+func (e *Evaluation) notReady(i int) *Problem {
 	n := &e.nodes[i]
 	switch n.state {
 	case nodeSkipped, nodeUncreated:
@@ -22,7 +21,7 @@ func (e *Evaluation) notReady(i int) *template.Problem {
 		if n.problem != nil {
 			return n.problem
 		}
-		return template.Waiting("it is not up to date")
+		return Waiting("it is not up to date")
 	}
 	if n.readyKnown {
 		return n.notReady
@@ -67,27 +66,26 @@ func (e *Evaluation) WhyNotReady(node string, object *unstructured.Unstructured)
 }
 
 // itemNotReady is why one object is not ready. If readyWhen waits, the object is not ready.
-func (e *Evaluation) itemNotReady(child *Child, it *item) *template.Problem {
+func (e *Evaluation) itemNotReady(child *Child, it *item) *Problem {
 	if child.ReadyWhen == nil {
 		return e.notCurrent(it)
 	}
 	ok, p := child.ReadyWhen.Holds(it.scope.of(it.live), "readyWhen")
 	if p == nil && !ok {
-		return template.Waiting("%s is false", template.Shorten(child.ReadyWhen.Text)).Under("readyWhen")
+		return Waiting("%s is false", Shorten(child.ReadyWhen.Text)).Under("readyWhen")
 	}
 	return p
 }
 
-// notCurrent applies package readiness to an object without readyWhen.
-func (e *Evaluation) notCurrent(it *item) *template.Problem {
+func (e *Evaluation) notCurrent(it *item) *Problem {
 	result, err := readiness.Of(it.live, e.prog.StatusKinds[it.live.GroupVersionKind()])
 	switch {
 	case err != nil:
-		return template.Failure("its status cannot be understood: %s", err.Error())
+		return Failure("its status cannot be understood: %s", err.Error())
 	case result.Status == status.CurrentStatus:
 		return nil
 	}
-	return template.Waiting("%s", result)
+	return Waiting("%s", result)
 }
 
 // hasFailed reports whether the node has an object that will not become ready as it is.

@@ -4,14 +4,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/program/rendered"
-	"kanon.dev/kanon/rules/program/template"
 )
 
 // parentClaim stands for the parent in Evaluation.claimed.
 const parentClaim = -1
 
-// renderNode renders a child whose needs are settled.
 func (e *Evaluation) renderNode(i int) {
 	child := e.prog.Children[i]
 	n := &e.nodes[i]
@@ -34,7 +31,7 @@ func (e *Evaluation) renderNode(i int) {
 		n.state = nodeSkipped
 		return
 	}
-	id := rendered.IdentityOf(it.object)
+	id := identityOf(it.object)
 	if p := e.claim(i, id); p != nil {
 		e.stop(i, p)
 		return
@@ -47,21 +44,20 @@ func (e *Evaluation) renderNode(i int) {
 	e.rendersAll(i)
 }
 
-// claim prevents two children from rendering the same object.
-func (e *Evaluation) claim(i int, id rendered.Identity) *template.Problem {
+func (e *Evaluation) claim(i int, id identity) *Problem {
 	other, taken := e.claimed[id]
 	switch {
 	case !taken:
 		e.claimed[id] = i
 		return nil
 	case other == parentClaim:
-		return template.Failure("%s is the parent itself", id).Under("template.metadata.name")
+		return Failure("%s is the parent itself", id).Under("template.metadata.name")
 	}
-	return template.Failure("%s is rendered by %s as well", id, e.prog.Children[other].ID).Under("template.metadata.name")
+	return Failure("%s is rendered by %s as well", id, e.prog.Children[other].ID).Under("template.metadata.name")
 }
 
 // renderItem renders the object of an item and decides what happens to it. The item has no object if its when is false.
-func (e *Evaluation) renderItem(child *Child, it *item) *template.Problem {
+func (e *Evaluation) renderItem(child *Child, it *item) *Problem {
 	if holds, p := child.When.Holds(&it.scope, "when"); p != nil || !holds {
 		return p
 	}
@@ -75,10 +71,10 @@ func (e *Evaluation) renderItem(child *Child, it *item) *template.Problem {
 	if p := e.decide(child, it, object); p != nil {
 		return p
 	}
-	if p := e.decideIgnored(child, &it.scope, rendered.IdentityOf(object)); p != nil {
+	if p := e.decideIgnored(child, &it.scope, identityOf(object)); p != nil {
 		return p
 	}
-	if p := e.decideDeletion(child, &it.scope, rendered.IdentityOf(object)); p != nil {
+	if p := e.decideDeletion(child, &it.scope, identityOf(object)); p != nil {
 		return p
 	}
 	it.object = object
@@ -107,18 +103,17 @@ func (e *Evaluation) renderExisting(child *Child, it *item) {
 	it.awaits = true
 }
 
-// renderObject renders the template of a child.
-func (e *Evaluation) renderObject(child *Child, s *scope) (*unstructured.Unstructured, *template.Problem) {
+func (e *Evaluation) renderObject(child *Child, s *scope) (*unstructured.Unstructured, *Problem) {
 	fields, p := e.renderFields(child.Template, s, "the template gives no object")
 	if p != nil {
 		return nil, p.Under("template")
 	}
 	object := &unstructured.Unstructured{Object: fields}
-	place := rendered.Place{
+	place := objectPlace{
 		Kind: child.GVK.Kind, Namespaced: child.Namespaced,
 		Parent: e.object.GetNamespace(), ParentNamespaced: e.prog.Parent.Namespaced,
 	}
-	if p := rendered.Complete(object, place); p != nil {
+	if p := completeObject(object, place); p != nil {
 		return nil, p.Under("template.metadata")
 	}
 	if p := e.session.HoldObject(fields); p != nil {
@@ -128,7 +123,7 @@ func (e *Evaluation) renderObject(child *Child, s *scope) (*unstructured.Unstruc
 }
 
 // renderFields renders a template that must give a map. nothing is the message if it does not.
-func (e *Evaluation) renderFields(t template.Template, s *scope, nothing string) (map[string]any, *template.Problem) {
+func (e *Evaluation) renderFields(t Template, s *scope, nothing string) (map[string]any, *Problem) {
 	e.session.MakeRoom()
 	val, ok, p := t.Render(s)
 	if p != nil {
@@ -136,7 +131,7 @@ func (e *Evaluation) renderFields(t template.Template, s *scope, nothing string)
 	}
 	fields, isMap := val.(map[string]any)
 	if !ok || !isMap {
-		return nil, template.Failure("%s", nothing)
+		return nil, Failure("%s", nothing)
 	}
 	return fields, nil
 }
@@ -149,9 +144,9 @@ func (e *Evaluation) rendersAll(i int) {
 	case total <= most:
 		e.rendered, n.state = total, nodeRendered
 	case e.rendered == 0:
-		e.stop(i, template.Failure("renders %s children, more than the %s allowed by --max-children", diagnostic.Number(len(n.items)), diagnostic.Number(most)))
+		e.stop(i, Failure("renders %s children, more than the %s allowed by --max-children", diagnostic.Number(len(n.items)), diagnostic.Number(most)))
 	default:
-		e.stop(i, template.Failure("renders %s children, which makes %s with those of other nodes, more than the %s allowed by --max-children",
+		e.stop(i, Failure("renders %s children, which makes %s with those of other nodes, more than the %s allowed by --max-children",
 			diagnostic.Number(len(n.items)), diagnostic.Number(total), diagnostic.Number(most)))
 	}
 }

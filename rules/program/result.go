@@ -5,9 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-
-	"kanon.dev/kanon/rules/program/parentstatus"
-	"kanon.dev/kanon/rules/program/template"
 )
 
 // Recreation says whether a live object is recreated.
@@ -71,7 +68,7 @@ func (r *Rendered) KeepsGenerated(i int) bool { return r.generates && !r.Recreat
 // them. They may be written only to exactly that version of the object.
 func (r *Rendered) Fresh(i int) [][]string { return r.items[i].fresh }
 
-// Recreation says whether Objects[i] is recreated.
+// Recreation is that of Objects[i].
 func (r *Rendered) Recreation(i int) Recreation { return r.items[i].recreation }
 
 // State is the state of a node after one evaluation.
@@ -110,15 +107,13 @@ type NodeResult struct {
 	BlocksPrune bool
 }
 
-// Problem is a place in a rule and what is wrong there.
-type Problem = template.Problem
-
 // Result is the result of an evaluation, after the caller has written what it could.
 type Result struct {
-	// Nodes are in the order of spec.children.
-	Nodes []NodeResult
-	// Patches are in the order of spec.patches.
-	Patches []PatchResult
+	// Nodes, Patches, Conditions and Events are in the order of the rule.
+	Nodes      []NodeResult
+	Patches    []PatchResult
+	Conditions []Condition
+	Events     []Event
 	// Status is what to write into the parent's status; nil if the rule has no status. A leaf that waits or failed
 	// keeps the parent's last value. It belongs to the caller and shares no memory with the parent.
 	Status map[string]any
@@ -131,18 +126,11 @@ type Result struct {
 	StatusWaiting []string
 	// StatusFailed are the parts, of the kinds that StatusWaiting names, that cannot be rendered.
 	StatusFailed []Problem
-	// Conditions are in the order of spec.conditions.
-	Conditions []parentstatus.Condition
-	// Events has one item for each of spec.events, in order.
-	Events []parentstatus.Event
-	// RequeueAfter is the value of spec.requeueAfter; zero: none.
-	RequeueAfter time.Duration
-	// MinInterval is the shortest time between the starts of two reconciles of the parent; zero: none.
-	MinInterval time.Duration
+	// RequeueAfter and MinInterval are zero for none.
+	RequeueAfter, MinInterval time.Duration
 	// Finalization is only set with Input.Finalizing.
 	Finalization Finalization
-	// Deletion says whether the rule wants its parent deleted.
-	Deletion Deletion
+	Deletion     Deletion
 	// ReevaluateAt is when the rule must be evaluated again because of now alone: the first time, in whole seconds UTC, at
 	// which a comparison with now, or a function of it, gives another value. Zero: never.
 	ReevaluateAt time.Time
@@ -207,12 +195,12 @@ type Finalization struct {
 
 // note records why a part of the rule that is no child has no value. A part that reads a skipped child is silently left
 // out.
-func (o *Result) note(p *template.Problem) {
+func (o *Result) note(p *Problem) {
 	switch p.Verdict {
-	case template.Waits:
+	case Waits:
 		o.StatusWaiting = append(o.StatusWaiting, p.Error())
-	case template.Fails:
+	case Fails:
 		o.StatusFailed = append(o.StatusFailed, *p)
-	case template.Skips:
+	case Skips:
 	}
 }

@@ -1,8 +1,9 @@
 package program
 
 import (
-	"kanon.dev/kanon/rules/program/rollout"
-	"kanon.dev/kanon/rules/program/template"
+	"fmt"
+	"slices"
+
 	"kanon.dev/kanon/rules/readiness"
 )
 
@@ -12,30 +13,29 @@ func (e *Evaluation) rollOut(i int) {
 	if child.Rollout == nil || n.state != nodeRendered {
 		return
 	}
-	items := make([]rollout.Item, len(n.items))
+	items := make([]rolloutItem, len(n.items))
 	for j := range n.items {
 		items[j] = e.rolloutItem(child, &n.items[j])
 	}
-	policy := rollout.Policy{Ordered: child.Rollout.Ordered, Partition: child.Rollout.Partition}
+	policy := rolloutPolicy{Ordered: child.Rollout.Ordered, Partition: child.Rollout.Partition}
 	policy.MaxUnavailable, policy.Unknown = e.maxUnavailable(child.Rollout, len(items)+n.missing)
-	gap := rollout.Gap{Count: n.missing}
+	gap := rolloutGap{Count: n.missing}
 	if n.leftOut > 0 {
 		gap.After, gap.Why = int(n.leftOut)-1, n.problem
 	}
-	n.follow(rollout.Decide(policy, items, gap))
+	n.follow(decideRollout(policy, items, gap))
 	n.dropMissing()
 }
 
-// follow applies a decision to the items.
-func (n *nodeState) follow(d rollout.Decision) {
+func (n *nodeState) follow(d rolloutDecision) {
 	for j, step := range d.Steps {
 		switch it := &n.items[j]; step {
-		case rollout.Postpone:
+		case postpone:
 			n.leaveOut(it.scope.index, d.Postponed[j])
 			it.object = nil
-		case rollout.Hold:
+		case hold:
 			it.holdBack()
-		case rollout.Proceed:
+		case proceed:
 		}
 	}
 	n.rollingOut, n.stalled = d.Waits, d.Stalled
@@ -49,11 +49,10 @@ func (it *item) holdBack() {
 	}
 }
 
-// rolloutItem is the state of an item for package rollout.
-func (e *Evaluation) rolloutItem(child *Child, it *item) rollout.Item {
-	out := rollout.Item{Name: it.object.GetName(), Index: int(it.scope.index)}
+func (e *Evaluation) rolloutItem(child *Child, it *item) rolloutItem {
+	out := rolloutItem{Name: it.object.GetName(), Index: int(it.scope.index)}
 	if it.before == nil {
-		out.NotReady = template.Waiting("it does not exist yet")
+		out.NotReady = Waiting("it does not exist yet")
 		return out
 	}
 	out.Exists = true
@@ -64,22 +63,186 @@ func (e *Evaluation) rolloutItem(child *Child, it *item) rollout.Item {
 	probe.live = it.before
 	out.NotReady = e.itemNotReady(child, &probe)
 	if out.NotReady == nil && !readiness.SawNewest(it.before) {
-		out.NotReady = template.Waiting("its controller has not seen its newest generation yet")
+		out.NotReady = Waiting("its controller has not seen its newest generation yet")
 	}
 	if out.NotReady != nil {
-		out.Failed = out.NotReady.Verdict != template.Waits || readiness.HasFailed(it.before)
+		out.Failed = out.NotReady.Verdict != Waits || readiness.HasFailed(it.before)
 	}
 	return out
 }
 
 // maxUnavailable is how many items may be unready at the same time.
-func (e *Evaluation) maxUnavailable(r *Rollout, items int) (int, *template.Problem) {
+func (e *Evaluation) maxUnavailable(r *Rollout, items int) (int, *Problem) {
 	share := r.Share
 	if r.Max != nil {
-		var p *template.Problem
-		if share, p = template.ShareOf(r.Max, &e.base); p != nil {
+		var p *Problem
+		if share, p = ShareOf(r.Max, &e.base); p != nil {
 			return 0, p.Under("maxUnavailable")
 		}
 	}
 	return share.Of(items), nil
+}
+
+// rolloutPolicy is the rollout of a rule.
+type rolloutPolicy struct {
+	// Ordered is true if an item is created only once all items before it are ready.
+	Ordered bool
+	// Partition is the index of the first item that is updated.
+	Partition int64
+	// MaxUnavailable is how many items may be unready at the same time.
+	MaxUnavailable int
+	// Unknown is why MaxUnavailable is not known; nil if it is. Nothing is updated while it is unknown.
+	Unknown *Problem
+}
+
+// rolloutItem is the state of one item.
+type rolloutItem struct {
+	// Name is the name of its object, for messages.
+	Name string
+	// Index is its position among all items of the forEach.
+	Index int
+	// Exists is false for an item that has to be created.
+	Exists bool
+	// Outdated is true if it was applied as something else than is rendered now.
+	Outdated bool
+	// NotReady is why it is not ready; nil if it is. An item that does not exist is not ready.
+	NotReady *Problem
+	// Failed is true if its own status says that it will not become ready.
+	Failed bool
+}
+
+// underWay reports whether an item was updated, or is being created, and is not ready yet.
+func (i *rolloutItem) underWay() bool { return i.NotReady != nil && !i.Outdated }
+
+// rolloutGap describes the items that could not be rendered.
+type rolloutGap struct {
+	// Count is their number. They count as not ready.
+	Count int
+	// After is the index of the first item that is not up to date, and Why the reason; nil if there is none.
+	After int
+	Why   *Problem
+}
+
+// rolloutStep is what may happen to an item now.
+type rolloutStep uint8
+
+const (
+	// proceed means that the rollout does not block the item.
+	proceed rolloutStep = iota
+	// hold means that the item exists, and is left as it is for now.
+	hold
+	// postpone means that the item does not exist, and is not created yet.
+	postpone
+)
+
+// rolloutDecision is what may happen now.
+type rolloutDecision struct {
+	// Steps has one for each item.
+	Steps []rolloutStep
+	// Postponed is why items with Postpone are not created yet, by their index in Steps.
+	Postponed map[int]*Problem
+	// Waits is what the update of the remaining items waits for; nil if none remains.
+	Waits *Problem
+	// Stalled is true if the rollout waits in vain.
+	Stalled bool
+}
+
+func decideRollout(policy rolloutPolicy, items []rolloutItem, gap rolloutGap) rolloutDecision {
+	d := rolloutDecision{Steps: make([]rolloutStep, len(items))}
+	if policy.Ordered {
+		d.createInOrder(items, gap)
+	}
+	d.update(policy, items, gap.Count)
+	return d
+}
+
+// createInOrder allows the creation of an item once all items before it are ready.
+func (d *rolloutDecision) createInOrder(items []rolloutItem, gap rolloutGap) {
+	var before *Problem
+	failed := false
+	for i := range items {
+		it := &items[i]
+		if before == nil && gap.Why != nil && it.Index > gap.After {
+			before = gap.Why
+		}
+		switch {
+		case !it.Exists && before != nil:
+			d.postpone(i, Waiting("%s is created when those before it are ready: %s", it.Name, before.Text()).Under("rollout.order"))
+			d.Stalled = d.Stalled || failed
+		case it.NotReady != nil && before == nil:
+			before = Waiting("%s: %s", it.Name, it.NotReady.Text())
+			failed = it.Failed
+		}
+	}
+}
+
+func (d *rolloutDecision) postpone(i int, why *Problem) {
+	if d.Postponed == nil {
+		d.Postponed = make(map[int]*Problem)
+	}
+	d.Steps[i], d.Postponed[i] = postpone, why
+}
+
+// update allows outdated items to be updated, from the last to the first, as long as fewer than MaxUnavailable items
+// are unready for any reason. An item that is unready anyway does not wait, so that a change which repairs it reaches
+// it; but of the updated items, at most MaxUnavailable may be unready. unknown is the number of items that could not be
+// rendered; none of them counts as ready.
+func (d *rolloutDecision) update(policy rolloutPolicy, items []rolloutItem, unknown int) {
+	unavailable, underWay := unknown, 0
+	for i := range items {
+		if items[i].NotReady != nil {
+			unavailable++
+		}
+		if items[i].underWay() && d.Steps[i] != postpone {
+			underWay++
+		}
+	}
+	left := 0
+	for i := range slices.Backward(items) {
+		it := &items[i]
+		goes := underWay < policy.MaxUnavailable && (it.NotReady != nil || unavailable < policy.MaxUnavailable)
+		switch {
+		case !it.Outdated:
+		case int64(it.Index) < policy.Partition:
+			d.Steps[i] = hold
+		case !goes:
+			d.Steps[i] = hold
+			left++
+		default:
+			underWay++
+			if it.NotReady == nil {
+				unavailable++
+			}
+		}
+	}
+	if left > 0 {
+		d.explain(policy, items, left)
+	}
+}
+
+// explain sets what the update of the remaining items waits for, and whether it waits in vain.
+func (d *rolloutDecision) explain(policy rolloutPolicy, items []rolloutItem, left int) {
+	text := fmt.Sprintf("%d of %d items are still to be updated", left, len(items))
+	if unknown := policy.Unknown; unknown != nil {
+		d.Waits = Waiting("%s; %s", text, unknown.Text()).Under(unknown.Path).Under("rollout")
+		d.Stalled = d.Stalled || unknown.Verdict != Waits
+		return
+	}
+	if blocks := d.blocking(items); blocks != nil {
+		text += fmt.Sprintf("; waits for %s: %s", blocks.Name, blocks.NotReady.Error())
+		d.Stalled = d.Stalled || blocks.Failed
+	}
+	d.Waits = Waiting("%s", text).Under("rollout")
+}
+
+// blocking is the last of the items that are under way, or else the last unready item; nil if all are ready.
+func (d *rolloutDecision) blocking(items []rolloutItem) *rolloutItem {
+	var found *rolloutItem
+	for i := range items {
+		it := &items[i]
+		if it.NotReady != nil && d.Steps[i] != postpone && (found == nil || it.underWay() || !found.underWay()) {
+			found = it
+		}
+	}
+	return found
 }

@@ -3,15 +3,14 @@ package program
 import (
 	"slices"
 
+	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/flow"
-	"kanon.dev/kanon/rules/program/rendered"
-	"kanon.dev/kanon/rules/program/template"
 )
 
 // scope resolves the names of expressions in one place of an evaluation. It is CEL's Activation.
@@ -50,7 +49,6 @@ func (e *Evaluation) scopeOf(b *Body, items []ref.Val, index int) *scope {
 	return s
 }
 
-// time is the clock for expressions.
 func (s *scope) time() *run.Clock {
 	if s.clock != nil {
 		return s.clock
@@ -58,7 +56,6 @@ func (s *scope) time() *run.Clock {
 	return &s.ev.clock
 }
 
-// ownObject is the live object of a child.
 type ownObject struct {
 	child  string
 	object map[string]any
@@ -70,26 +67,21 @@ type memo struct {
 	// val is JSON, or the CEL value of a whole expression.
 	val     any
 	absent  bool
-	problem *template.Problem
+	problem *Problem
 }
 
-// Parent implements interpreter.Activation.
 func (s *scope) Parent() interpreter.Activation { return nil }
 
-// Session implements template.Scope.
-func (s *scope) Session() *template.Session { return &s.ev.session }
+func (s *scope) Session() *Session { return &s.ev.session }
 
-// ReadOnly implements template.Scope.
 func (s *scope) ReadOnly() bool { return s.readOnly }
 
-// of is the scope in which self is a live object.
 func (s *scope) of(live *unstructured.Unstructured) *scope {
 	own := *s
 	own.self = live.Object
 	return &own
 }
 
-// ResolveName implements interpreter.Activation.
 func (s *scope) ResolveName(name string) (any, bool) {
 	switch name {
 	case flow.RootParent:
@@ -114,11 +106,9 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		return s.time().Now(), true
 	case run.ClockName:
 		return s.time(), true
-	case run.BudgetName:
-		return &s.ev.session.Budget, true
-	case function.RandomSource:
+	case celenv.RandomSource:
 		return &s.ev.random, true
-	case function.StatusKindsName:
+	case celenv.StatusKindsName:
 		return s.ev.prog.StatusKinds, true
 	}
 	if s.body == nil {
@@ -132,10 +122,8 @@ func (s *scope) ResolveName(name string) (any, bool) {
 	return nil, false
 }
 
-// childrenView is children in expressions.
 type childrenView scope
 
-// Member implements run.Members.
 func (v *childrenView) Member(id string) (any, bool, error) {
 	i, ok := v.ev.prog.ByID[id]
 	if !ok {
@@ -161,15 +149,12 @@ func (v *childrenView) Member(id string) (any, bool, error) {
 
 const neverCreated = "does not exist and is not created, because its createWhen is false"
 
-// skipped is the problem of reading an object that the rule skips.
-func skipped(root, id, why string) *template.Problem {
-	return &template.Problem{Verdict: template.Skips, Message: root + "." + id + " " + why, Advice: "read it as " + root + ".?" + id}
+func skipped(root, id, why string) *Problem {
+	return &Problem{Verdict: Skips, Message: root + "." + id + " " + why, Advice: "read it as " + root + ".?" + id}
 }
 
-// variablesView is variables in expressions.
 type variablesView scope
 
-// Member implements run.Members.
 func (v *variablesView) Member(name string) (any, bool, error) {
 	s := (*scope)(v)
 	var m *memo
@@ -206,12 +191,12 @@ func (m *memo) compute(v *Variable, s *scope) {
 	m.done = true
 	if s.own != nil {
 		inner := *s
-		_, kept := rendered.ValueAt(s.own.object, v.Generated)
+		_, kept := valueAt(s.own.object, v.Generated)
 		inner.readsOwn = kept && len(v.Generated) > 0
 		s = &inner
 	}
-	var p *template.Problem
-	if t, ok := v.Value.(template.Expr); ok {
+	var p *Problem
+	if t, ok := v.Value.(Expr); ok {
 		m.val, p = t.X.Eval(s) // CEL's own value is kept: it need not be JSON, nor be copied
 	} else {
 		reader := *s
@@ -224,10 +209,8 @@ func (m *memo) compute(v *Variable, s *scope) {
 	}
 }
 
-// eachView is each in expressions.
 type eachView scope
 
-// Member implements celenv.Members.
 func (v *eachView) Member(id string) (any, bool, error) {
 	i, ok := v.ev.prog.ByID[id]
 	if !ok {
@@ -240,7 +223,7 @@ func (v *eachView) Member(id string) (any, bool, error) {
 	case at != nil && at.uncreated:
 		return nil, false, skipped("each", id, neverCreated)
 	case at == nil || at.item == 0:
-		return nil, false, template.Waiting("each.%s does not exist yet", id)
+		return nil, false, Waiting("each.%s does not exist yet", id)
 	}
 	live := v.ev.nodes[i].items[at.item-1].live
 	if live == nil {
@@ -249,10 +232,8 @@ func (v *eachView) Member(id string) (any, bool, error) {
 	return live.Object, true, nil
 }
 
-// observedView is observed in expressions.
 type observedView scope
 
-// Member implements celenv.Members.
 func (v *observedView) Member(id string) (any, bool, error) {
 	e := v.ev
 	i, ok := e.prog.ByID[id]
@@ -279,7 +260,7 @@ func (e *Evaluation) observe(child *Child) memo {
 	if e.reader != nil {
 		var err error
 		if seen, err = e.reader.Observed(child.ID); err != nil {
-			return memo{done: true, problem: template.Waiting("observed.%s is not known yet: %s", child.ID, err.Error())}
+			return memo{done: true, problem: Waiting("observed.%s is not known yet: %s", child.ID, err.Error())}
 		}
 	}
 	if child.IsList {
@@ -296,4 +277,102 @@ func (e *Evaluation) observe(child *Child) memo {
 		return byName(b, a) // the first by name is the greatest
 	})
 	return memo{done: true, val: newest.Object}
+}
+
+// The scopes of an evaluation that is done are for those who ask how it came out as it did: they render parts of the rule once
+// more, or expressions of their own. Nothing is kept for them while the rule is evaluated.
+
+// Revisit renews the budget of a finished evaluation. Call it before the scopes are used.
+func (e *Evaluation) Revisit() {
+	e.session.Renew()
+	e.session.Begin()
+}
+
+// RuleScope is the scope of what belongs to no child, such as spec.status.
+func (e *Evaluation) RuleScope() Scope {
+	s := e.base
+	return &s
+}
+
+// StatusScope is the scope of spec.events, which can read the rendered status.
+func (e *Evaluation) StatusScope(status map[string]any) Scope {
+	s := e.base
+	s.status = types.WrapErr(Waiting("status has no value yet"))
+	if status != nil {
+		s.status = status
+	}
+	return &s
+}
+
+// ItemScope is the scope of an object that a child has rendered. index is its item of the forEach. ok is false for any
+// other object.
+func (e *Evaluation) ItemScope(node string, object *unstructured.Unstructured) (s Scope, index int, ok bool) {
+	i, known := e.prog.ByID[node]
+	if !known {
+		return nil, 0, false
+	}
+	items, id := e.nodes[i].items, identityOf(object)
+	at := slices.IndexFunc(items, func(it item) bool { return it.object != nil && identityOf(it.object) == id })
+	if at < 0 {
+		return nil, 0, false
+	}
+	own := items[at].scope
+	if live := items[at].live; live != nil {
+		own.self = live.Object
+	}
+	return &own, int(own.index), true
+}
+
+// NodeScope is the scope of the item at index of a child, rendered or not. The problem says why it does not exist.
+func (e *Evaluation) NodeScope(node string, index int) (Scope, *Problem) {
+	i, ok := e.prog.ByID[node]
+	if !ok {
+		return nil, Failure("there is no child called %q", node)
+	}
+	child := e.prog.Children[i]
+	own := e.scopeOf(&child.Body, nil, 0)
+	if child.IsList {
+		tuples, p := e.itemsOf(i)
+		if p != nil {
+			return nil, p
+		}
+		if index < 0 || index >= len(tuples) {
+			return nil, Failure("%s has %d items, and the first is 0", node, len(tuples))
+		}
+		own = e.scopeOf(&child.Body, tuples[index], index)
+	}
+	for _, it := range e.nodes[i].items {
+		if it.scope.index == own.index && it.live != nil {
+			own.self = it.live.Object
+		}
+	}
+	return own, nil
+}
+
+// PatchedItem is an item of a patch that sets something.
+type PatchedItem struct {
+	Scope Scope
+	// Index is the item of the patch's forEach.
+	Index int
+	Contribution
+}
+
+// PatchedItems are the rendered items of a patch.
+func (e *Evaluation) PatchedItems(patch *Patch) []PatchedItem {
+	tuples, p := e.tuples(&patch.Body)
+	if p != nil {
+		return nil
+	}
+	var items []PatchedItem
+	for at, t := range tuples {
+		s := e.scopeOf(&patch.Body, t, at)
+		var out PatchResult
+		if _, _, p := e.contribute(patch, s, &out); p != nil {
+			continue
+		}
+		for _, c := range out.Contributions {
+			items = append(items, PatchedItem{Scope: s, Index: at, Contribution: c})
+		}
+	}
+	return items
 }

@@ -35,8 +35,12 @@ func (f *made) addDefault() {
 	if f.base != object || f.required || f.noDefault || f.schema["default"] != nil || f.schema["required"] != nil || !f.hasDefaults() {
 		return
 	}
-	of := structuralOf(f.schema)
-	if of == nil {
+	props := propsOf(f.schema)
+	if props == nil {
+		return
+	}
+	of, err := structuralschema.NewStructural(props)
+	if err != nil {
 		return
 	}
 	filled := map[string]any{}
@@ -61,19 +65,15 @@ func (f *made) hasDefaults() bool {
 	return false
 }
 
-// structuralOf converts a schema to the API server's structural form. It returns nil if the API server refuses it.
-func structuralOf(schema map[string]any) *structuralschema.Structural {
+// propsOf converts a schema to the API server's internal form. It returns nil if that is not possible.
+func propsOf(schema map[string]any) *apiextensions.JSONSchemaProps {
 	var props apiextensionsv1.JSONSchemaProps
 	var internal apiextensions.JSONSchemaProps
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(schema, &props) != nil ||
 		apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, &internal, nil) != nil {
 		return nil
 	}
-	of, err := structuralschema.NewStructural(&internal)
-	if err != nil {
-		return nil
-	}
-	return of
+	return &internal
 }
 
 // takes reports whether the API server accepts value as the default of an object. It ignores the defaults and the

@@ -17,14 +17,14 @@
 // The path is the place of the schema in the definition. With it, [Reader.Place] finds the line of the rule for a
 // problem that the API server's validation finds in the definition.
 //
-//   - scan.go splits the text of a field; comma.go reports a text that YAML ended at a comma.
-//   - reader.go makes the schema of a field, and made.go is that schema while it is built. types.go and owntypes.go have the types.
-//   - markers.go has the markers, one row for each. named.go reads those behind the name of a mapping, marking.go applies
-//     markers, and settings.go has what they set in a schema.
-//   - whole.go, numbers.go, immutable.go and defaults.go check or complete a field after all of its markers are known.
+//   - scan.go splits the text of a field.
+//   - reader.go makes the schema of a field, and made.go is that schema while it is built. types.go has the types.
+//   - markers.go has the markers, one row for each, and applies them. named.go reads those behind the name of a mapping,
+//     and settings.go has what they set in a schema.
+//   - whole.go, immutable.go and defaults.go check or complete a field after all of its markers are known.
 //   - openapi.go reads schemas that are written as OpenAPI.
 //   - status.go completes the status by what a rule sets there.
-//   - definition.go, column.go, path.go and versions.go make a CustomResourceDefinition of the schemas of all versions.
+//   - definition.go, path.go and versions.go make a CustomResourceDefinition of the schemas of all versions.
 //   - places.go maps paths of the definition to positions in the rule.
 //
 // The package does not know rules or clusters. Package definitions checks the result as the API server does, such as

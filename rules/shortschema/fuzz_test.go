@@ -1,10 +1,7 @@
 package shortschema_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,9 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/kinds/definitions"
-	"kanon.dev/kanon/kinds/openapi"
-	"kanon.dev/kanon/kinds/openapi/builtin"
+	"kanon.dev/kanon/restmapping/definitions"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/syntax"
@@ -56,18 +52,23 @@ func valueAt(value any, path []string) any {
 	return value
 }
 
-// TestPairs: what FuzzSchema holds, for each marker on each type, and on lists and maps of it.
+// TestPairs: what FuzzSchema holds, for each marker on each type, and on lists and maps of it. Those that are taken are
+// checked together, because each check of a definition takes tens of milliseconds.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	taken := 0
 	for _, typ := range shortschema.Types() {
+		var fields []string
 		for _, of := range []string{typ.Name, "[]" + typ.Name, "map[string]" + typ.Name} {
 			for _, m := range shortschema.Markers() {
-				if checkFields(t, "f: '"+of+" | "+written(m)+"'") {
-					taken++
+				field := fmt.Sprintf("f%d: '%s | %s'", len(fields), of, written(m))
+				if _, ok := decoded(ownTypes + field); ok {
+					fields = append(fields, field)
 				}
 			}
 		}
+		taken += len(fields)
+		checkFields(t, strings.Join(fields, "\n"))
 	}
 	if taken < 650 {
 		t.Errorf("%d pairs are taken", taken)
@@ -98,289 +99,12 @@ func FuzzSchema(f *testing.F) {
 	f.Fuzz(func(t *testing.T, fields string) { checkFields(t, fields) })
 }
 
-// FuzzDrawnSchema holds the same for schemas that are drawn: own types, fields in fields, lists and maps of each other, markers
-// with values that fit or do not, and what stands beside the fields: names, versions, validations, columns, scale, and the status, also as
-// the rule sets it.
-func FuzzDrawnSchema(f *testing.F) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // it draws tests
-	for range 200 {
-		seed := make([]byte, 120)
-		for i := range seed {
-			seed[i] = byte(random.UintN(256))
-		}
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, choices []byte) {
-		d := drawer{choices: choices}
-		schema, status := d.kind(), d.ruleStatus()
-		checkSchema(t, asText(t, schema), "status: "+asText(t, status))
-	})
-}
+// ownTypes begins a schema with a type of its own.
+const ownTypes = "types: {Own: {name: string | required, port: integer | required}}\nspec:\n  "
 
-// drawer draws a schema by bytes.
-type drawer struct {
-	choices []byte
-	// types are the own types that can be named.
-	types []string
-}
-
-// choose takes the next choice of n.
-func (d *drawer) choose(n int) int {
-	if len(d.choices) == 0 {
-		return 0
-	}
-	next := d.choices[0]
-	d.choices = d.choices[1:]
-	return int(next) % n
-}
-
-// one takes one of several values.
-func one[T any](d *drawer, of ...T) T { return of[d.choose(len(of))] }
-
-// mostly takes one of the first values, and seldom one of the others, which may be wrong.
-func mostly[T any](d *drawer, good []T, others ...T) T {
-	if d.choose(16) == 1 {
-		return one(d, others...)
-	}
-	return one(d, good...)
-}
-
-// some sets a field half of the time.
-func (d *drawer) some(to map[string]any, name string, value func() any) {
-	if d.choose(2) == 1 {
-		to[name] = value()
-	}
-}
-
-// kind draws what spec.parent.schema has.
-func (d *drawer) kind() map[string]any {
-	kind := d.names()
-	if d.choose(3) > 0 {
-		maps.Copy(kind, d.version())
-		return kind
-	}
-	var versions []any
-	for i := range d.choose(3) + 1 {
-		version := d.version()
-		version["name"] = mostly(d, []string{[]string{"v1", "v2", "v1beta1"}[i]}, "v1", "v3", "x", "V1")
-		version["stored"] = i == 0 || d.choose(16) == 1
-		d.some(version, "served", func() any { return i == 0 || d.choose(2) == 0 })
-		d.some(version, "deprecated", func() any { return mostly(d, []string{"use another"}, "", strings.Repeat("x", 300)) })
-		versions = append(versions, version)
-	}
-	kind["versions"] = versions
-	return kind
-}
-
-// names draws what is about all versions.
-func (d *drawer) names() map[string]any {
-	kind := map[string]any{}
-	if d.choose(4) > 0 {
-		return kind
-	}
-	texts := func() any {
-		return mostly(d, [][]any{{"a"}, {"a", "b-c"}}, []any{}, []any{"a", "a"}, []any{"A b"}, []any{""})
-	}
-	d.some(kind, "scope", func() any { return one(d, "Cluster", "Namespaced") })
-	d.some(kind, "plural", func() any { return mostly(d, []string{"things", "thingies"}, "Things", "a b", "") })
-	d.some(kind, "singular", func() any { return mostly(d, []string{"thing", "things"}, "Thing", "") })
-	d.some(kind, "shortNames", texts)
-	d.some(kind, "categories", texts)
-	d.some(kind, "description", func() any { return mostly(d, []string{"what it is"}, "") })
-	return kind
-}
-
-// version draws what each version has.
-func (d *drawer) version() map[string]any {
-	types := map[string]any{}
-	d.types = nil
-	for i := range d.choose(4) {
-		name, value := d.field(fmt.Sprintf("T%d", i), 2)
-		types[name] = value
-		d.types = append(d.types, fmt.Sprintf("T%d", i))
-	}
-	version := map[string]any{"types": types, "spec": d.fields(0)}
-	if d.choose(16) == 1 {
-		version["spec"] = map[string]any{"openAPI": map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "string"}}}}
-	}
-	d.some(version, "status", func() any { return d.fields(1) })
-	d.some(version, "validations", func() any {
-		return d.list(func(validation map[string]any) {
-			validation["rule"] = mostly(d, []string{
-				"true", "has(self.a)", "!has(self.a)", "self == oldSelf", "self.b == 1", "has(self.name) && self.name != 'x'", "self.metadata.name != 'x'",
-				"oldSelf.hasValue()", "!has(self.spec)",
-			}, "1", "", "self.")
-			d.some(validation, "self", func() any { return one(d, "Object", "Spec") })
-			d.some(validation, "message", func() any { return mostly(d, []string{"wrong"}, "", " ", "two\nlines") })
-			d.some(validation, "messageExpression", func() any { return mostly(d, []string{"'wrong'", "string(self.a)"}, "1", "") })
-			d.some(validation, "reason", func() any { return one(d, "FieldValueForbidden", "FieldValueRequired") })
-			d.some(validation, "path", func() any { return mostly(d, []string{".a", ".b.name", ".spec.a", ".metadata.name"}, "a", "", ".a[0]") })
-			d.some(validation, "optionalOldSelf", func() any { return one(d, true, false) })
-		})
-	})
-	d.some(version, "columns", func() any {
-		return d.list(func(column map[string]any) {
-			column["name"], column["value"] = mostly(d, []string{"A", "B c"}, ""), d.path()
-			d.some(column, "type", func() any { return one(d, "string", "integer", "number", "boolean", "date") })
-			d.some(column, "format", func() any { return mostly(d, []string{"int32", "date-time", "password", "none"}, "") })
-			d.some(column, "description", func() any { return mostly(d, []string{"what it is"}, "") })
-			d.some(column, "priority", func() any { return mostly(d, []int{0, 1}, 1<<40, -1) })
-		})
-	})
-	if d.choose(4) == 0 {
-		scale := map[string]any{"specReplicas": d.path(), "statusReplicas": d.path()}
-		d.some(scale, "labelSelector", func() any { return d.path() })
-		version["scale"] = scale
-	}
-	return version
-}
-
-// list draws a list of mappings.
-func (d *drawer) list(draw func(item map[string]any)) []any {
-	items := make([]any, d.choose(3))
-	for i := range items {
-		item := map[string]any{}
-		draw(item)
-		items[i] = item
-	}
-	return items
-}
-
-// path draws where a column or a subresource has its value.
-func (d *drawer) path() string {
-	return mostly(d, []string{".spec.a", ".spec.a", ".spec.b", ".status.a", ".status.b", ".metadata.name", ".metadata.generation", ".metadata.creationTimestamp"},
-		".spec.a.b", ".spec.a[0]", ".spec.b[*].name", ".spec.a-b", `.spec['a-b']`, ".status.conditions[?(@.type=='Ready')].status", ".spec", ".spec.1x", "spec.a", ".", "",
-		".spec.a.", ".spec..a", ".spec.a[", "$.spec.a", "{.spec.a}")
-}
-
-// ruleStatus draws what the rule sets in the status.
-func (d *drawer) ruleStatus() any {
-	status := map[string]any{}
-	for range d.choose(3) {
-		status[one(d, "a", "b", "c")] = mostly[any](d, []any{
-			"text", 1, true, 1.5, "${parent.metadata.name}", "${parent.metadata.generation}", "${parent.spec.a}", "${1.5}", "${[1, 2]}",
-			"${{'a': 1}}", "a ${parent.metadata.name}",
-			[]any{"a"},
-			map[string]any{"b": "${1}"},
-		}, nil, []any{}, map[string]any{}, "${quantity('1')}", "${fromJson('1')}", "${bytes('a')}", "${now}")
-	}
-	return status
-}
-
-// fields draws the fields of an object that is so deep.
-func (d *drawer) fields(depth int) map[string]any {
-	names := []string{"a", "a", "a", "b", "b", "name", "kind", "a-b", "1x", "metadata", "apiVersion", "namespace"}
-	fields := map[string]any{}
-	for range d.choose(3) + 1 {
-		name, value := d.field(names[d.choose(len(names))], depth)
-		fields[name] = value
-	}
-	return fields
-}
-
-func (d *drawer) field(name string, depth int) (written string, value any) {
-	switch d.choose(4) {
-	case 0:
-		if depth < 3 {
-			return name + d.markers("objects"), d.fields(depth + 1)
-		}
-	case 1:
-		if d.choose(8) == 0 {
-			return name + d.markers("OpenAPI"), map[string]any{"openAPI": map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}, "required": []any{"name"}}}
-		}
-	}
-	typ, of := d.typ()
-	return name, typ + d.markers(of)
-}
-
-// typ draws a type, and what markers say that they are for if they are for it; empty: it is not known.
-func (d *drawer) typ() (typ, of string) {
-	for range d.choose(3) {
-		step := d.choose(2)
-		typ += []string{"[]", "map[string]"}[step]
-		if of == "" {
-			of = []string{"lists", "maps"}[step]
-		}
-	}
-	if n := len(d.types); n > 0 && d.choose(2) == 0 {
-		return typ + d.types[d.choose(n)], of
-	}
-	all := shortschema.Types()
-	name := all[d.choose(len(all))].Name
-	if of != "" {
-		return typ + name, of
-	}
-	switch name {
-	case "integer", "int32", "int64", "number", "float":
-		of = "numbers"
-	case "boolean":
-		of = "booleans"
-	case "object":
-		of = "objects"
-	case "any":
-		of = "any value"
-	default:
-		of = "text"
-	}
-	return typ + name, of
-}
-
-// markers draws markers, most of which are for a type, and have a value of it.
-func (d *drawer) markers(of string) string {
-	values := []string{
-		"", "1", "0", "-1", "1.5", "9999999999", "name", "a", "a,b", "name,name", "[]", "[1,2]", `["a"]`, "{}", `{"a": 1}`, "true", "false", "null", `""`, `"a b"`, "'a'",
-		"int32", "date", "self", "2",
-	}
-	fitting := map[string]string{"text": "web", "numbers": "3", "booleans": "true", "lists": "[]", "maps": "{}", "objects": "{}"}
-	all := shortschema.Markers()
-	if of != "" && d.choose(16) != 1 {
-		all = slices.DeleteFunc(all, func(m shortschema.Marker) bool { return !slices.Contains(m.For(), of) && m.For()[0] != "all" })
-	}
-	text, taken := "", map[string]bool{}
-	for range d.choose(4) {
-		m := all[d.choose(len(all))]
-		isAlone := slices.Contains([]string{"message", "uniqueBy", "exclusiveMinimum", "exclusiveMaximum", "minProperties"}, m.Name)
-		if (taken[m.Name] || isAlone) && d.choose(16) != 1 {
-			continue
-		}
-		taken[m.Name] = true
-		switch value := one(d, values...); {
-		case d.choose(16) == 1:
-			text += " " + m.Name + "=" + value
-		case fitting[of] != "" && (m.Name == "default" || m.Name == "example"):
-			text += " " + m.Name + "=" + fitting[of]
-		case m.Name == "validation":
-			text += ` validation="` + one(d, "self == self", "self != oldSelf", "true") + `" message="no"`
-		default:
-			text += " " + written(m)
-		}
-	}
-	if text == "" {
-		return ""
-	}
-	return " |" + text
-}
-
-// checkFields compares the short form of a spec with what the API server says of its definition. It is false if it is no short form.
-func checkFields(t *testing.T, fields string) bool {
-	t.Helper()
-	return checkSchema(t, "types: {Own: {name: string | required, port: integer | required}}\nspec:\n  "+strings.ReplaceAll(fields, "\n", "\n  "))
-}
-
-// asText is a value in YAML, on one line.
-func asText(t *testing.T, value any) string {
-	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// checkSchema is checkFields for a whole schema. more are other fields of the rule.
-func checkSchema(t *testing.T, schema string, more ...string) bool {
-	t.Helper()
-	text := `apiVersion: kanon.dev/v1alpha1
+// decoded reads a schema. It is false if it is no short form.
+func decoded(schema string) (syntax.Documents, bool) {
+	docs, findings := syntax.Decode("rule.yaml", []byte(`apiVersion: kanon.dev/v1alpha1
 kind: Rule
 metadata: {name: example}
 spec:
@@ -388,14 +112,18 @@ spec:
     apiVersion: example.com/v1
     kind: Thing
     schema:
-      ` + strings.ReplaceAll(schema, "\n", "\n      ") + "\n"
-	for _, field := range more {
-		text += "  " + field + "\n"
-	}
-	docs, findings := syntax.Decode("rule.yaml", []byte(text))
-	findings = append(findings, rules.Inference{Schemas: builtin.Schemas{}}.Infer(&docs)...)
-	if findings.HasErrors() || len(docs.CRDs) != 1 {
-		return false
+      `+strings.ReplaceAll(schema, "\n", "\n      ")+"\n"))
+	findings = append(findings, rules.Inference{Schemas: openapi.Builtin{}}.Infer(&docs)...)
+	return docs, !findings.HasErrors() && len(docs.CRDs) == 1
+}
+
+// checkFields compares the short form of a spec with what the API server says of its definition.
+func checkFields(t *testing.T, fields string) {
+	t.Helper()
+	schema := ownTypes + strings.ReplaceAll(fields, "\n", "\n  ")
+	docs, ok := decoded(schema)
+	if !ok {
+		return
 	}
 	problems := definitions.Check(t.Context(), docs.CRDs[0])
 	for _, p := range problems {
@@ -408,7 +136,7 @@ spec:
 		}
 	}
 	if len(problems) > 0 {
-		return true
+		return
 	}
 	if _, err := definitions.NewKinds([]*unstructured.Unstructured{docs.CRDs[0]}); err != nil {
 		t.Errorf("%s: %v", schema, err)
@@ -416,5 +144,4 @@ spec:
 	if _, err := openapi.FromCRD(docs.CRDs[0]); err != nil {
 		t.Errorf("%s: %v", schema, err)
 	}
-	return true
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"kanon.dev/kanon/kinds/definitions"
+	"kanon.dev/kanon/restmapping/definitions"
 	"kanon.dev/kanon/rules/syntax"
 )
 

@@ -8,7 +8,6 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// openAPIOf returns the schema below openAPI; nil if the node is something else.
 func openAPIOf(n *yamltree.Node) *yamltree.Node {
 	if n.Kind != yamltree.Mapping || len(n.Fields) != 1 {
 		return nil
@@ -64,7 +63,6 @@ var keywords = []string{ //nolint:gochecknoglobals // a table
 	"allOf", "anyOf", "oneOf", "not", "externalDocs",
 }
 
-// hasTypeOfOpenAPI reports whether a mapping has a field type with a type of OpenAPI.
 func hasTypeOfOpenAPI(n *yamltree.Node) bool {
 	if n.Kind != yamltree.Mapping {
 		return false
@@ -90,7 +88,6 @@ func (r *Reader) mayBeField(f yamltree.Field) bool {
 	}
 }
 
-// openAPI returns a schema that is written as OpenAPI.
 func (r *Reader) openAPI(n *yamltree.Node, path []string) *made {
 	schema, _ := n.Plain().(map[string]any)
 	r.markAll(n, path)

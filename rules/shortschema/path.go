@@ -2,10 +2,9 @@ package shortschema
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-
-	"k8s.io/client-go/util/jsonpath"
 )
 
 // Found is what a version's schema has at the path of a column or of scale.
@@ -25,21 +24,16 @@ func (v *Version) Find(path string) Found {
 	if !strings.HasPrefix(path, ".") { // kubectl does not require the dot, but the API server does
 		return Found{Wrong: "is no path of kubectl: it does not begin with a dot, as .spec does"}
 	}
-	parser, err := jsonpath.Parse("path", "{"+path+"}")
-	if err != nil {
-		return Found{Wrong: "is no path of kubectl: " + err.Error()}
-	}
-	f := finder{path: path}
 	root := v.schema()
 	properties, _ := root["properties"].(map[string]any)
 	properties["metadata"] = objectMeta()
-	if end := f.follow(parser.Root, root); end["type"] != nil {
+	f := finder{path: path}
+	if end := f.follow(root, len(path)); end["type"] != nil && f.found.Wrong == "" {
 		f.found.Type = columnType(end)
 	}
 	return f.found
 }
 
-// finder follows a path.
 type finder struct {
 	path string
 	// at is the byte of the path up to which it was followed.
@@ -47,32 +41,62 @@ type finder struct {
 	found Found
 }
 
-// follow returns the schema of the value that the nodes lead to; nil if it can be anything, or does not exist.
-func (f *finder) follow(nodes *jsonpath.ListNode, schema map[string]any) map[string]any {
-	for _, node := range nodes.Nodes {
-		if schema == nil {
+// follow returns the schema of the value that the path leads to up to the byte end; nil if it can be anything, or does
+// not exist.
+func (f *finder) follow(schema map[string]any, end int) map[string]any {
+	for schema != nil && f.at < end && f.found.Wrong == "" {
+		rest := f.path[f.at:end]
+		switch {
+		case strings.HasPrefix(rest, ".."): // it leads to values of several types
 			return nil
-		}
-		switch node := node.(type) {
-		case *jsonpath.ListNode:
-			schema = f.follow(node, schema)
-		case *jsonpath.FieldNode:
-			schema = f.field(node.Value, schema)
-		case *jsonpath.ArrayNode:
-			schema = f.items(schema)
-		case *jsonpath.FilterNode:
-			if schema = f.items(schema); schema != nil {
-				f.follow(node.Left, schema)
+		case rest[0] == '[':
+			schema = f.bracket(rest, schema)
+		default:
+			name := strings.TrimPrefix(rest, ".")
+			f.at += len(rest) - len(name)
+			if name = stepName.FindString(name); name == "*" {
+				schema = below(schema)
+			} else {
+				schema = f.field(strings.ReplaceAll(name, `\`, ""), schema)
 			}
-		case *jsonpath.WildcardNode:
-			schema = below(schema)
-		default: // it leads to values of several types
-			return nil
-		}
-		if f.found.Wrong != "" {
-			return nil
+			f.at += len(name)
 		}
 	}
+	return schema
+}
+
+// stepName matches a name in a path, in which a backslash precedes a dot or a bracket of the name.
+var stepName = regexp.MustCompile(`^(?:\\.?|[^.\[\\])*`)
+
+// inBrackets matches what can be in brackets: a name in quotes, a filter with the path that it compares, or an index.
+var inBrackets = regexp.MustCompile(`^\[(?:'([^']*)'|\?\(\s*@([^=<>!)\s]*)[^)]*\)|(\*|[-0-9:]*)|[^\]]*,[^\]]*)\]`)
+
+func (f *finder) bracket(rest string, schema map[string]any) map[string]any {
+	m := inBrackets.FindStringSubmatchIndex(rest)
+	if m == nil {
+		problem := "unterminated array"
+		if end := strings.IndexByte(rest, ']'); end > 0 {
+			problem = "invalid array index " + rest[1:end]
+		}
+		f.found = Found{Wrong: "is no path of kubectl: " + problem}
+		return nil
+	}
+	start := f.at
+	switch {
+	case m[2] >= 0:
+		f.at += m[2]
+		schema = f.field(strings.ReplaceAll(rest[m[2]:m[3]], `\`, ""), schema)
+	case m[4] >= 0:
+		if schema = f.items(schema); schema != nil {
+			f.at += m[4]
+			f.follow(schema, start+m[5])
+		}
+	case m[6] >= 0:
+		schema = f.items(schema)
+	default: // several items or names
+		return nil
+	}
+	f.at = start + m[1]
 	return schema
 }
 
@@ -81,8 +105,6 @@ func (f *finder) field(name string, schema map[string]any) map[string]any {
 	if name == "" {
 		return schema
 	}
-	offset := max(strings.Index(f.path[f.at:], name), 0) + f.at // a name with a \ in it is not found
-	f.at = offset + len(name)
 	properties, _ := schema["properties"].(map[string]any)
 	if properties[name] != nil {
 		field, _ := properties[name].(map[string]any)
@@ -91,14 +113,12 @@ func (f *finder) field(name string, schema map[string]any) map[string]any {
 	if entries, ok := schema["additionalProperties"].(map[string]any); ok {
 		return entries
 	}
-	if isOpen(schema) {
-		return nil
+	if !isOpen(schema) {
+		f.found = Found{Wrong: "leads to no field of the schema", Offset: f.at, Name: name, Names: slices.Sorted(maps.Keys(properties))}
 	}
-	f.found = Found{Wrong: "leads to no field of the schema", Offset: offset, Name: name, Names: slices.Sorted(maps.Keys(properties))}
 	return nil
 }
 
-// isOpen reports whether objects can have fields that the schema does not name.
 func isOpen(schema map[string]any) bool {
 	allows, _ := schema["additionalProperties"].(bool)
 	return allows || schema["x-kubernetes-preserve-unknown-fields"] == true || schema["x-kubernetes-embedded-resource"] == true
@@ -110,8 +130,7 @@ func (f *finder) items(schema map[string]any) map[string]any {
 		return items
 	}
 	if schema["type"] != nil && schema["type"] != "array" {
-		offset := max(strings.IndexByte(f.path[f.at:], '['), 0) + f.at
-		f.found = Found{Wrong: "takes an item of what is no list", Offset: offset}
+		f.found = Found{Wrong: "takes an item of what is no list", Offset: f.at}
 	}
 	return nil
 }
@@ -141,4 +160,25 @@ func objectMeta() map[string]any {
 		"finalizers":      map[string]any{"type": "array", "items": text},
 		"ownerReferences": anything, "managedFields": anything,
 	}}
+}
+
+// kubectlPath is the path of a field for kubectl. place is its path in the definition: that of the schema of a version,
+// and then properties, name, properties, name, …
+func kubectlPath(place []string) string {
+	var b strings.Builder
+	for i := len(Path(0)) + 1; i < len(place); i += 2 {
+		b.WriteString("." + strings.ReplaceAll(place[i], ".", `\.`))
+	}
+	return b.String()
+}
+
+func columnType(schema map[string]any) string {
+	kind, _ := schema["type"].(string)
+	if kind == "string" && schema["format"] == "date-time" {
+		return "date"
+	}
+	if kind == "" {
+		return "string"
+	}
+	return kind
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"kanon.dev/kanon/kinds/definitions"
-	"kanon.dev/kanon/kinds/openapi/builtin"
+	"kanon.dev/kanon/restmapping/definitions"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -93,7 +93,7 @@ spec:
       `+more+`
   status: {url: "${parent.spec.?image.orValue('')}x", replicas: "${parent.spec.?replicas.orValue(0)}"}
 `))
-	findings = append(findings, rules.Inference{Schemas: builtin.Schemas{}}.Infer(&docs)...)
+	findings = append(findings, rules.Inference{Schemas: openapi.Builtin{}}.Infer(&docs)...)
 	if !findings.HasErrors() {
 		for _, p := range definitions.Check(t.Context(), docs.CRDs[0]) {
 			t.Errorf("the API server refuses it: %s", p.Message)

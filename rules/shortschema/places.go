@@ -18,7 +18,6 @@ type Places struct {
 
 func newPlaces(source *yamltree.Source) Places { return Places{source: source, of: map[string]place{}} }
 
-// place is a position in the rule.
 type place struct {
 	at diagnostic.Position
 	// node is the scalar that has an expression, from the byte offset of its value on. It is nil for everything else.

@@ -50,6 +50,9 @@ func NewReader(source *yamltree.Source, types *yamltree.Node, report func(at dia
 	return r
 }
 
+// Columns returns the columns of the fields that were read, as a definition has them.
+func (r *Reader) Columns() []any { return r.columns }
+
 // Root returns the schema of spec or of status, whichever the path ends in. Complete completes it.
 func (r *Reader) Root(n *yamltree.Node, path ...string) map[string]any {
 	name := path[len(path)-1]
@@ -228,7 +231,6 @@ func (r *Reader) typ(n *yamltree.Node, typ string, offset int, path []string) *m
 	return nil
 }
 
-// container returns the schema of a list or a map of values of a type.
 func (r *Reader) container(n *yamltree.Node, kind base, typ string, offset int, path []string) *made {
 	name, below := "array", "items"
 	if kind == mapping {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"kanon.dev/kanon/kinds/definitions"
+	"kanon.dev/kanon/restmapping/definitions"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/yamltree"
@@ -347,21 +347,6 @@ func TestMistakes(t *testing.T) {
 		"enum of nothing":        {"f: string | enum=[]", `enum has no value: no object could have the field`},
 		"enum, twice":            {"f: string | enum=a,b,a", `enum has a twice`},
 		"enum and pattern":       {`f: string | enum=a,b pattern="^a"`, `2:15: error: enum has "b", which no object can have: should match '^a'; write another value, or change what the field takes [KN0802]`},
-		"lengths":                {"f: string | minLength=5 maxLength=3", `2:27: error: minLength is 5, and maxLength is 3: no value is within both; write a minLength of 3 or less [KN0802]`},
-		"lengths of a type":      {"f: P | maxLength=3\ntypes: {P: string | minLength=5}", `3:21: error: minLength is 5, and maxLength is 3: no value is within both`},
-		"bounds":                 {"f: number | maximum=1.5 minimum=2", `2:27: error: minimum is 2, and maximum is 1.5: no value is within both; write a minimum of 1.5 or less [KN0802]`},
-		"exclusive bounds":       {"f: integer | minimum=2 maximum=2 exclusiveMaximum", `minimum is 2, and maximum is 2: no value is within both; write a minimum that is less than 2 [KN0802]`},
-		"an exclusive nothing":   {"f: integer | exclusiveMinimum", `2:16: error: exclusiveMinimum is about minimum, which is missing; write minimum=0 before it [KN0802]`},
-		"numbers of items":       {"f: '[]string | minItems=3 maxItems=2'", `minItems is 3, and maxItems is 2: no value is within both`},
-		"numbers of fields":      {"f: 'map[string]string | minProperties=3 maxProperties=2'", `minProperties is 3, and maxProperties is 2: no value is within both`},
-		"a bound's fraction":     {"f: integer | minimum=1.5 default=2", `2:16: error: minimum of a whole number is 1.5: the API server refuses every value; write a whole number [KN0802]`},
-		"the other one's":        {"f: P | maximum=2.5\ntypes: {P: int32}", `2:10: error: maximum of a whole number is 2.5`},
-		"a whole factor":         {"f: integer | multipleOf=2.5", `multipleOf of a whole number is 2.5: the API server refuses every value; write a whole number [KN0802]`},
-		"a factor's fraction":    {"f: number | multipleOf=0.5", `2:15: error: multipleOf is 0.5, and the API server takes no factor with a fraction: it refuses whole values; write validation="double(int(self / 0.5)) == self / 0.5" [KN0802]`},
-		"32 bits":                {"f: int32 | maximum=9999999999", `maximum is 9999999999, which is no number of 32 bits: the API server refuses every value; leave it out, or write one from -2147483648 to 2147483647 [KN0802]`},
-		"32 bits, by a format":   {"f: integer | minimum=-3000000000 format=int32", `2:16: error: minimum is -3000000000, which is no number of 32 bits`},
-		"64 bits":                {"f: int64 | maximum=99999999999999999999", `maximum is 100000000000000000000, which the API server takes for no number of 64 bits: it refuses every value; leave it out [KN0802]`},
-		"64 bits, the last":      {"f: integer | maximum=9223372036854775807", `maximum is 9223372036854775808, which the API server takes for no number of 64 bits`},
 		"multipleOf":             {"f: integer | multipleOf=0", `multipleOf must be greater than 0, and is 0`},
 		"no such default":        {`f: string | enum="a,b" default=c`, `2:26: error: default has "c", which no object can have: supported values: "a", "b"; write another value, or change what the field takes [KN0802]`},
 		"a default too great":    {"f: integer | maximum=3 default=9", `default has 9, which no object can have: should be less than or equal to 3`},

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// marker is one marker of a field, as it is written.
 type marker struct {
 	name string
 	// at and valueAt are the bytes of the field's text at which the marker and its value begin.
@@ -102,7 +101,6 @@ func (s *scanner) singleQuoted() int {
 	return end
 }
 
-// inQuotes reads a value in double quotes.
 func (s *scanner) inQuotes() string {
 	start := s.at
 	var b strings.Builder
@@ -122,7 +120,6 @@ func (s *scanner) inQuotes() string {
 	return b.String()
 }
 
-// plain reads a value without quotes around it.
 func (s *scanner) plain() string {
 	start, quoted := s.at, false
 	var open []byte

@@ -94,7 +94,6 @@ func (f *made) enumValues(value string) (values []any, err error) {
 	return values, nil
 }
 
-// isWhole reports whether numberOf parsed a whole number.
 func isWhole(n any) bool {
 	_, ok := n.(int64)
 	return ok

@@ -35,10 +35,8 @@ func (k *Kind) Conflicts() []Conflict {
 	return found
 }
 
-// isUsed reports whether objects are read or written in the version.
 func (v *Version) isUsed() bool { return !v.Unserved || v.Stored }
 
-// part returns the schema of spec or status.
 func (v *Version) part(name string) map[string]any {
 	part := v.Spec
 	if name == "status" {
@@ -50,7 +48,6 @@ func (v *Version) part(name string) map[string]any {
 	return part
 }
 
-// comparison compares two versions.
 type comparison struct {
 	version, other int
 	found          []Conflict

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kanon.dev/kanon/kinds/definitions"
+	"kanon.dev/kanon/restmapping/definitions"
 	"kanon.dev/kanon/rules/syntax"
 )
 

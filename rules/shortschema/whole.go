@@ -1,13 +1,10 @@
 package shortschema
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	fielderrors "k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -20,41 +17,7 @@ func (r *Reader) checkWhole(f *made, at diagnostic.Position) {
 	if f.base == raw {
 		return
 	}
-	for _, of := range []struct{ least, most string }{
-		{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"},
-	} {
-		r.checkBounds(f, of.least, of.most)
-	}
-	for exclusive, bound := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
-		if f.schema[exclusive] == true && f.schema[bound] == nil {
-			r.reportOnce(f.marked[exclusive], "%s is about %s, which is missing", exclusive, bound).WithHint("write %s=0 before it", bound)
-		}
-	}
-	if r.checkNumbers(f) {
-		r.checkValues(f)
-	}
-}
-
-// checkBounds reports bounds that exclude every value.
-func (r *Reader) checkBounds(f *made, least, most string) {
-	low, high := f.schema[least], f.schema[most]
-	if low == nil || high == nil {
-		return
-	}
-	above := cmp.Compare(asFloat(low), asFloat(high))
-	isExclusive := least == "minimum" && (f.schema["exclusiveMinimum"] == true || f.schema["exclusiveMaximum"] == true)
-	if above < 0 || above == 0 && !isExclusive {
-		return
-	}
-	at := f.marked[most]
-	if first := f.marked[least]; first.Line > at.Line || first.Line == at.Line && first.Column > at.Column {
-		at = first
-	}
-	hint := "write a %s of %v or less"
-	if isExclusive {
-		hint = "write a %s that is less than %v"
-	}
-	r.reportOnce(at, "%s is %v, and %s is %v: no value is within both", least, low, most, high).WithHint(hint, least, high)
+	r.checkValues(f)
 }
 
 // checkValues reports values of enum, default and example that the API server would refuse in an object.
@@ -82,16 +45,11 @@ func (r *Reader) checkValues(f *made) {
 // refused returns why the API server would refuse a value of the field. It returns "" if it would not, or if the schema
 // itself is invalid.
 func (f *made) refused(value any) string {
-	text, err := json.Marshal(f.schema)
-	if err != nil {
+	props := propsOf(f.schema)
+	if props == nil {
 		return ""
 	}
-	var props apiextensionsv1.JSONSchemaProps
-	var internal apiextensions.JSONSchemaProps
-	if json.Unmarshal(text, &props) != nil || apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, &internal, nil) != nil {
-		return ""
-	}
-	validator, _, err := validation.NewSchemaValidator(&internal)
+	validator, _, err := validation.NewSchemaValidator(props)
 	if err != nil {
 		return ""
 	}

@@ -7,9 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kanon.dev/kanon/kinds/definitions"
-	"kanon.dev/kanon/kinds/openapi"
-	"kanon.dev/kanon/kinds/openapi/builtin"
+	"kanon.dev/kanon/restmapping/definitions"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -44,7 +43,7 @@ spec:
   parent: {apiVersion: example.com/v1, kind: Thing, schema: `+test.schema+`}
   status: {seen: "${parent.metadata.name}", count: "${1}"}
 `))
-			findings = append(findings, rules.Inference{Schemas: builtin.Schemas{}}.Infer(&docs)...)
+			findings = append(findings, rules.Inference{Schemas: openapi.Builtin{}}.Infer(&docs)...)
 			for _, f := range findings {
 				t.Error(f)
 			}
@@ -83,7 +82,7 @@ spec:
   - id: other
     template: {apiVersion: example.com/v1, kind: Thing, metadata: {name: x}, spec: {a: 5 apples}}
 `))
-	known := rules.Inference{Schemas: builtin.Schemas{}}
+	known := rules.Inference{Schemas: openapi.Builtin{}}
 	if findings = append(findings, known.Infer(&docs)...); len(findings) > 0 {
 		t.Fatal(findings)
 	}

@@ -1,219 +1,306 @@
 package syntax
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
-	"kanon.dev/kanon/rules/naming"
-	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// variables decodes a list of variables. open is true if some could not be read.
-func (d *decoder) variables(n *yamltree.Node, path string) (out []Variable, open bool) {
-	open = n.Kind != yamltree.Sequence || len(n.Lost) > 0
-	for i, item := range d.list(n, path) {
-		at := fmt.Sprintf("%s[%d]", path, i)
-		v := Variable{Pos: d.src.At(item)}
-		d.object(item, at, language.Variable(), decoders{
-			"name": func(n *yamltree.Node) {
-				v.Pos = d.src.At(n)
-				v.Name = d.identifier(n, at+".name")
-				if first := slices.IndexFunc(out, func(o Variable) bool { return o.Name == v.Name }); v.Name != "" && first >= 0 {
-					d.report(n, diagnostic.CodeNameTwice, "two variables are called %q", v.Name).
-						WithRelated(out[first].Pos, "the first one").WithHint("choose another name")
-				}
-			},
-			"value": func(n *yamltree.Node) { v.Value = n },
-		})
-		open = open || v.Name == ""
-		out = append(out, v)
+// Variable is one item of spec.variables or of a child's variables.
+type Variable struct {
+	Name string              `rule:"name,identifier"`
+	Pos  diagnostic.Position `rule:"name"`
+	// Value is nil if it could not be read.
+	Value *yamltree.Node `rule:"value"`
+}
+
+// Dimension is one dimension of a forEach.
+type Dimension struct {
+	Name string              `rule:"name,item"`
+	Pos  diagnostic.Position `rule:"name"`
+	// In is nil if it could not be read.
+	In *yamltree.Node `rule:"in"`
+}
+
+// Dependency is the id of another child, in dependsOn or sameAs.
+type Dependency struct {
+	ID  string
+	Pos diagnostic.Position
+}
+
+func (dep *Dependency) decode(d *decoder, v value, _ string) {
+	read := func(n *yamltree.Node, path string) { dep.Pos, dep.ID = d.src.At(n), d.textOrNothing(n, path) }
+	if v.typ.Or == nil {
+		read(v.Node, v.path)
+		return
 	}
-	return out, open
+	d.object(v.Node, v.path, v.typ.Or.Fields, func(_ *language.Field, n *yamltree.Node) { read(n, v.path+".sameAs") })
 }
 
-func (d *decoder) children(n *yamltree.Node, r *Rule) {
-	r.OpenChildren = n.Kind != yamltree.Sequence || len(n.Lost) > 0
-	for i, item := range d.list(n, "spec.children") {
-		c := d.child(item, "spec.children", i, r.Children)
-		r.OpenChildren = r.OpenChildren || c.ID == ""
-		r.Children = append(r.Children, c)
+// Body is what children, lookups and patches have in common: when they exist, and for which items.
+type Body struct {
+	When      *yamltree.Node `rule:"when"`
+	ForEach   []Dimension    `rule:"forEach,dimensions"`
+	Variables []Variable     `rule:"variables"`
+
+	Gaps Gaps
+	// OpenVariables and OpenNames are true if some variables, or forEach names, could not be read.
+	OpenVariables, OpenNames bool
+}
+
+func (b *Body) complete(d *decoder, n *yamltree.Node) {
+	uniqueVariables(d, b.Variables)
+	unique(d, "items of forEach", "name", b.ForEach, func(f *Dimension) (string, diagnostic.Position) { return f.Name, f.Pos })
+	b.OpenVariables = isOpen(n, "variables") || hasUnnamed(b.Variables)
+	b.OpenNames = isOpen(n, "forEach") || slices.ContainsFunc(b.ForEach, func(f Dimension) bool { return f.Name == "" })
+}
+
+func uniqueVariables(d *decoder, variables []Variable) {
+	unique(d, "variables", "name", variables, func(v *Variable) (string, diagnostic.Position) { return v.Name, v.Pos })
+}
+
+func hasUnnamed(variables []Variable) bool {
+	return slices.ContainsFunc(variables, func(v Variable) bool { return v.Name == "" })
+}
+
+// isOpen reports whether some items of a list could not be read.
+func isOpen(n *yamltree.Node, field string) bool {
+	list := n.Get(field)
+	return slices.Contains(n.Lost, field) || list != nil && (list.Kind != yamltree.Sequence || len(list.Lost) > 0)
+}
+
+// Child is one item of spec.children or of spec.finalize.children.
+type Child struct {
+	Body
+	ID    string              `rule:"id,identifier"`
+	Pos   diagnostic.Position `rule:"id"`
+	Index int
+	// SameAs is the child whose items this one shares; nil if it has its own.
+	SameAs    *Dependency    `rule:"forEach,sameAs"`
+	DependsOn []Dependency   `rule:"dependsOn"`
+	ReadyWhen *yamltree.Node `rule:"readyWhen"`
+	Adopt     bool           `rule:"adopt"`
+	Optional  bool           `rule:"optional"`
+	// CreateWhen and UpdateWhen decide whether the object may be created and updated, RecreateWhen whether it is recreated.
+	CreateWhen      *yamltree.Node      `rule:"createWhen"`
+	UpdateWhen      *yamltree.Node      `rule:"updateWhen"`
+	RecreateWhen    *yamltree.Node      `rule:"recreateWhen"`
+	UpdatePolicy    UpdatePolicy        `rule:"updatePolicy"`
+	UpdatePolicyPos diagnostic.Position `rule:"updatePolicy"`
+	// Rollout is nil without the field.
+	Rollout  *Rollout `rule:"rollout"`
+	Deletion Deletion `rule:"deletionPolicy"`
+	// Cleanup is true for the children of spec.finalize.
+	Cleanup bool
+	Ignore  []Ignore `rule:"ignore"`
+	// Template is nil if it is missing or not a mapping.
+	Template *yamltree.Node `rule:"template"`
+}
+
+func (c *Child) complete(d *decoder, n *yamltree.Node, _ string) {
+	c.Body.complete(d, n)
+	if c.SameAs != nil && c.SameAs.ID == "" {
+		c.SameAs = nil
+	}
+	c.OpenNames = c.OpenNames && c.SameAs == nil
+	if c.UpdatePolicy == "" {
+		c.UpdatePolicy = UpdateApply
+	}
+	c.Ignore = slices.DeleteFunc(c.Ignore, func(i Ignore) bool { return i.Path == nil })
+}
+
+// Label names a child in messages, by its id if it has one.
+func (c *Child) Label() string {
+	switch {
+	case c.ID != "":
+		return c.ID
+	case c.Cleanup:
+		return fmt.Sprintf("spec.finalize.children[%d]", c.Index)
+	default:
+		return fmt.Sprintf("spec.children[%d]", c.Index)
 	}
 }
 
-func (d *decoder) child(n *yamltree.Node, list string, index int, before []Child) Child {
-	path := fmt.Sprintf("%s[%d]", list, index)
-	c := Child{index: index, Pos: d.src.At(n), UpdatePolicy: UpdateApply}
-	c.Gaps = d.object(n, path, language.Child(), decoders{
-		"id": func(n *yamltree.Node) {
-			c.Pos = d.src.At(n)
-			c.ID = d.identifier(n, path+".id")
-			if first := slices.IndexFunc(before, func(o Child) bool { return o.ID == c.ID }); c.ID != "" && first >= 0 {
-				d.report(n, diagnostic.CodeNameTwice, "two children are called %q", c.ID).
-					WithRelated(before[first].Pos, "the first one").WithHint("choose another id")
-			}
-		},
-		"when": func(n *yamltree.Node) { c.When = d.expression(n, path+".when") },
-		"forEach": func(n *yamltree.Node) {
-			if n.Kind == yamltree.Mapping && !n.Has("name") && !n.Has("in") {
-				c.SameAs = d.sameAs(n, path+".forEach")
-				c.OpenNames = c.SameAs == nil
-				return
-			}
-			d.items(n, path+".forEach", &c.Body)
-		},
-		"variables": func(n *yamltree.Node) { c.Variables, c.OpenVariables = d.variables(n, path+".variables") },
-		"dependsOn": func(n *yamltree.Node) {
-			for i, item := range d.list(n, path+".dependsOn") {
-				id, _ := d.plainString(item, fmt.Sprintf("%s.dependsOn[%d]", path, i))
-				c.DependsOn = append(c.DependsOn, Dependency{ID: id, Pos: d.src.At(item)})
-			}
-		},
-		"readyWhen":  func(n *yamltree.Node) { c.ReadyWhen = d.expression(n, path+".readyWhen") },
-		"createWhen": func(n *yamltree.Node) { c.CreateWhen = d.expression(n, path+".createWhen") },
-		"updatePolicy": func(n *yamltree.Node) {
-			c.UpdatePolicy, c.UpdatePolicyPos = d.updatePolicy(n, path+".updatePolicy"), d.src.At(n)
-		},
-		"rollout":        func(n *yamltree.Node) { c.Rollout = d.rollout(n, path+".rollout") },
-		"deletionPolicy": func(n *yamltree.Node) { c.Deletion = d.deletionPolicy(n, path+".deletionPolicy") },
-		"recreateWhen":   func(n *yamltree.Node) { c.RecreateWhen = d.expression(n, path+".recreateWhen") },
-		"updateWhen":     func(n *yamltree.Node) { c.UpdateWhen = d.expression(n, path+".updateWhen") },
-		"optional":       func(n *yamltree.Node) { c.Optional = d.boolean(n, path+".optional") },
-		"adopt":          func(n *yamltree.Node) { c.Adopt = d.boolean(n, path+".adopt") },
-		"ignore": func(n *yamltree.Node) {
-			for i, item := range d.list(n, path+".ignore") {
-				c.Ignore = d.ignored(item, path, i, c.Ignore)
-			}
-		},
-		"template": func(n *yamltree.Node) { c.Template = d.template(n, path+".template") },
-	})
-	c.lose(n)
-	return c
+// Many reports whether a child has a list of objects.
+func (c *Child) Many() bool { return len(c.ForEach) > 0 || c.SameAs != nil }
+
+// NamesNamespace reports whether the template sets a namespace, or may set one.
+func (c *Child) NamesNamespace() bool {
+	metadata := c.Template.Get("metadata")
+	return metadata != nil && (metadata.Kind != yamltree.Mapping || metadata.Has("namespace") || metadata.Partial ||
+		slices.ContainsFunc(metadata.Fields, func(f yamltree.Field) bool { return yamltree.HasExpression(f.Name) }))
 }
 
-// template returns a template, which must be a mapping; nil after a finding.
-func (d *decoder) template(n *yamltree.Node, path string) *yamltree.Node {
-	if n.Kind != yamltree.Mapping {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.What())
-		return nil
+// Ignore is one item of ignore: a path, or a mapping with a path and a when.
+type Ignore struct {
+	// Place is the path of the item below the child, such as ignore[0].
+	Place string
+	Path  *yamltree.Node `rule:"path"`
+	// When is nil if the field is always left to others.
+	When *yamltree.Node `rule:"when"`
+}
+
+func (i *Ignore) decode(d *decoder, v value, _ string) {
+	i.Place = v.path[strings.LastIndex(v.path, "ignore["):]
+	if v.Kind == yamltree.Mapping {
+		d.fill(v.Node, v.path, v.typ.Or.Fields, i)
+	} else if _, ok := d.plainString(v.Node, v.path); ok {
+		i.Path = v.Node
 	}
-	return n
 }
 
-// ignored decodes an item of ignore: a path, or a mapping with a path and a when.
-func (d *decoder) ignored(n *yamltree.Node, path string, index int, before []Ignore) []Ignore {
-	spec := Ignore{Place: fmt.Sprintf("ignore[%d]", index), Path: n}
-	path += "." + spec.Place
-	if n.Kind != yamltree.Mapping {
-		if _, ok := d.plainString(n, path); !ok {
-			return before
+// Rollout is rollout of a child.
+type Rollout struct {
+	Node *yamltree.Node `rule:""`
+	// Max is maxUnavailable if that is an expression. Otherwise Share has its value.
+	Max   *yamltree.Node `rule:"maxUnavailable,computed"`
+	Share Share          `rule:"maxUnavailable"`
+	Order string         `rule:"order"`
+	// Ordered is true for order OrderedReady, which handles the items one after the other.
+	Ordered   bool
+	Partition int64 `rule:"partition"`
+}
+
+func (r *Rollout) complete(*decoder, *yamltree.Node, string) {
+	r.Ordered = r.Order == "OrderedReady"
+	if r.Share == (Share{}) {
+		r.Share.count = 1
+	}
+}
+
+// Share is a number of items, or a percentage of them.
+type Share struct {
+	count, percent int64
+}
+
+// Of is the share of a number of items, at least one.
+func (s Share) Of(items int) int {
+	if s.percent > 0 {
+		return max(1, int(int64(items)*s.percent/100))
+	}
+	return int(s.count)
+}
+
+var errShare = errors.New("must be a number from 1 on, or text from 1% to 100%")
+
+// ShareOf parses maxUnavailable.
+func ShareOf(val any) (Share, error) {
+	switch val := val.(type) {
+	case int64:
+		if val >= 1 && val <= 1<<30 {
+			return Share{count: val}, nil
 		}
-		return append(before, spec)
+	case string:
+		text, percent := strings.CutSuffix(val, "%")
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err == nil && percent && n >= 1 && n <= 100 {
+			return Share{percent: n}, nil
+		}
 	}
-	spec.Path = nil
-	d.object(n, path, language.Ignore(), decoders{
-		"path": func(n *yamltree.Node) {
-			if _, ok := d.plainString(n, path+".path"); ok {
-				spec.Path = n
-			}
-		},
-		"when": func(n *yamltree.Node) { spec.When = d.expression(n, path+".when") },
-	})
-	if spec.Path == nil {
-		return before
+	return Share{}, errShare
+}
+
+func (s *Share) decode(d *decoder, v value, _ string) {
+	if IsExpressionText(v.Node) {
+		return
 	}
-	return append(before, spec)
-}
-
-// lose records which parts of a body exist and could not be read.
-func (b *Body) lose(n *yamltree.Node) {
-	b.OpenNames = b.OpenNames || slices.Contains(n.Lost, "forEach")
-	b.OpenVariables = b.OpenVariables || slices.Contains(n.Lost, "variables")
-}
-
-// items decodes the dimensions of a forEach.
-func (d *decoder) items(n *yamltree.Node, path string, b *Body) {
-	b.ForEach = d.forEach(n, path)
-	b.OpenNames = n.Kind != yamltree.Sequence || len(n.Lost) > 0 ||
-		slices.ContainsFunc(b.ForEach, func(f Dimension) bool { return f.Name == "" })
-}
-
-// sameAs decodes a forEach that shares the items of another child.
-func (d *decoder) sameAs(n *yamltree.Node, path string) *Dependency {
-	var same *Dependency
-	d.object(n, path, language.SameAs(), decoders{
-		"sameAs": func(n *yamltree.Node) {
-			if id, ok := d.plainString(n, path+".sameAs"); ok {
-				same = &Dependency{ID: id, Pos: d.src.At(n)}
-			}
-		},
-	})
-	return same
-}
-
-func (d *decoder) forEach(n *yamltree.Node, path string) []Dimension {
-	var out []Dimension
-	for i, item := range d.list(n, path) {
-		at := fmt.Sprintf("%s[%d]", path, i)
-		f := Dimension{pos: d.src.At(item)}
-		d.object(item, at, language.Dimension(), decoders{
-			"name": func(n *yamltree.Node) {
-				f.pos = d.src.At(n)
-				f.Name = d.dimensionName(n, at, out)
-			},
-			"in": func(n *yamltree.Node) {
-				if s, ok := n.Text(); n.Kind == yamltree.Scalar && (!ok || !scanner.HasExpression(s)) {
-					d.report(n, diagnostic.CodeNotExpression, "%s.in must be an expression that gives a list or a map, or a list, and is %s", at, n.What())
-					return
-				}
-				f.In = n
-			},
-		})
-		out = append(out, f)
+	var err error
+	if *s, err = ShareOf(v.Value); err != nil {
+		d.report(v.Node, diagnostic.CodeRolloutShare, "%s %s, and is %s", v.path, err.Error(), v.Shown())
 	}
-	if n.Kind == yamltree.Sequence && len(n.Items) == 0 && len(n.Lost) == 0 {
-		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
-	}
-	return out
 }
 
-// dimensionName decodes the name of a dimension. before has the earlier dimensions.
-func (d *decoder) dimensionName(n *yamltree.Node, path string, before []Dimension) string {
-	name := d.identifier(n, path+".name")
+// DeletionPolicy is what happens to a child that is no longer wanted.
+type DeletionPolicy string
+
+const (
+	// EndDelete deletes it.
+	EndDelete DeletionPolicy = "Delete"
+	// EndOrphan keeps it, without an owner.
+	EndOrphan DeletionPolicy = "Orphan"
+)
+
+// DeletionPolicies are the words for a DeletionPolicy.
+func DeletionPolicies() []string { return language.At("spec.children").Words("deletionPolicy") }
+
+// Deletion is deletionPolicy of a child: one policy for both cases, or one for each. A part that is missing or has a
+// mistake is nil.
+type Deletion struct {
+	WhenPruned  *yamltree.Node `rule:"whenPruned"`
+	WhenDeleted *yamltree.Node `rule:"whenDeleted"`
+}
+
+func (p *Deletion) decode(d *decoder, v value, _ string) {
+	if v.Kind == yamltree.Mapping {
+		d.fill(v.Node, v.path, v.typ.Or.Fields, p)
+	} else if d.typed(v); len(d.findings) == v.before {
+		p.WhenPruned, p.WhenDeleted = v.Node, v.Node
+	}
+}
+
+// UpdatePolicy is how the engine updates the objects of a child.
+type UpdatePolicy string
+
+const (
+	// UpdateApply updates an object whenever it differs.
+	UpdateApply UpdatePolicy = "Apply"
+	// UpdateApplyOrRecreate updates an object whenever it differs. If the API server rejects the change, the object is
+	// recreated.
+	UpdateApplyOrRecreate UpdatePolicy = "ApplyOrRecreate"
+	// UpdateRecreate recreates an object whenever the rule renders something else for it.
+	UpdateRecreate UpdatePolicy = "Recreate"
+	// UpdateCreateOnly creates an object and never updates it.
+	UpdateCreateOnly UpdatePolicy = "CreateOnly"
+)
+
+// Finalize is spec.finalize.
+type Finalize struct {
+	// Children are moved to Rule.Children.
+	Children []Child `rule:"children"`
+	// Until is nil if it is missing or has a mistake.
+	Until   *yamltree.Node `rule:"until"`
+	Timeout *Duration      `rule:"timeout,1s"`
+}
+
+// Duration is spec.requeueAfter, spec.minInterval or spec.finalize.timeout. The tag has the shortest one that is allowed:
+// times in expressions are whole seconds, and no reconcile is faster than a millisecond.
+type Duration struct {
+	// Field is its path below spec, and Least the shortest value that is allowed.
+	Field string
+	Least time.Duration
+	// Node is the expression that computes it. It is nil for a constant, or after a finding.
+	Node *yamltree.Node
+	// Constant is the value if there is no expression.
+	Constant time.Duration
+}
+
+func (s *Duration) decode(d *decoder, v value, least string) {
+	s.Field = strings.TrimPrefix(v.path, "spec.")
+	s.Least, _ = time.ParseDuration(least) // a constant
+	text, ok := v.Text()
 	switch {
-	case name == "":
-	case naming.IsCELWord(name):
-		d.report(n, diagnostic.CodeReservedName, "%s: %q is a word of CEL", path, name).WithHint("%s", otherName(name))
-	case naming.IsReserved(name):
-		d.report(n, diagnostic.CodeReservedName, "%s: %q is the name of something else in expressions", path, name).WithHint("%s", otherName(name))
-	case slices.ContainsFunc(before, func(o Dimension) bool { return o.Name == name }):
-		d.report(n, diagnostic.CodeNameTwice, "two items of forEach are called %q", name).WithHint("choose another name")
-	}
-	return name
-}
-
-// otherName is the hint for a name that forEach cannot use.
-func otherName(name string) string {
-	return fmt.Sprintf("write another name, such as %q, here and in the expressions", naming.Other(name))
-}
-
-// identifier decodes a name that expressions use behind a dot.
-func (d *decoder) identifier(n *yamltree.Node, path string) string {
-	s, ok := d.plainString(n, path)
-	switch {
+	case ok && yamltree.HasExpression(text):
+		s.Node = v.Node
+		return
 	case !ok:
-		return ""
-	case !naming.IsIdentifier(s):
-		f := d.report(n, diagnostic.CodeUnusableName, "%s: %q cannot be used in expressions: a name is made of letters, digits and _ and does not start with a digit", path, s)
-		if name := naming.CamelCase(s); name != "" {
-			f.WithHint("write %q", name)
+		hint := `write it as text, such as "10m"`
+		if seconds, isInt := v.Value.(int64); isInt && seconds > 0 {
+			hint = fmt.Sprintf("write %ds for seconds", seconds)
 		}
-		return ""
-	case naming.IsCELValue(s):
-		d.report(n, diagnostic.CodeReservedName, "%s: %q is a word of CEL", path, s).WithHint("choose another name")
-		return ""
+		d.report(v.Node, diagnostic.CodeDuration, "%s must be a duration, or an expression that gives one, and is %s", v.path, v.What()).WithHint("%s", hint)
+		return
 	}
-	return s
+	var err error
+	if s.Constant, err = time.ParseDuration(text); err != nil {
+		d.report(v.Node, diagnostic.CodeDuration, "%s must be a duration such as 90s, 10m or 1h30m, and is %q", v.path, text)
+	} else if s.Constant < s.Least {
+		d.report(v.Node, diagnostic.CodeDuration, "%s must be at least %s, and is %s", v.path, s.Least, s.Constant)
+	}
 }

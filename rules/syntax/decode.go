@@ -1,19 +1,14 @@
 package syntax
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
-	"kanon.dev/kanon/rules/scanner"
-	"kanon.dev/kanon/rules/secrets"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -45,7 +40,6 @@ const (
 	maxRuleValues, maxExpressions = 20_000, 5_000
 )
 
-// decoder turns nodes into rules.
 type decoder struct {
 	src *yamltree.Source
 	// mixed is true if there may be other documents among the rules, and ConfigMaps and Lists that contain rules.
@@ -71,7 +65,7 @@ func (d *decoder) decode() {
 		nodes, finding := d.src.Parse(doc)
 		if finding != nil {
 			if !d.mixed || mentionsRules(d.src.LinesOf(doc)) {
-				secrets.HideLine(d.src, finding.Position)
+				hideSecretLine(d.src, finding.Position)
 				d.findings = append(d.findings, finding)
 			}
 			continue
@@ -195,15 +189,16 @@ func (d *decoder) crd(root *yamltree.Node, before int) {
 }
 
 func (d *decoder) rule(root *yamltree.Node) *Rule {
-	r := &Rule{Source: d.src, Position: d.src.At(root), hash: revision(root), onRuleDeletion: OrphanChildren, PruneLimit: defaultPruneLimit}
-	r.Parent.Pos = r.Position
-	secrets.Hide(d.src, root)
-	found := d.object(root, "", language.Document().Fields, decoders{
-		"apiVersion": func(*yamltree.Node) {},
-		"kind":       func(*yamltree.Node) {},
-		"metadata":   func(n *yamltree.Node) { d.metadata(n, r) },
-		"spec":       func(n *yamltree.Node) { d.spec(n, r) },
+	r := &Rule{Source: d.src, Position: d.src.At(root), hash: revision(root), OnRuleDeletion: OrphanChildren, PruneLimit: defaultPruneLimit}
+	hideSecrets(d.src, root)
+	found := d.object(root, "", language.Document().Fields, func(f *language.Field, n *yamltree.Node) {
+		if f.Name == "metadata" || f.Name == "spec" {
+			d.fill(n, f.Name, f.Type.Fields, r)
+		}
 	})
+	if r.Parent.Node == nil {
+		r.Parent.Pos = r.Position
+	}
 	if d.src.IsFile() {
 		r.BooleanWords = slices.DeleteFunc(booleanWordsIn(root), func(n *yamltree.Node) bool { return d.isReported(d.src.At(n)) })
 	}
@@ -213,134 +208,33 @@ func (d *decoder) rule(root *yamltree.Node) *Rule {
 	return r
 }
 
-// isReported reports whether there is a finding at a position.
 func (d *decoder) isReported(pos diagnostic.Position) bool {
 	return slices.ContainsFunc(d.findings, func(f *diagnostic.Finding) bool { return f.Position == pos })
 }
 
-func (d *decoder) metadata(n *yamltree.Node, r *Rule) {
-	d.object(n, "metadata", language.Metadata(), decoders{
-		"name": func(n *yamltree.Node) {
-			r.Position = d.src.At(n)
-			r.Name = d.name(n, "metadata.name", validation.IsDNS1123Subdomain)
-		},
-		"namespace": func(n *yamltree.Node) {
-			r.NamespacePos = d.src.At(n)
-			r.Namespace = d.name(n, "metadata.namespace", validation.IsDNS1123Label)
-		},
-		"labels":      func(n *yamltree.Node) { r.Labels = d.stringMap(n, "metadata.labels") },
-		"annotations": func(n *yamltree.Node) { r.Annotations = d.stringMap(n, "metadata.annotations") },
-	})
-}
-
-func (d *decoder) name(n *yamltree.Node, path string, check func(string) []string) string {
-	s, ok := d.plainString(n, path)
-	if !ok {
-		return ""
+func (r *Rule) complete(d *decoder, n *yamltree.Node, path string) {
+	if path != "spec" {
+		return
 	}
-	if wrong := check(s); len(wrong) > 0 {
-		d.report(n, diagnostic.CodeObjectName, "%s: %q is not a name that Kubernetes accepts", path, s).
-			WithHint("write lower case letters, digits and -, with a letter or digit at both ends")
-	}
-	return s
-}
-
-func (d *decoder) spec(n *yamltree.Node, r *Rule) {
-	d.object(n, "spec", language.Spec(), decoders{
-		"parent":    func(n *yamltree.Node) { d.parent(n, &r.Parent) },
-		"variables": func(n *yamltree.Node) { r.Variables, r.OpenVariables = d.variables(n, "spec.variables") },
-		"lookups":   func(n *yamltree.Node) { d.lookups(n, r) },
-		"children":  func(n *yamltree.Node) { d.children(n, r) },
-		"patches":   func(n *yamltree.Node) { d.patches(n, r) },
-		"status":    func(n *yamltree.Node) { r.Status = d.status(n) },
-		"finalize":  func(n *yamltree.Node) { d.finalize(n, r) },
-		"serviceAccountName": func(n *yamltree.Node) {
-			r.ServiceAccountName = d.name(n, "spec.serviceAccountName", validation.IsDNS1123Subdomain)
-		},
-		"allowPrivileged": func(n *yamltree.Node) {
-			r.AllowPrivileged, r.AllowPrivilegedPos = d.boolean(n, "spec.allowPrivileged"), d.src.At(n)
-		},
-		"suspend":         func(n *yamltree.Node) { r.Suspend = d.boolean(n, "spec.suspend") },
-		"conditionPrefix": func(n *yamltree.Node) { r.ConditionPrefix = d.conditionPrefix(n) },
-		"conditions":      func(n *yamltree.Node) { r.Conditions = d.conditions(n) },
-		"events":          func(n *yamltree.Node) { r.Events = d.events(n) },
-		"requeueAfter":    func(n *yamltree.Node) { r.RequeueAfter = d.duration(n, "requeueAfter", minRequeue) },
-		"onRuleDeletion":  func(n *yamltree.Node) { r.onRuleDeletion = d.onRuleDeletion(n) },
-		"deleteWhen":      func(n *yamltree.Node) { r.DeleteWhen = d.expression(n, "spec.deleteWhen") },
-		"pruneLimit":      func(n *yamltree.Node) { r.PruneLimit = d.pruneLimit(n) },
-		"minInterval":     func(n *yamltree.Node) { r.MinInterval = d.duration(n, "minInterval", minPause) },
-	})
-	if r.Parent.schema != nil {
-		d.kindSchema(r.Parent.schema, r)
-	}
-	r.OpenVariables = r.OpenVariables || slices.Contains(n.Lost, "variables")
-	r.OpenLookups = r.OpenLookups || slices.Contains(n.Lost, "lookups")
-	r.OpenChildren = r.OpenChildren || slices.Contains(n.Lost, "children")
-}
-
-// status is nil if the node cannot be a status.
-func (d *decoder) status(n *yamltree.Node) *yamltree.Node {
-	if n.Kind == yamltree.Sequence || n.Kind == yamltree.Scalar && !IsExpressionText(n) {
-		d.report(n, diagnostic.CodeFieldType, "spec.status must be a mapping, or an expression that gives one")
-		return nil
-	}
-	return n
-}
-
-// IsExpressionText reports whether a node is text that contains an expression.
-func IsExpressionText(n *yamltree.Node) bool {
-	s, ok := n.Text()
-	return ok && scanner.HasExpression(s)
-}
-
-func (d *decoder) conditionPrefix(n *yamltree.Node) string {
-	s, ok := d.plainString(n, "spec.conditionPrefix")
-	if !ok || s == "" {
-		return s
-	}
-	if wrong := validation.IsQualifiedName(s + "Ready"); len(wrong) > 0 || strings.Contains(s, "/") {
-		d.report(n, diagnostic.CodeConditionPrefix, "spec.conditionPrefix must be letters and digits that can come before Ready, such as Web")
-	}
-	return s
-}
-
-func (d *decoder) parent(n *yamltree.Node, p *Parent) {
-	var apiVersion, kind string
-	p.Pos, p.Node = d.src.At(n), n
-	p.Gaps = d.object(n, "spec.parent", language.Parent(), decoders{
-		"apiVersion": func(n *yamltree.Node) { apiVersion, _ = d.plainString(n, "spec.parent.apiVersion") },
-		"kind": func(n *yamltree.Node) {
-			p.Pos = d.src.At(n)
-			kind, _ = d.plainString(n, "spec.parent.kind")
-		},
-		"selector":          func(n *yamltree.Node) { p.Selector = d.selector(n, "spec.parent.selector") },
-		"namespaceSelector": func(n *yamltree.Node) { p.NamespaceSelector = d.selector(n, "spec.parent.namespaceSelector") },
-		"namespaces": func(n *yamltree.Node) {
-			for i, item := range d.list(n, "spec.parent.namespaces") {
-				p.Namespaces = append(p.Namespaces, d.name(item, fmt.Sprintf("spec.parent.namespaces[%d]", i), validation.IsDNS1123Label))
-			}
-			if n.Kind == yamltree.Sequence && len(n.Items) == 0 && !n.Partial {
-				d.report(n, diagnostic.CodeEmpty, "spec.parent.namespaces is empty, so no parent could match").WithHint("leave it out to mean all")
-			}
-		},
-		"when":   func(n *yamltree.Node) { p.When = d.expression(n, "spec.parent.when") },
-		"schema": func(n *yamltree.Node) { p.schema = n },
-	})
-	p.GVK = d.gvk(n, "spec.parent", apiVersion, kind)
-}
-
-// gvk joins an apiVersion and a kind. It is empty if one of them is missing or wrong, which is reported.
-func (d *decoder) gvk(n *yamltree.Node, path, apiVersion, kind string) schema.GroupVersionKind {
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || apiVersion != "" && gv.Version == "" {
-		at := n.Get("apiVersion")
-		if at == nil {
-			at = n // the field has another name by mistake
+	r.OpenChildren = isOpen(n, "children")
+	if f := r.Finalize; f != nil {
+		for i := range f.Children {
+			f.Children[i].Cleanup = true
 		}
-		d.report(at, diagnostic.CodeGroupVersion, "%s.apiVersion must be VERSION or GROUP/VERSION, not %q", path, apiVersion)
+		if at := n.Get("finalize"); at != nil {
+			r.OpenChildren = r.OpenChildren || isOpen(at, "children")
+		}
+		r.Children, f.Children = append(r.Children, f.Children...), nil
 	}
-	if err != nil || gv.Version == "" || kind == "" {
-		return schema.GroupVersionKind{}
+	uniqueVariables(d, r.Variables)
+	unique(d, "lookups", "id", r.Lookups, func(l *Lookup) (string, diagnostic.Position) { return l.ID, l.Pos })
+	unique(d, "children", "id", r.Children, func(c *Child) (string, diagnostic.Position) { return c.ID, c.Pos })
+	unique(d, "patches", "id", r.Patches, func(p *Patch) (string, diagnostic.Position) { return p.ID, p.Pos })
+	unique(d, "conditions", "type", r.Conditions, func(c *Condition) (string, diagnostic.Position) { return c.Type, c.Pos })
+	r.OpenVariables = isOpen(n, "variables") || hasUnnamed(r.Variables)
+	r.OpenLookups = isOpen(n, "lookups") || slices.ContainsFunc(r.Lookups, func(l Lookup) bool { return l.ID == "" })
+	r.OpenChildren = r.OpenChildren || slices.ContainsFunc(r.Children, func(c Child) bool { return c.ID == "" })
+	if r.Parent.Schema != nil {
+		d.kindSchema(r)
 	}
-	return gv.WithKind(kind)
 }

@@ -13,7 +13,6 @@ import (
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-// definition is a CustomResourceDefinition and its positions.
 type definition struct {
 	src  *yamltree.Source
 	root *yamltree.Node
@@ -53,7 +52,7 @@ var (
 
 // AboutDefinition is a finding about the definition that comes from the rule's schema.
 func (r *Rule) AboutDefinition(message, hint string) diagnostic.Finding {
-	f := diagnostic.New(r.Source.At(r.Parent.schema), diagnostic.CodeHeldCRD, "%s", message)
+	f := diagnostic.New(r.Source.At(r.Parent.Schema.Node), diagnostic.CodeHeldCRD, "%s", message)
 	if hint != "" {
 		f.WithHint("%s", hint)
 	}

@@ -13,33 +13,12 @@
 // A rule with a finding is in docs.Partial. It records what could not be read: Gaps has the incomplete fields of a mapping, and
 // OpenChildren, for example, is true if some children could not be read. The compiler does not report what follows from that.
 //
-// An expression stays a node. Package scanner splits its text into literal text and expressions:
+// An expression stays a node. Package yamltree splits its text into literal text and expressions:
 //
-//	parts, err := scanner.Scan("web-${parent.metadata.name}") // "web-", then the expression
+//	parts, err := yamltree.Scan("web-${parent.metadata.name}") // "web-", then the expression
 //
-// What each file does:
-//
-//	rule.go          the types
-//	decode.go        begins at the document
-//	children.go      children, variables and forEach
-//	lookups.go       lookups
-//	patches.go       patches
-//	selector.go      label selectors
-//	conditions.go    conditions and events
-//	finalize.go      finalize
-//	rollout.go       rollout
-//	update.go        update
-//	deletion.go      deletionPolicy
-//	duration.go      durations
-//	prune.go         prune limits and onRuleDeletion
-//	kindschema.go    spec.parent.schema
-//	fields.go        the fields of a mapping, for all of these
-//	kinds.go         the kinds that a rule names
-//	manifest.go      finds rules among other documents
-//	definition.go    positions in CustomResourceDefinitions beside a rule
-//	booleans.go      words, such as off, that kubectl reads as booleans
-//	otherengines.go  translates the fields of kro, Metacontroller and others
-//	shown.go         shows a file without the values of Secrets, which package secrets hides
-//
-// Package naming knows which names are valid.
+// decode.go begins at the document. fields.go reads the fields of a mapping, and fill.go fills the structs with them, by
+// the table in package language. rule.go, children.go, lookups.go and conditions.go have the structs. kindschema.go and definition.go have the definitions of kinds, manifest.go finds rules
+// among other documents, otherengines.go translates the fields of kro, Metacontroller and others, identifiers.go
+// and objects.go know which names are valid where. manifest.go shows a file without the values of Secrets, too.
 package syntax

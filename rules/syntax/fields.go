@@ -10,20 +10,13 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
-	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
-
-// decoders has the function that decodes each field of a mapping.
-type decoders map[string]func(*yamltree.Node)
 
 // object decodes a mapping with the fields of the language, and returns the incomplete ones. It reports each unknown
 // field and each missing one. A misspelt field is decoded as the field that is probably meant, so that the mistakes in
 // it are found as well.
-func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, decode decoders) Gaps {
-	if len(fields) != len(decode) {
-		panic(fmt.Sprintf("%s has the fields %v, of which %d are decoded", path, fields.Names(), len(decode)))
-	}
+func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, decode func(*language.Field, *yamltree.Node)) Gaps {
 	found := Gaps{}
 	if n.Kind != yamltree.Mapping {
 		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", orDocument(path), n.What())
@@ -37,7 +30,7 @@ func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, 
 	}
 	read := func(name string, value *yamltree.Node) {
 		before := len(d.findings)
-		decode[name](value)
+		decode(fields.Field(name), value)
 		if len(d.findings) > before || value.Partial {
 			found[name] = true
 		}
@@ -123,7 +116,6 @@ func SuggestQuotes(f *diagnostic.Finding, n *yamltree.Node) {
 	}
 }
 
-// list returns the items of a list.
 func (d *decoder) list(n *yamltree.Node, path string) []*yamltree.Node {
 	if n.Kind != yamltree.Sequence {
 		f := d.report(n, diagnostic.CodeFieldType, "%s must be a list, and is %s", path, n.What())
@@ -135,7 +127,6 @@ func (d *decoder) list(n *yamltree.Node, path string) []*yamltree.Node {
 	return n.Items
 }
 
-// asListHint says how to write a value as a list.
 func asListHint(n *yamltree.Node, path string) string {
 	s, ok := n.Text()
 	switch {
@@ -149,7 +140,6 @@ func asListHint(n *yamltree.Node, path string) string {
 	return ""
 }
 
-// plainString decodes a string without expressions.
 func (d *decoder) plainString(n *yamltree.Node, path string) (string, bool) {
 	s, ok := n.Text()
 	switch {
@@ -162,9 +152,8 @@ func (d *decoder) plainString(n *yamltree.Node, path string) (string, bool) {
 	case !ok:
 		d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What())
 		return "", false
-	case scanner.HasExpression(s):
-		d.report(n, diagnostic.CodeStrayExpression, "%s cannot contain an expression", path).
-			WithHint("write it out: it is read before there is a parent")
+	case yamltree.HasExpression(s):
+		d.strayExpression(n, path)
 		return "", false
 	case s == "":
 		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
@@ -173,15 +162,28 @@ func (d *decoder) plainString(n *yamltree.Node, path string) (string, bool) {
 	return s, true
 }
 
-// word decodes a string that must be one of certain words.
-func (d *decoder) word(n *yamltree.Node, path string, words []string) string {
-	text, ok := d.plainString(n, path)
-	if ok && !slices.Contains(words, text) {
-		last := len(words) - 1
-		d.report(n, diagnostic.CodeNotOneOf, "%s must be %s or %s, and is %q", path, strings.Join(words[:last], ", "), words[last], text).
-			Suggest(text, words)
-	}
+func (d *decoder) textOrNothing(n *yamltree.Node, path string) string {
+	text, _ := d.plainString(n, path)
 	return text
+}
+
+// anyText checks a string that may be empty, and have expressions if the language allows them.
+func (d *decoder) anyText(n *yamltree.Node, path string, expressions language.Expressions) {
+	text, ok := n.Text()
+	switch {
+	case !ok:
+		f := d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What())
+		if !strings.HasSuffix(path, ".reason") { // which is a word
+			SuggestQuotes(f, n)
+		}
+	case expressions == language.None && yamltree.HasExpression(text):
+		d.strayExpression(n, path)
+	}
+}
+
+func (d *decoder) strayExpression(n *yamltree.Node, path string) {
+	d.report(n, diagnostic.CodeStrayExpression, "%s cannot contain an expression", path).
+		WithHint("write it out: it is read before there is a parent")
 }
 
 // takesAnyText reports whether a field allows a number or a boolean in quotes. Ids, kinds and paths do not.
@@ -189,37 +191,18 @@ func takesAnyText(path string) bool {
 	return strings.HasPrefix(path, "metadata.") || strings.Contains(path, "amespaces[") || strings.Contains(path, ".values[") || strings.HasSuffix(path, ".key")
 }
 
-func (d *decoder) stringMap(n *yamltree.Node, path string) map[string]string {
-	if n.Kind != yamltree.Mapping {
-		d.report(n, diagnostic.CodeFieldType, "%s must be a mapping, and is %s", path, n.What())
-		return nil
-	}
-	m := make(map[string]string, len(n.Fields))
-	for _, f := range n.Fields {
-		at := path + "." + f.Name
-		s, ok := f.Value.Text()
-		switch {
-		case !ok:
-			SuggestQuotes(d.report(f.Value, diagnostic.CodeFieldType, "%s must be a string, and is %s", at, f.Value.What()), f.Value)
-		case scanner.HasExpression(s) && path == "metadata.labels":
-			d.report(f.Value, diagnostic.CodeStrayExpression, "%s cannot contain an expression", at)
-		}
-		m[f.Name] = s
-	}
-	return m
+// IsExpressionText reports whether a node is text that contains an expression.
+func IsExpressionText(n *yamltree.Node) bool {
+	s, ok := n.Text()
+	return ok && yamltree.HasExpression(s)
 }
 
-// expression checks that a node may be a single expression. It is nil after a finding.
-func (d *decoder) expression(n *yamltree.Node, path string) *yamltree.Node {
-	s, ok := n.Text()
-	if !ok || !scanner.HasExpression(s) {
-		f := d.report(n, diagnostic.CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.What())
-		if f.WithHint("%s", expressionHint(n)); begun.MatchString(s) {
-			SuggestExpression(f, n, s)
-		}
-		return nil
+func (d *decoder) notExpression(n *yamltree.Node, path string) {
+	s, _ := n.Text()
+	f := d.report(n, diagnostic.CodeNotExpression, "%s must be an expression, such as ${…}, and is %s", path, n.What())
+	if f.WithHint("%s", expressionHint(n)); begun.MatchString(s) {
+		SuggestExpression(f, n, s)
 	}
-	return n
 }
 
 // begun matches the beginning of an expression that lacks its braces.
@@ -240,7 +223,6 @@ func SuggestExpression(f *diagnostic.Finding, n *yamltree.Node, text string) {
 // maxHintLength is the longest text that a hint repeats.
 const maxHintLength = 60
 
-// expressionHint says how to write a value as an expression.
 func expressionHint(n *yamltree.Node) string {
 	s, ok := n.Text()
 	switch {

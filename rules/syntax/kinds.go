@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -39,7 +38,7 @@ func TemplateGVK(template *yamltree.Node) schema.GroupVersionKind {
 	apiVersion, _ := template.Get("apiVersion").Text()
 	kind, _ := template.Get("kind").Text()
 	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || apiVersion == "" || kind == "" || scanner.HasExpression(kind) {
+	if err != nil || apiVersion == "" || kind == "" || yamltree.HasExpression(kind) {
 		return schema.GroupVersionKind{}
 	}
 	return gv.WithKind(kind)

@@ -1,8 +1,7 @@
 package syntax
 
 import (
-	"fmt"
-	"math"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -19,47 +17,60 @@ import (
 // schemaPath is where a rule says which fields the parent's kind has.
 const schemaPath = "spec.parent.schema"
 
-// kindVersion is one version of a kind, as the rule has it.
-type kindVersion struct {
-	made shortschema.Version
-	// node is the mapping that has the fields, and path its path.
-	node                *yamltree.Node
-	path                string
-	spec, status, types *yamltree.Node
-	validations         []*yamltree.Node
-	columns             []*yamltree.Node
-	// scale has the paths, by their names in the definition.
-	scale map[string]*yamltree.Node
+type kindFields struct {
+	Scope       string        `rule:"scope"`
+	Plural      string        `rule:"plural"`
+	Singular    string        `rule:"singular"`
+	ShortNames  []string      `rule:"shortNames"`
+	Categories  []string      `rule:"categories"`
+	Description string        `rule:"description"`
+	Adopt       bool          `rule:"adopt"`
+	Versions    []kindVersion `rule:"versions"`
+	kindVersion
 }
 
-// kindSchema decodes spec.parent.schema and builds the definition of the kind. The kind is decoded before.
-func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
-	before, gvk := len(d.findings), r.Parent.GVK
-	kind := shortschema.Kind{Namespaced: true}
-	kind.GroupKind = gvk.GroupKind()
-	only := kindVersion{node: n, path: schemaPath}
-	only.made.Name, only.made.Stored = gvk.Version, true
-	var versions []kindVersion
-	fields := d.schemaOfVersion(schemaPath, &only)
-	d.addNames(fields, &kind)
-	fields["adopt"] = func(n *yamltree.Node) { r.Parent.AdoptDefinition = d.boolean(n, schemaPath+".adopt") }
-	fields["versions"] = func(n *yamltree.Node) { versions = d.kindVersions(n, schemaPath+".versions") }
-	d.object(n, schemaPath, language.KindSchema(), fields)
+type kindVersion struct {
+	Node        *yamltree.Node   `rule:""`
+	Name        string           `rule:"name"`
+	Served      *bool            `rule:"served"`
+	Stored      bool             `rule:"stored"`
+	Deprecated  string           `rule:"deprecated"`
+	Spec        *yamltree.Node   `rule:"spec"`
+	Status      *yamltree.Node   `rule:"status"`
+	Types       *yamltree.Node   `rule:"types"`
+	Validations []*yamltree.Node `rule:"validations"`
+	Columns     []*yamltree.Node `rule:"columns"`
+	Scale       *yamltree.Node   `rule:"scale"`
+}
+
+func (v *kindVersion) isServed() bool { return v.Served == nil || *v.Served }
+
+// kindSchema builds the definition of the kind that the rule declares. Everything else of the rule is decoded before.
+func (d *decoder) kindSchema(r *Rule) {
+	before, gvk, fields := len(d.findings), r.Parent.GVK, r.Parent.Schema
+	n := fields.Node
 	switch {
 	case n.Kind != yamltree.Mapping || gvk.Empty():
 		return
 	case gvk.Group == "" || IsBuiltIn(gvk.Group):
 		d.report(n, diagnostic.CodeKindSchema, "%s is a kind of Kubernetes, whose schema nobody can give", gvk.Kind)
 		return
-	case n.Has("versions"):
+	}
+	kind := shortschema.Kind{
+		GroupKind: gvk.GroupKind(), Plural: fields.Plural, Singular: fields.Singular, Description: fields.Description,
+		ShortNames: anys(fields.ShortNames), Categories: anys(fields.Categories), Namespaced: fields.Scope != "Cluster",
+	}
+	versions := fields.Versions
+	if n.Has("versions") {
 		d.checkVersions(n, versions, gvk.Version)
-	default:
-		versions = []kindVersion{only}
+	} else {
+		fields.Name, fields.Stored = gvk.Version, true
+		versions = []kindVersion{fields.kindVersion}
 	}
 	var readers []*shortschema.Reader
 	for i := range versions {
-		readers = append(readers, d.readVersion(&versions[i], i))
-		kind.Versions = append(kind.Versions, versions[i].made)
+		made, reader := d.readVersion(&versions[i], i)
+		kind.Versions, readers = append(kind.Versions, made), append(readers, reader)
 	}
 	if r.Status != nil && r.Status.Kind == yamltree.Mapping {
 		if conditions := r.Status.Get("conditions"); conditions != nil {
@@ -67,7 +78,7 @@ func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
 				WithHint("write spec.conditions, which Kanon adds to it")
 		}
 	}
-	if len(d.findings) > before || n.Partial {
+	if len(d.findings) > before || r.Parent.Gaps["schema"] {
 		return
 	}
 	r.Parent.kind, r.Parent.readers = &kind, readers
@@ -85,27 +96,14 @@ func (d *decoder) kindSchema(n *yamltree.Node, r *Rule) {
 	d.docs.definitions = append(d.docs.definitions, definition{src: d.src, root: n, readers: readers})
 }
 
-// addNames adds the fields that apply to all versions.
-func (d *decoder) addNames(fields decoders, kind *shortschema.Kind) {
-	texts := func(n *yamltree.Node, path string) (all []any) {
-		for i, item := range d.list(n, path) {
-			if text, ok := d.plainString(item, fmt.Sprintf("%s[%d]", path, i)); ok {
-				all = append(all, text)
-			}
-		}
-		return all
+func anys(texts []string) []any {
+	all := make([]any, len(texts))
+	for i, text := range texts {
+		all[i] = text
 	}
-	fields["scope"] = func(n *yamltree.Node) {
-		kind.Namespaced = d.word(n, schemaPath+".scope", language.KindSchema().Words("scope")) != "Cluster"
-	}
-	fields["plural"] = func(n *yamltree.Node) { kind.Plural, _ = d.plainString(n, schemaPath+".plural") }
-	fields["singular"] = func(n *yamltree.Node) { kind.Singular, _ = d.plainString(n, schemaPath+".singular") }
-	fields["description"] = func(n *yamltree.Node) { kind.Description, _ = d.plainString(n, schemaPath+".description") }
-	fields["shortNames"] = func(n *yamltree.Node) { kind.ShortNames = texts(n, schemaPath+".shortNames") }
-	fields["categories"] = func(n *yamltree.Node) { kind.Categories = texts(n, schemaPath+".categories") }
+	return all
 }
 
-// markNames records the positions of the kind's names.
 func (d *decoder) markNames(n *yamltree.Node, reader *shortschema.Reader) {
 	for _, name := range []string{"plural", "singular", "shortNames", "categories"} {
 		if of := n.Get(name); of != nil {
@@ -131,7 +129,6 @@ func (d *decoder) conflict(found shortschema.Conflict, p *Parent) {
 		WithHint("give it the same type in both")
 }
 
-// anyValue is the schema of any value.
 func anyValue(*yamltree.Node, []string) map[string]any {
 	return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
 }
@@ -200,46 +197,6 @@ func (r *Rule) withStatus(leaf shortschema.Leaf, open bool) shortschema.Kind {
 	return kind
 }
 
-// schemaOfVersion decodes the fields of a version's schema.
-func (d *decoder) schemaOfVersion(path string, v *kindVersion) decoders {
-	return decoders{
-		"spec":        func(n *yamltree.Node) { v.spec = n },
-		"status":      func(n *yamltree.Node) { v.status = n },
-		"types":       func(n *yamltree.Node) { v.types = n },
-		"validations": func(n *yamltree.Node) { v.validations = d.list(n, path+".validations") },
-		"columns":     func(n *yamltree.Node) { v.columns = d.list(n, path+".columns") },
-		"scale": func(n *yamltree.Node) {
-			scale := map[string]any{}
-			v.scale = make(map[string]*yamltree.Node)
-			text := func(name, as string) func(*yamltree.Node) {
-				return func(n *yamltree.Node) { scale[as], _ = d.plainString(n, path+".scale."+name); v.scale[as] = n }
-			}
-			d.object(n, path+".scale", language.Scale(), decoders{
-				"specReplicas":   text("specReplicas", "specReplicasPath"),
-				"statusReplicas": text("statusReplicas", "statusReplicasPath"),
-				"labelSelector":  text("labelSelector", "labelSelectorPath"),
-			})
-			v.made.Scale = scale
-		},
-	}
-}
-
-func (d *decoder) kindVersions(n *yamltree.Node, path string) []kindVersion {
-	items := d.list(n, path)
-	versions := make([]kindVersion, len(items))
-	for i, item := range items {
-		v, at := &versions[i], fmt.Sprintf("%s[%d]", path, i)
-		v.node, v.path = item, at
-		fields := d.schemaOfVersion(at, v)
-		fields["name"] = func(n *yamltree.Node) { v.made.Name, _ = d.plainString(n, at+".name") }
-		fields["served"] = func(n *yamltree.Node) { v.made.Unserved = !d.boolean(n, at+".served") }
-		fields["stored"] = func(n *yamltree.Node) { v.made.Stored = d.boolean(n, at+".stored") }
-		fields["deprecated"] = func(n *yamltree.Node) { v.made.Warning, _ = d.plainString(n, at+".deprecated") }
-		d.object(item, at, language.KindVersion(), fields)
-	}
-	return versions
-}
-
 // checkVersions checks that one version is stored, and that the rule's own version is served.
 func (d *decoder) checkVersions(n *yamltree.Node, versions []kindVersion, own string) {
 	for _, name := range []string{"spec", "status", "types", "validations", "columns", "scale"} {
@@ -247,19 +204,19 @@ func (d *decoder) checkVersions(n *yamltree.Node, versions []kindVersion, own st
 			d.report(of, diagnostic.CodeKindSchema, "each of the versions has its own %s", name).WithHint("move it to the versions")
 		}
 	}
-	at := slices.IndexFunc(versions, func(v kindVersion) bool { return v.made.Name == own })
+	at := slices.IndexFunc(versions, func(v kindVersion) bool { return v.Name == own })
 	switch {
 	case at < 0:
 		d.report(n.Get("versions"), diagnostic.CodeKindSchema, "the versions lack %s, which the rule's apiVersion names", own)
-	case versions[at].made.Unserved:
-		d.report(versions[at].node, diagnostic.CodeKindSchema, "%s is the version of the rule's apiVersion: it must be served", own)
+	case !versions[at].isServed():
+		d.report(versions[at].Node, diagnostic.CodeKindSchema, "%s is the version of the rule's apiVersion: it must be served", own)
 	}
 	if len(versions) == 1 {
-		versions[0].made.Stored = true
+		versions[0].Stored = true
 	}
 	stored := 0
 	for _, v := range versions {
-		if v.made.Stored {
+		if v.Stored {
 			stored++
 		}
 	}
@@ -268,100 +225,76 @@ func (d *decoder) checkVersions(n *yamltree.Node, versions []kindVersion, own st
 	}
 }
 
-// readVersion builds the schemas of a version.
-func (d *decoder) readVersion(v *kindVersion, index int) *shortschema.Reader {
-	reader := shortschema.NewReader(d.src, v.types, d.findings.Report)
+// readVersion builds the schemas of a version. index is its index in the definition.
+func (d *decoder) readVersion(v *kindVersion, index int) (shortschema.Version, *shortschema.Reader) {
+	made := shortschema.Version{Name: v.Name, Unserved: !v.isServed(), Stored: v.Stored, Warning: v.Deprecated}
+	reader := shortschema.NewReader(d.src, v.Types, d.findings.Report)
 	reader.CheckTypes()
-	reader.Mark(d.src.At(v.node), "spec", "versions", strconv.Itoa(index))
+	reader.Mark(d.src.At(v.Node), "spec", "versions", strconv.Itoa(index))
 	for name, as := range map[string]string{"name": "name", "deprecated": "deprecationWarning"} {
-		if of := v.node.Get(name); of != nil {
+		if of := v.Node.Get(name); of != nil {
 			reader.Mark(d.src.At(of), "spec", "versions", strconv.Itoa(index), as)
 		}
 	}
-	if len(v.validations) > 0 {
+	if len(v.Validations) > 0 {
 		reader.Constrain()
 	}
-	if v.spec != nil {
-		v.made.Spec = reader.Root(v.spec, shortschema.Path(index, "properties", "spec")...)
+	if v.Spec != nil {
+		made.Spec = reader.Root(v.Spec, shortschema.Path(index, "properties", "spec")...)
 	}
-	if v.status != nil {
-		v.made.Status = reader.Root(v.status, shortschema.Path(index, "properties", "status")...)
+	if v.Status != nil {
+		made.Status = reader.Root(v.Status, shortschema.Path(index, "properties", "status")...)
 	}
-	for name, of := range v.scale {
-		reader.MarkText(of, 0, scalePath(index, name)...)
+	if v.Scale != nil {
+		names := map[string]string{"specReplicas": "specReplicasPath", "statusReplicas": "statusReplicasPath", "labelSelector": "labelSelectorPath"}
+		made.Scale = d.part(v.Scale, names, reader, scalePath(index))
 	}
-	for i, item := range v.columns {
-		v.made.Columns = append(v.made.Columns, d.column(item, fmt.Sprintf("%s.columns[%d]", v.path, i), reader, columnPath(index, i)))
+	for i, item := range v.Columns {
+		made.Columns = append(made.Columns, d.part(item, map[string]string{"value": "jsonPath"}, reader, columnPath(index, i)))
 	}
-	v.made.Columns = append(v.made.Columns, reader.Columns()...)
-	for i, item := range v.validations {
-		d.validation(item, fmt.Sprintf("%s.validations[%d]", v.path, i), reader, index, &v.made)
+	made.Columns = append(made.Columns, reader.Columns()...)
+	for _, item := range v.Validations {
+		d.validation(item, reader, index, &made)
 	}
-	v.made.Validations = append(v.made.Validations, reader.Complete()...)
-	return reader
+	made.Validations = append(made.Validations, reader.Complete()...)
+	return made, reader
 }
 
-// columnPath is the path of a column in the definition.
+// part is a mapping as the definition has it, at a path. names are the fields that have another name there. It is nil for
+// nil, after a finding.
+func (d *decoder) part(n *yamltree.Node, names map[string]string, reader *shortschema.Reader, path []string) map[string]any {
+	made := map[string]any{}
+	if n == nil {
+		return made
+	}
+	reader.Mark(d.src.At(n), path...)
+	for _, f := range n.Fields {
+		as := cmp.Or(names[f.Name], f.Name)
+		made[as] = f.Value.Value
+		reader.MarkText(f.Value, 0, append(slices.Clone(path), as)...)
+	}
+	return made
+}
+
 func columnPath(version, i int) []string {
 	return []string{"spec", "versions", strconv.Itoa(version), "additionalPrinterColumns", strconv.Itoa(i)}
 }
 
-// scalePath is the path of a scale path in the definition.
-func scalePath(version int, name string) []string {
-	return []string{"spec", "versions", strconv.Itoa(version), "subresources", "scale", name}
+// scalePath is the path of the scale subresource in the definition, or of a part of it.
+func scalePath(version int, more ...string) []string {
+	return append([]string{"spec", "versions", strconv.Itoa(version), "subresources", "scale"}, more...)
 }
 
-// column decodes a column. in is its path in the definition.
-func (d *decoder) column(n *yamltree.Node, path string, reader *shortschema.Reader, in []string) map[string]any {
-	made := map[string]any{}
-	reader.Mark(d.src.At(n), in...)
-	text := func(name, as string) func(*yamltree.Node) {
-		return func(n *yamltree.Node) {
-			made[as], _ = d.plainString(n, path+"."+name)
-			reader.MarkText(n, 0, append(slices.Clone(in), as)...)
-		}
-	}
-	d.object(n, path, language.Column(), decoders{
-		"name": text("name", "name"), "value": text("value", "jsonPath"), "description": text("description", "description"),
-		"type":   func(n *yamltree.Node) { made["type"] = d.word(n, path+".type", language.Column().Words("type")) },
-		"format": func(n *yamltree.Node) { made["format"] = d.word(n, path+".format", language.Column().Words("format")) },
-		"priority": func(n *yamltree.Node) {
-			made["priority"] = n.Value
-			if priority, ok := n.Value.(int64); !ok {
-				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number, and is %s", path, n.What())
-			} else if priority < 0 || priority > math.MaxInt32 {
-				d.report(n, diagnostic.CodeFieldType, "%s.priority must be a whole number from 0 to %d, and is %d", path, math.MaxInt32, priority)
-			}
-		},
-	})
-	return made
-}
-
-// validation decodes a validation of spec, or of whole objects.
-func (d *decoder) validation(n *yamltree.Node, path string, reader *shortschema.Reader, version int, v *shortschema.Version) {
-	made := map[string]any{}
+// validation adds a validation of spec, or of whole objects.
+func (d *decoder) validation(n *yamltree.Node, reader *shortschema.Reader, version int, v *shortschema.Version) {
 	place := shortschema.Path(version, "properties", "spec", "x-kubernetes-validations", strconv.Itoa(len(validationsOf(v.Spec))))
-	self, _ := n.Get("self").Text() // before the others, because it says where they will be
-	ofObject := self == "Object"
-	if ofObject {
+	self, _ := n.Get("self").Text()
+	if self == "Object" {
 		place = shortschema.Path(version, "x-kubernetes-validations", strconv.Itoa(len(v.Validations)))
 	}
-	reader.Mark(d.src.At(n), place...)
-	text := func(name, as string) func(*yamltree.Node) {
-		return func(n *yamltree.Node) {
-			made[as], _ = d.plainString(n, path+"."+name)
-			reader.MarkText(n, 0, append(slices.Clone(place), as)...)
-		}
-	}
-	words := language.Validation()
-	d.object(n, path, words, decoders{
-		"rule": text("rule", "rule"), "message": text("message", "message"), "messageExpression": text("messageExpression", "messageExpression"),
-		"path":            text("path", "fieldPath"),
-		"self":            func(n *yamltree.Node) { d.word(n, path+".self", words.Words("self")) },
-		"reason":          func(n *yamltree.Node) { made["reason"] = d.word(n, path+".reason", words.Words("reason")) },
-		"optionalOldSelf": func(n *yamltree.Node) { made["optionalOldSelf"] = d.boolean(n, path+".optionalOldSelf") },
-	})
-	if ofObject {
+	made := d.part(n, map[string]string{"path": "fieldPath"}, reader, place)
+	delete(made, "self")
+	if self == "Object" {
 		v.Validations = append(v.Validations, made)
 		return
 	}
@@ -371,7 +304,6 @@ func (d *decoder) validation(n *yamltree.Node, path string, reader *shortschema.
 	v.Spec["x-kubernetes-validations"] = append(validationsOf(v.Spec), made)
 }
 
-// validationsOf are the validations of a schema.
 func validationsOf(schema map[string]any) []any {
 	rules, _ := schema["x-kubernetes-validations"].([]any)
 	return rules

@@ -3,70 +3,71 @@ package syntax
 import (
 	"fmt"
 	"slices"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/language"
-	"kanon.dev/kanon/rules/naming"
-	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
-func (d *decoder) lookups(n *yamltree.Node, r *Rule) {
-	r.OpenLookups = n.Kind != yamltree.Sequence || len(n.Lost) > 0
-	for i, item := range d.list(n, "spec.lookups") {
-		l := d.lookup(item, i, r.Lookups)
-		r.OpenLookups = r.OpenLookups || l.ID == ""
-		r.Lookups = append(r.Lookups, l)
+type kindName struct {
+	APIVersion string `rule:"apiVersion"`
+	KindName   string `rule:"kind"`
+}
+
+// gvk joins an apiVersion and a kind. It is empty if one of them is missing or wrong, which is reported.
+func (k kindName) gvk(d *decoder, n *yamltree.Node, path string) schema.GroupVersionKind {
+	gv, err := schema.ParseGroupVersion(k.APIVersion)
+	if err != nil || k.APIVersion != "" && gv.Version == "" {
+		at := n.Get("apiVersion")
+		if at == nil {
+			at = n // the field has another name by mistake
+		}
+		d.report(at, diagnostic.CodeGroupVersion, "%s.apiVersion must be VERSION or GROUP/VERSION, not %q", path, k.APIVersion)
 	}
+	if err != nil || gv.Version == "" || k.KindName == "" {
+		return schema.GroupVersionKind{}
+	}
+	return gv.WithKind(k.KindName)
 }
 
-func (d *decoder) lookup(n *yamltree.Node, index int, before []Lookup) Lookup {
-	path := fmt.Sprintf("spec.lookups[%d]", index)
-	l := Lookup{Index: index, Pos: d.src.At(n), Node: n}
-	var apiVersion, kind string
-	l.Gaps = d.object(n, path, language.Lookup(), decoders{
-		"id": func(n *yamltree.Node) {
-			l.Pos = d.src.At(n)
-			l.ID = d.identifier(n, path+".id")
-			if first := slices.IndexFunc(before, func(o Lookup) bool { return o.ID == l.ID }); l.ID != "" && first >= 0 {
-				d.report(n, diagnostic.CodeNameTwice, "two lookups are called %q", l.ID).
-					WithRelated(before[first].Pos, "the first one").WithHint("choose another id")
-			}
-		},
-		"apiVersion": func(n *yamltree.Node) { apiVersion, _ = d.plainString(n, path+".apiVersion") },
-		"kind":       func(n *yamltree.Node) { kind, _ = d.plainString(n, path+".kind") },
-		"name":       func(n *yamltree.Node) { l.Name = d.objectText(n, path+".name", naming.IsPathSegment) },
-		"namespace":  func(n *yamltree.Node) { l.Namespace = d.objectText(n, path+".namespace", isNamespace) },
-		"selector":   func(n *yamltree.Node) { d.lookupSelector(n, path+".selector", &l) },
-		"optional":   func(n *yamltree.Node) { l.Optional = d.boolean(n, path+".optional") },
-		"when":       func(n *yamltree.Node) { l.When = d.expression(n, path+".when") },
-		"forEach":    func(n *yamltree.Node) { d.items(n, path+".forEach", &l.Body) },
-		"variables":  func(n *yamltree.Node) { l.Variables, l.OpenVariables = d.variables(n, path+".variables") },
-	})
-	l.lose(n)
-	l.GVK = d.gvk(n, path, apiVersion, kind)
-	d.whichForm(n, path, &l, diagnostic.CodeLookupForm,
-		"give it a name for one object, or a selector for a list; selector: {} selects all",
-		"leave out one: name reads one object, and selector a list")
-	return l
+// Lookup is one item of spec.lookups, or the target of a patch.
+type Lookup struct {
+	Body
+	kindName
+	ID       string              `rule:"id,identifier"`
+	Pos      diagnostic.Position `rule:"id"`
+	Index    int
+	GVK      schema.GroupVersionKind
+	Optional bool `rule:"optional"`
+	// Node is the whole lookup.
+	Node *yamltree.Node `rule:""`
+	// Labels is the selector if it has no expression.
+	Labels labels.Selector `rule:"selector"`
+	// Name, Namespace and Selector are nil if they are missing or could not be read.
+	Name      *yamltree.Node `rule:"name,objectName"`
+	Namespace *yamltree.Node `rule:"namespace,namespace"`
+	Selector  *yamltree.Node `rule:"selector"`
 }
 
-// IsList reports whether a lookup has a list of objects.
-func (l *Lookup) IsList() bool {
-	return len(l.ForEach) > 0 || l.Gaps["forEach"] || l.Selector != nil
-}
+// AllNamespaces is the namespace of a lookup that reads all namespaces.
+const AllNamespaces = "*"
 
-// MayBeNull reports whether the value of a lookup can be null: it is optional, and reads one object or may be skipped.
-func (l *Lookup) MayBeNull() bool {
-	return l.Optional && len(l.ForEach) == 0 && !l.Gaps["forEach"] && (l.Name != nil || l.When != nil)
-}
-
-// whichForm reports a lookup or a target that has neither a name nor a selector, or both. none and both are the hints.
-func (d *decoder) whichForm(n *yamltree.Node, path string, l *Lookup, code diagnostic.Code, none, both string) {
+func (l *Lookup) complete(d *decoder, n *yamltree.Node, path string) {
+	l.Body.complete(d, n)
+	l.GVK = l.gvk(d, n, path)
 	if n.Kind != yamltree.Mapping {
 		return
+	}
+	code, none, both := diagnostic.CodeLookupForm,
+		"give it a name for one object, or a selector for a list; selector: {} selects all",
+		"leave out one: name reads one object, and selector a list"
+	if strings.HasSuffix(path, ".target") {
+		code, none, both = diagnostic.CodePatchTarget,
+			"give it a name for one object, or a selector for several; selector: {} selects all, and without a target the patch is for the parent",
+			"leave out one: name is for one object, and selector for several"
 	}
 	namespace, _ := n.Get("namespace").Text()
 	// A misspelt field counts: it was reported.
@@ -87,57 +88,77 @@ func (d *decoder) whichForm(n *yamltree.Node, path string, l *Lookup, code diagn
 	}
 }
 
-// AllNamespaces is the namespace of a lookup that reads all namespaces.
-const AllNamespaces = "*"
-
-func (d *decoder) boolean(n *yamltree.Node, path string) bool {
-	v, ok := n.Value.(bool)
-	if n.Kind != yamltree.Scalar || !ok {
-		d.report(n, diagnostic.CodeFieldType, "%s must be true or false, and is %s", path, n.What())
-	}
-	return v
+// IsList reports whether a lookup has a list of objects.
+func (l *Lookup) IsList() bool {
+	return len(l.ForEach) > 0 || l.Gaps["forEach"] || l.Selector != nil
 }
 
-// isNamespace returns what is wrong with the namespace of a lookup.
-func isNamespace(name string) []string {
-	if name == AllNamespaces {
-		return nil
-	}
-	return validation.IsDNS1123Label(name)
+// MayBeNull reports whether the value of a lookup can be null: it is optional, and reads one object or may be skipped.
+func (l *Lookup) MayBeNull() bool {
+	return l.Optional && len(l.ForEach) == 0 && !l.Gaps["forEach"] && (l.Name != nil || l.When != nil)
 }
 
-// objectText decodes a name, and checks it if it has no expression.
-func (d *decoder) objectText(n *yamltree.Node, path string, check func(string) []string) *yamltree.Node {
-	s, ok := n.Text()
-	switch {
-	case !ok:
-		SuggestQuotes(d.report(n, diagnostic.CodeFieldType, "%s must be a string, and is %s", path, n.What()), n)
-		return nil
-	case s == "":
-		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
-		return nil
-	case scanner.HasExpression(s):
-		return n
+// Label names a lookup in messages and paths.
+func (l *Lookup) Label() string {
+	if l.ID == "" {
+		return fmt.Sprintf("spec.lookups[%d]", l.Index)
 	}
-	if wrong := check(s); len(wrong) > 0 {
-		d.report(n, diagnostic.CodeObjectName, "%s: %q is not a name that Kubernetes accepts", path, s)
-		return nil
-	}
-	return n
+	return "lookups." + l.ID
 }
 
-// lookupSelector decodes a selector that may have expressions. Without expressions it is checked as a whole, otherwise
-// field by field.
-func (d *decoder) lookupSelector(n *yamltree.Node, path string, l *Lookup) {
-	switch {
-	case IsExpressionText(n):
-		l.Selector = n
-	case n.Expressions == 0:
-		if l.Labels = d.selector(n, path); l.Labels != nil {
-			l.Selector = n
-		}
-	default:
-		l.Selector = n
-		(&selectorDecoder{decoder: d, open: true}).fields(n, path)
+// Patch is one item of spec.patches.
+type Patch struct {
+	Body
+	ID    string              `rule:"id,patchID"`
+	Pos   diagnostic.Position `rule:"id"`
+	Index int
+	// Target selects the objects that are patched; nil for the parent.
+	Target   *Lookup `rule:"target"`
+	Optional bool    `rule:"optional"`
+	Conflict string  `rule:"conflict"`
+	// Template is nil if it is missing or not a mapping.
+	Template *yamltree.Node `rule:"template"`
+}
+
+func (p *Patch) complete(d *decoder, n *yamltree.Node, path string) {
+	p.Body.complete(d, n)
+	if p.Template != nil && len(p.Template.Fields) == 0 && !p.Template.Partial {
+		d.report(p.Template, diagnostic.CodeEmpty, "%s.template is empty", path)
 	}
+	if p.Target != nil && IsSecret(p.Target.GVK) {
+		hideValues(d.src, p.Template)
+	}
+}
+
+// Refuses reports whether the patch leaves a field alone if another manager has another value for it. The default is to
+// take it.
+func (p *Patch) Refuses() bool { return p.Conflict == "Refuse" }
+
+// Label names a patch in messages, by its id if it has one.
+func (p *Patch) Label() string {
+	if p.ID == "" {
+		return fmt.Sprintf("spec.patches[%d]", p.Index)
+	}
+	return "patches." + p.ID
+}
+
+// Kind is the kind of the patched objects.
+func (p *Patch) Kind(r *Rule) schema.GroupKind {
+	if p.Target == nil {
+		return r.Parent.GVK.GroupKind()
+	}
+	return p.Target.GVK.GroupKind()
+}
+
+// IsOwnMark reports whether Kanon itself sets a label or an annotation to recognise its objects. Those that people set,
+// such as kanon.dev/suspend, can be patched.
+func IsOwnMark(name string) bool {
+	return slices.Contains([]string{
+		"kanon.dev/rule", "kanon.dev/parent-uid", "kanon.dev/owner", "kanon.dev/applied", "kanon.dev/taken", "kanon.dev/joined", "kanon.dev/retained-by",
+	}, name)
+}
+
+// ServerFields are the fields of metadata that a template cannot set.
+func ServerFields() []string {
+	return []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "ownerReferences"}
 }

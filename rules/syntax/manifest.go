@@ -99,3 +99,38 @@ func (docs *Documents) add(more Documents) {
 	docs.CRDs = append(docs.CRDs, more.CRDs...)
 	docs.definitions = append(docs.definitions, more.definitions...)
 }
+
+// booleanWords are booleans without quotes in YAML 1.1, which kubectl reads, and text in YAML 1.2.
+var booleanWords = []string{ //nolint:gochecknoglobals // a table
+	"y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF",
+}
+
+// booleanWordsIn are the keys and values below a node that kubectl reads as booleans, and Kanon as text.
+func booleanWordsIn(n *yamltree.Node) []*yamltree.Node {
+	var found []*yamltree.Node
+	for n := range n.All() {
+		if text, ok := n.Text(); ok && n.IsPlain() && slices.Contains(booleanWords, text) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// Shown is the text of a file for people, as in a diff. It hides what rules write into Secrets, and the values of Secrets beside the
+// rules. All other characters stay at their line and column.
+func Shown(data []byte) []byte {
+	d := &decoder{src: yamltree.New("", data), mixed: true}
+	d.decode()
+	hideAllSecrets(d.src)
+	var out strings.Builder
+	number := 0
+	for line := range strings.Lines(string(data)) {
+		number++
+		at := diagnostic.Position{Line: number, Column: 1}
+		if shown := d.src.ShownAt(at); shown != d.src.LineAt(at) {
+			line = strings.TrimRight(shown, "\r\n") + line[len(strings.TrimRight(line, "\r\n")):]
+		}
+		out.WriteString(line)
+	}
+	return []byte(out.String())
+}

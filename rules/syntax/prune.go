@@ -1,11 +1,8 @@
 package syntax
 
 import (
-	"math"
 	"strings"
 
-	"kanon.dev/kanon/rules/diagnostic"
-	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -18,14 +15,6 @@ const (
 	// DeleteChildren deletes them.
 	DeleteChildren RuleDeletion = "Delete"
 )
-
-// OnRuleDeletion is what happens to the children when the rule is deleted. It is known even if the rule does not
-// compile.
-func (r *Rule) OnRuleDeletion() RuleDeletion { return r.onRuleDeletion }
-
-func (d *decoder) onRuleDeletion(n *yamltree.Node) RuleDeletion {
-	return RuleDeletion(d.word(n, "spec.onRuleDeletion", language.Spec().Words("onRuleDeletion")))
-}
 
 // AnnotationConfirmPrune is an annotation of a rule, or of the ConfigMap that contains it. It allows a revision of the
 // rule to delete more than PruneLimit objects. Its value is the Hash of that revision, or several separated by commas.
@@ -55,15 +44,6 @@ func (r *Rule) ConfirmedDefinitions() []string {
 // ConfirmedRevisions lists what a value of AnnotationConfirmPrune or AnnotationConfirmDefinition names.
 func ConfirmedRevisions(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-func (d *decoder) pruneLimit(n *yamltree.Node) int {
-	limit, ok := n.Value.(int64)
-	if !ok || limit < 0 {
-		d.report(n, diagnostic.CodeFieldType, "spec.pruneLimit must be a whole number from 0 on, and is %s", shown(n))
-		return 0
-	}
-	return int(min(limit, math.MaxInt32))
 }
 
 // revision is the hash of a document without the annotations that do not change what the rule does.

@@ -1,7 +1,6 @@
 package syntax
 
 import (
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +11,6 @@ import (
 
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
-	"kanon.dev/kanon/rules/scanner"
 	"kanon.dev/kanon/rules/shortschema"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -42,43 +40,43 @@ type Documents struct {
 // Rule is one decoded rule. Its parts keep their positions, so that Compile can report
 // mistakes in them. It is immutable.
 type Rule struct {
-	Name, Namespace     string
-	Labels, Annotations map[string]string
+	Name        string            `rule:"name,subdomain"`
+	Namespace   string            `rule:"namespace,label"`
+	Labels      map[string]string `rule:"labels"`
+	Annotations map[string]string `rule:"annotations"`
 	// Position is the position of metadata.name.
-	Position diagnostic.Position
+	Position     diagnostic.Position `rule:"name"`
+	NamespacePos diagnostic.Position `rule:"namespace"`
 	// ServiceAccountName is the identity with which the rule acts; empty: Kanon's own.
-	ServiceAccountName string
+	ServiceAccountName string `rule:"serviceAccountName,subdomain"`
 	// AllowPrivileged permits objects that grant rights. AllowPrivilegedPos is the position of the field.
-	AllowPrivileged    bool
-	AllowPrivilegedPos diagnostic.Position
+	AllowPrivileged    bool                `rule:"allowPrivileged"`
+	AllowPrivilegedPos diagnostic.Position `rule:"allowPrivileged"`
 	// Suspend asks the engine to change nothing.
-	Suspend bool
+	Suspend bool `rule:"suspend"`
 	// ConditionPrefix is prefixed to Ready, Reconciling and Stalled.
-	ConditionPrefix string
+	ConditionPrefix string `rule:"conditionPrefix,conditionPrefix"`
 
-	Source       *yamltree.Source
-	hash         string
-	NamespacePos diagnostic.Position
+	Source *yamltree.Source
+	hash   string
 
-	Parent    Parent
-	Variables []Variable
-	Lookups   []Lookup
-	Children  []Child
-	Patches   []Patch
-	Status    *yamltree.Node
-
-	// Finalize is nil without the field.
-	Finalize *Finalize
-
-	Conditions []Condition
-	Events     []Event
+	Parent     Parent         `rule:"parent"`
+	Variables  []Variable     `rule:"variables"`
+	Lookups    []Lookup       `rule:"lookups"`
+	Children   []Child        `rule:"children"`
+	Patches    []Patch        `rule:"patches"`
+	Status     *yamltree.Node `rule:"status"`
+	Finalize   *Finalize      `rule:"finalize"`
+	Conditions []Condition    `rule:"conditions"`
+	Events     []Event        `rule:"events"`
 	// Each is nil without the field.
-	RequeueAfter, MinInterval *Duration
-
-	onRuleDeletion RuleDeletion
-	PruneLimit     int
-	// DeleteWhen is nil without the field.
-	DeleteWhen *yamltree.Node
+	RequeueAfter *Duration      `rule:"requeueAfter,1s"`
+	MinInterval  *Duration      `rule:"minInterval,1ms"`
+	DeleteWhen   *yamltree.Node `rule:"deleteWhen"`
+	// OnRuleDeletion is what happens to the children when the rule is deleted. It is known even if the rule does not
+	// compile.
+	OnRuleDeletion RuleDeletion `rule:"onRuleDeletion"`
+	PruneLimit     int          `rule:"pruneLimit"`
 
 	// BooleanWords are keys and values that kubectl reads as booleans in a file; nil for a Rule object.
 	BooleanWords []*yamltree.Node
@@ -128,17 +126,17 @@ func (r *Rule) Taken(name string, other diagnostic.Position) diagnostic.Finding 
 
 // Parent is spec.parent.
 type Parent struct {
+	kindName
 	GVK               schema.GroupVersionKind
-	Pos               diagnostic.Position // of kind
-	Selector          labels.Selector
-	Namespaces        []string
-	NamespaceSelector labels.Selector
-	When              *yamltree.Node
+	Pos               diagnostic.Position `rule:"kind"`
+	Selector          labels.Selector     `rule:"selector"`
+	Namespaces        []string            `rule:"namespaces,label"`
+	NamespaceSelector labels.Selector     `rule:"namespaceSelector"`
+	When              *yamltree.Node      `rule:"when"`
+	// Schema declares the kind; nil without the field.
+	Schema *kindFields `rule:"schema"`
 	// Definition comes from spec.parent.schema; nil without it, or if it has a mistake. DefineStatus changes it.
 	Definition *unstructured.Unstructured
-	// AdoptDefinition is true if Kanon may take over a definition of the kind that it did not create.
-	AdoptDefinition bool
-	schema          *yamltree.Node
 	// Untyped is true if Definition lacks the type of a field of the status. Awaits are the kinds whose schemas may
 	// provide it.
 	Untyped bool
@@ -148,9 +146,16 @@ type Parent struct {
 	readers []*shortschema.Reader
 	// defined is the kind with the status, as in Definition.
 	defined *shortschema.Kind
-	// Node is nil if the field is missing or not a mapping.
-	Node *yamltree.Node
+	// Node is nil if the field is missing.
+	Node *yamltree.Node `rule:""`
 	Gaps Gaps
+}
+
+func (p *Parent) complete(d *decoder, n *yamltree.Node, path string) {
+	if list := n.Get("namespaces"); list != nil && list.Kind == yamltree.Sequence && len(list.Items) == 0 && !list.Partial {
+		d.report(list, diagnostic.CodeEmpty, "%s.namespaces is empty, so no parent could match", path).WithHint("leave it out to mean all")
+	}
+	p.GVK = p.gvk(d, n, path)
 }
 
 // Refuse makes a rule partial because of a mistake that was found after decoding.
@@ -164,10 +169,13 @@ func (docs *Documents) Refuse(rule *Rule) {
 }
 
 // HasBrokenSchema reports whether the rule defines the kind, with mistakes.
-func (p *Parent) HasBrokenSchema() bool { return p.schema != nil && p.Definition == nil }
+func (p *Parent) HasBrokenSchema() bool { return p.Schema != nil && p.Definition == nil }
+
+// AdoptsDefinition reports whether Kanon may take over a definition of the kind that it did not create.
+func (p *Parent) AdoptsDefinition() bool { return p.Schema != nil && p.Schema.Adopt }
 
 // HasSchema reports whether the rule defines the kind.
-func (p *Parent) HasSchema() bool { return p.schema != nil }
+func (p *Parent) HasSchema() bool { return p.Schema != nil }
 
 // Labelled reports whether the selector requires any label of every parent.
 func (p *Parent) Labelled() bool { return p.Guarantees("") }
@@ -187,121 +195,6 @@ func (p *Parent) Guarantees(label string) bool {
 		}
 	}
 	return false
-}
-
-// Variable is one item of spec.variables or of a child's variables.
-type Variable struct {
-	Name string
-	Pos  diagnostic.Position
-	// Value is nil if it could not be read.
-	Value *yamltree.Node
-}
-
-// Dimension is one dimension of a forEach.
-type Dimension struct {
-	Name string
-	pos  diagnostic.Position
-	// In is nil if it could not be read.
-	In *yamltree.Node
-}
-
-// Dependency is the id of another child, in dependsOn or sameAs.
-type Dependency struct {
-	ID  string
-	Pos diagnostic.Position
-}
-
-// Body is what children, lookups and patches have in common: when they exist, and for which items.
-type Body struct {
-	When      *yamltree.Node
-	ForEach   []Dimension
-	Variables []Variable
-
-	Gaps Gaps
-	// OpenVariables and OpenNames are true if some variables, or forEach names, could not be read.
-	OpenVariables, OpenNames bool
-}
-
-// Child is one item of spec.children or of spec.finalize.children.
-type Child struct {
-	Body
-	ID    string
-	Pos   diagnostic.Position // of the id
-	index int
-	// SameAs is the child whose items this one shares; nil if it has its own.
-	SameAs    *Dependency
-	DependsOn []Dependency
-	ReadyWhen *yamltree.Node
-	Adopt     bool
-	Optional  bool
-	// CreateWhen and UpdateWhen decide whether the object may be created and updated.
-	CreateWhen, UpdateWhen *yamltree.Node
-	// RecreateWhen decides whether the object is recreated.
-	RecreateWhen    *yamltree.Node
-	UpdatePolicy    UpdatePolicy
-	UpdatePolicyPos diagnostic.Position
-	// Rollout is nil without the field.
-	Rollout  *Rollout
-	Deletion Deletion
-	// Cleanup is true for the children of spec.finalize.
-	Cleanup bool
-	Ignore  []Ignore
-	// Template is nil if it is missing or not a mapping.
-	Template *yamltree.Node
-}
-
-// Ignore is one item of ignore.
-type Ignore struct {
-	// Place is the path of the item below the child, such as ignore[0].
-	Place string
-	Path  *yamltree.Node
-	// When is nil if the field is always left to others.
-	When *yamltree.Node
-}
-
-// Label names a child in messages, by its id if it has one.
-func (c *Child) Label() string {
-	if c.ID == "" {
-		if c.Cleanup {
-			return fmt.Sprintf("spec.finalize.children[%d]", c.index)
-		}
-		return fmt.Sprintf("spec.children[%d]", c.index)
-	}
-	return c.ID
-}
-
-// Many reports whether a child has a list of objects.
-func (c *Child) Many() bool { return len(c.ForEach) > 0 || c.SameAs != nil }
-
-// NamesNamespace reports whether the template sets a namespace, or may set one.
-func (c *Child) NamesNamespace() bool {
-	metadata := c.Template.Get("metadata")
-	return metadata != nil && (metadata.Kind != yamltree.Mapping || metadata.Has("namespace") || metadata.Partial ||
-		slices.ContainsFunc(metadata.Fields, func(f yamltree.Field) bool { return scanner.HasExpression(f.Name) }))
-}
-
-// Lookup is one item of spec.lookups.
-type Lookup struct {
-	Body
-	ID       string
-	Pos      diagnostic.Position // of the id
-	Index    int
-	GVK      schema.GroupVersionKind
-	Optional bool
-	// Node is the whole lookup.
-	Node *yamltree.Node
-	// Name, Namespace and Selector are nil if they are missing or could not be read.
-	Name, Namespace, Selector *yamltree.Node
-	// Labels is the selector if it has no expression.
-	Labels labels.Selector
-}
-
-// Label names a lookup in messages and paths.
-func (l *Lookup) Label() string {
-	if l.ID == "" {
-		return fmt.Sprintf("spec.lookups[%d]", l.Index)
-	}
-	return "lookups." + l.ID
 }
 
 // Gaps are the fields of a mapping that could not be read completely. The reason was reported, so nothing that follows

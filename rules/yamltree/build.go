@@ -1,6 +1,7 @@
 package yamltree
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -18,7 +19,25 @@ func (s *Source) Build(n *yaml.Node, findings *diagnostic.List) *Node {
 	return b.build(n, 0)
 }
 
-// builder makes the nodes of one document.
+// Decode decodes a text with one document as rules are read; an empty text is nil.
+func Decode(text string) (any, error) {
+	roots, err := parseYAML(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("not YAML: %w", err)
+	case len(roots) == 0:
+		return nil, nil
+	case len(roots) > 1:
+		return nil, errors.New("more than one document")
+	}
+	var wrong diagnostic.List
+	n := New("", []byte(text)).Build(roots[0], &wrong)
+	if len(wrong) > 0 {
+		return nil, fmt.Errorf("line %d: %s", wrong[0].Line, wrong[0].Message)
+	}
+	return n.Plain(), nil
+}
+
 type builder struct {
 	src      *Source
 	findings *diagnostic.List
@@ -166,7 +185,6 @@ func (b *builder) key(n *yaml.Node) (string, *Node) {
 	return n.Value, &Node{Kind: Scalar, yaml: n, Value: n.Value, Size: 1, Expressions: strings.Count(n.Value, expressionStart)}
 }
 
-// merge returns the mappings whose fields << copies.
 func (b *builder) merge(n *yaml.Node, depth int) []*Node {
 	from := b.build(n, depth+1)
 	switch {
@@ -197,7 +215,7 @@ func (b *builder) scalar(n *yaml.Node) *Node {
 // scalarValue returns the value of a scalar, or an error with a hint.
 func scalarValue(n *yaml.Node) (value any, hint string, err error) {
 	const asText = "put quotes around it if it is meant as text"
-	if value, ok := Decoded(n); ok {
+	if value, ok := decoded(n); ok {
 		return value, "", nil
 	}
 	switch tag := n.ShortTag(); {
@@ -214,9 +232,9 @@ func scalarValue(n *yaml.Node) (value any, hint string, err error) {
 	}
 }
 
-// Decoded returns the value of a scalar: a string, nil, a bool, an int64, or a float64 that JSON has. ok is false if the
+// decoded returns the value of a scalar: a string, nil, a bool, an int64, or a float64 that JSON has. ok is false if the
 // scalar has none of these.
-func Decoded(n *yaml.Node) (value any, ok bool) {
+func decoded(n *yaml.Node) (value any, ok bool) {
 	switch n.ShortTag() {
 	case "!!str", "!!timestamp":
 		return n.Value, true
@@ -238,3 +256,22 @@ func decodedAs[T any](n *yaml.Node) (value T, ok bool) {
 	err := n.Decode(&value)
 	return value, err == nil
 }
+
+// A document may be hostile. These bounds keep the memory and the time to read it proportional to its length.
+const (
+	// MaxDocuments is how many documents a source may have.
+	MaxDocuments = 5_000
+	// maxNodes is how many nodes a document may have after its aliases are resolved. The largest object that etcd takes,
+	// 1.5 MiB, has fewer.
+	maxNodes = 200_000
+	// maxDepth is how many levels a document may have, as in the JSON decoder of Kubernetes.
+	maxDepth = 100
+
+	// A document that does not parse is parsed again, in parts, to find the mistake: at most maxProbes times, and at most
+	// maxProbed bytes of a source. Each time counts as at least leastProbed bytes. Parsing takes about 100 ns per byte.
+	maxProbes, maxProbed, leastProbed = 200, 4 << 20, 4 << 10
+)
+
+// expressionStart begins an expression in a value. Package scanner knows where an expression ends; this package only
+// counts expressions.
+const expressionStart = "${"

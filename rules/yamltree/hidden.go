@@ -14,7 +14,6 @@ const hiddenMark = '*'
 // columns is a range of characters in a line, without to. Columns count from 1.
 type columns struct{ from, to int }
 
-// outermost returns the source of the whole file.
 func (s *Source) outermost() *Source {
 	for s.outer != nil {
 		s = s.outer
@@ -74,10 +73,8 @@ func (s *Source) hideAll(n *Node) {
 	s.hide(at, diagnostic.Position{Line: last, Column: len(lines[last-1]) + 1})
 }
 
-// indentOf counts the spaces at the beginning of a line.
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// hide hides the text from begin to before end.
 func (s *Source) hide(begin, end diagnostic.Position) {
 	outer := s.outermost()
 	if outer.hidden == nil {

@@ -54,7 +54,6 @@ type Field struct {
 	Value *Node
 }
 
-// field returns a field of a mapping, or nil.
 func (n *Node) field(name string) *Field {
 	if n == nil {
 		return nil

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -84,7 +84,6 @@ func parseYAML(text string) (nodes []*yaml.Node, err error) {
 	}
 }
 
-// shift adds to the line numbers of a tree.
 func shift(n *yaml.Node, lines int) {
 	n.Line += lines
 	for _, c := range n.Content {
@@ -116,9 +115,6 @@ func (s *Source) syntaxError(d document, err error) *diagnostic.Finding {
 	}
 	f := diagnostic.New(s.outside(pos), diagnostic.CodeNotYAML, "not YAML: %s", message)
 	f.Hint = quoteHint(text)
-	if rest := []rune(text); pos.Column-1 < len(rest) && goesOn(text, string(rest[pos.Column-1:])) {
-		f.Hint = "put quotes around the whole value: YAML takes it to end where what it begins with, a quote or a bracket, is closed"
-	}
 	return f
 }
 
@@ -220,47 +216,24 @@ func hasInnerColon(line string) bool {
 	return value != "" && !strings.ContainsAny(value[:1], opening) && strings.ContainsAny(value, opening) && strings.Contains(value, ": ")
 }
 
-// goesOn reports whether a value goes on as an expression after YAML ended it. YAML ends a value at the quote or
-// bracket that closes the first one, as in "a" == b, {"a": 1} == b or [1].all(…). rest is the text after that.
-func goesOn(line, rest string) bool {
-	value := itemOf(line)
-	if key, after, ok := strings.Cut(value, ": "); ok && !strings.ContainsAny(key, `{["'`) {
-		value = strings.TrimLeft(after, " ")
-	}
-	rest = strings.TrimLeft(rest, " ")
-	return value != "" && strings.ContainsRune(`{["'`, rune(value[0])) && rest != "" &&
-		(strings.ContainsRune("=!<>+-*/%?.&|", rune(rest[0])) || strings.HasPrefix(rest, "in "))
-}
-
 // quoteHint returns the hint for a line that does not parse and contains an expression, a colon or the type of a list.
 func quoteHint(line string) string {
-	if _, value, _ := strings.Cut(line, ": "); isListType(strings.TrimSpace(value)) {
+	switch {
+	case goesOn.MatchString(itemOf(line)):
+		return "put quotes around the whole value: YAML takes it to end where what it begins with, a quote or a bracket, is closed"
+	case listType.MatchString(line):
 		return "put quotes around a type that begins with []: YAML has a list there"
+	case strings.Contains(line, expressionStart):
+		return "put quotes around the value that contains ${…}, or write it on the lines below >-"
+	case hasInnerColon(line):
+		return QuoteColon
 	}
-	if !strings.Contains(line, expressionStart) {
-		if hasInnerColon(line) {
-			return QuoteColon
-		}
-		return ""
-	}
-	if quotedExpression(line) {
-		return "the quotes around the value end at the first of the same kind inside: use the other kind inside, or write the value on the lines below >-"
-	}
-	return "put quotes around the value that contains ${…}, or write it on the lines below >-"
+	return ""
 }
 
-// isListType reports whether a value begins like a list type in the short schema of a kind, such as []string.
-func isListType(value string) bool {
-	typ, ok := strings.CutPrefix(value, "[]")
-	return ok && typ != "" && (unicode.IsLetter(rune(typ[0])) || typ[0] == '[')
-}
-
-// quotedExpression reports whether an expression contains the quotes that are around it, as in x: '${f('a')}'.
-func quotedExpression(line string) bool {
-	start := strings.Index(line, expressionStart)
-	if start == 0 {
-		return false
-	}
-	quote := line[start-1]
-	return (quote == '\'' || quote == '"') && strings.Count(line[start:], string(quote)) > 1
-}
+var (
+	// listType matches a list type in the short schema of a kind, such as []string.
+	listType = regexp.MustCompile(`: *\[\][\[\pL]`)
+	// goesOn matches a value that goes on as an expression after YAML ended it, as in "a" == b, {"a": 1} == b or [1].all(…).
+	goesOn = regexp.MustCompile(`^(?:[^{["']*: +)?(?:"[^"]*"|'[^']*'|\{.*\}|\[.*\]) *(?:[=!<>+*/%?.&|-]|in )`)
+)

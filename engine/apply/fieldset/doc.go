@@ -12,7 +12,7 @@
 //		lost := desired.Lost(live) // which paths, and which manager owns them now
 //	}
 //
-// The rest follows from the same sets: the values to replace if only values differ (Replacements), the entries to
+// The rest follows from the same sets: the values to replace if only values differ (WithValues), the entries to
 // write before an apply that drops fields (EntriesForApply), and what a policy leaves to others.
 // Objects of one template share a shape, which caches what depends on the paths alone.
 //
@@ -20,21 +20,18 @@
 //
 // What each file does:
 //
-//	entries.go         the entries of managedFields
-//	kind.go            the schema of a kind; normalise.go and validate.go bring a rendered object into its form, but leave
-//	                   values such as 1000m to the API server, see engine/apply/amend.go
-//	desired.go         a rendered object and the fields that it sets
-//	cover.go           the cover check
-//	lost.go            which fields others took, and who
-//	replacements.go    the values to replace if only values differ; jsonpatch.go has the steps,
-//	                   and follows a path into an object
-//	move.go            the entries to write before an apply that drops fields
-//	ownerreference.go  who owns the owner reference
-//	policy.go          what is left to others, such as ignored fields
-//	ignore.go          takes ignored fields out of an object; cut.go cuts them out of a set
-//	path.go            the paths of ignore
-//	shape.go           caches what depends on the paths of a template alone
-//	bounded.go         a cache of a limited size
-//	hash.go            hashes of values
-//	content.go         hashes of what is rendered alone, without marks and the kind's normal form
+//	entries.go       the entries of managedFields
+//	kind.go          the schema of a kind
+//	normalise.go     brings a rendered object into the form in which it is written; values such as 1000m stay as they are
+//	validate.go      whether it fits the schema
+//	desired.go       a rendered object, how it is treated, and who owns its owner reference
+//	cover.go         the cover check; which fields others took, and who
+//	replacements.go  the values to replace if only values differ
+//	jsonpatch.go     the steps of a JSON patch; follows a path into an object
+//	move.go          the entries to write before an apply that drops fields
+//	ignore.go        takes ignored fields out of an object
+//	path.go          the paths of ignore
+//	shape.go         caches what depends on the paths of a template alone
+//	hash.go          hashes of values
+//	content.go       hashes of what is rendered alone, without marks and the kind's normal form
 package fieldset

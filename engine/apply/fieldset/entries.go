@@ -50,7 +50,7 @@ func (e Entry) IsAncient() bool {
 // Text returns the entry's paths as JSON, with sorted keys.
 func (e Entry) Text() (string, error) {
 	if text, ok := e.Raw["fieldsV1"].(string); ok {
-		return text, nil // the form that package wire decodes to
+		return text, nil // the form that package watch decodes to
 	}
 	text, err := MarshalText(e.Raw["fieldsV1"])
 	if err != nil {
@@ -81,36 +81,6 @@ func (e Entry) Fields() (*fieldpath.Set, error) {
 		return nil, fmt.Errorf("decode fieldsV1 of manager %s: %w", e.Manager, err)
 	}
 	return set, nil
-}
-
-// decodedEntries caches decoded entries by their text: managers edit the objects of one kind in the same way again and
-// again.
-type decodedEntries struct {
-	bounded[string, *fieldpath.Set]
-}
-
-// The bounds of decodedEntries. Decoded, an entry takes about ten times as much memory as its text.
-const (
-	maxDecoded     = 64
-	maxDecodedText = 1 << 10
-)
-
-// fieldsOf is Entry.Fields. The result is read-only. A text with the UID of an owner is that of one object, so it is not
-// cached.
-func (d *decodedEntries) fieldsOf(e Entry) (*fieldpath.Set, error) {
-	text, err := e.Text()
-	if err != nil || len(text) > maxDecodedText || strings.Contains(text, referenceStart) {
-		return e.Fields()
-	}
-	fields, known := d.get(text)
-	if known {
-		return fields, nil
-	}
-	if fields, err = e.Fields(); err != nil {
-		return nil, err
-	}
-	d.put(strings.Clone(text), fields, maxDecoded) // a copy: the text may be a part of a larger one
-	return fields, nil
 }
 
 // EntriesOf returns the entries of managedFields in order.
@@ -188,3 +158,16 @@ func withoutVersions(obj *unstructured.Unstructured) map[string]any {
 
 // Manager is the field manager of child writes, and of nothing else.
 const Manager = "kanon"
+
+// PatchPrefix begins the field managers of all patches.
+//
+// What all parents of one patch set in one object is merged and applied by one field manager. With a manager for each
+// parent, every write to an object that five hundred parents patch took the API server more than a second.
+const PatchPrefix = "kanon-patch-"
+
+// PatchManager returns the field manager of one patch of a rule, for all its targets. A patch's id has at most 63
+// characters, so the name stays below the 128 that the API server allows.
+func PatchManager(ruleID, patch string) string { return PatchManagersOf(ruleID) + patch }
+
+// PatchManagersOf returns the prefix of the field managers of a rule's patches.
+func PatchManagersOf(ruleID string) string { return PatchPrefix + ruleID + "-" }

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
-	"kanon.dev/kanon/wire"
+	"kanon.dev/kanon/engine/watch"
 )
 
 // listsOf reduces a value to the structure of its maps, and its lists in full.
@@ -33,7 +33,7 @@ func listsOf(v any) any {
 func Digest(v any) (string, error) {
 	buffer, _ := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
-	text, err := wire.AppendJSON((*buffer)[:0], v)
+	text, err := watch.AppendJSON((*buffer)[:0], v)
 	if err != nil {
 		return "", err
 	}

@@ -1,7 +1,6 @@
 package fieldset
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,45 +94,19 @@ func PointerTo(at any, path fieldpath.Path) (string, bool) {
 	return b.String(), true
 }
 
-// Replaced returns a copy of an object with the values that a patch replaces. It shares everything else with the
-// object.
-func Replaced(object map[string]any, patch []Operation) map[string]any {
-	var after any = object
-	for _, step := range patch {
-		if step.Op == "replace" {
-			after = replacedAt(after, strings.Split(step.Path, "/")[1:], step.Value)
-		}
-	}
-	content, _ := after.(map[string]any)
-	return content
-}
-
-// replacedAt replaces one value; tokens is a pointer to an existing value.
-func replacedAt(at any, tokens []string, v any) any {
-	if len(tokens) == 0 {
-		return v
-	}
-	switch at := at.(type) {
+// SetAt sets the value at an existing path of an object, which it changes.
+func SetAt(object map[string]any, path fieldpath.Path, v any) {
+	last := path[len(path)-1]
+	parent, _ := LookUp(object, path[:len(path)-1])
+	switch parent := parent.(type) {
 	case map[string]any:
-		after, name := maps.Clone(at), unescapePointer(tokens[0])
-		after[name] = replacedAt(at[name], tokens[1:], v)
-		return after
+		parent[*last.FieldName] = v
 	case []any:
-		after := slices.Clone(at)
-		if i, err := strconv.Atoi(tokens[0]); err == nil {
-			after[i] = replacedAt(at[i], tokens[1:], v)
-		}
-		return after
+		parent[indexIn(parent, last)] = v
 	}
-	return at
 }
 
 // EscapePointer escapes a name as a token of a JSON pointer (RFC 6901).
 func EscapePointer(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-}
-
-// unescapePointer undoes EscapePointer.
-func unescapePointer(token string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -61,6 +62,50 @@ func (d *Desired) EntriesForApply(obj *unstructured.Unstructured) ([]any, error)
 	}
 	item["operation"] = OperationApply
 	return append(r.items, item), nil
+}
+
+// EntriesForAdoption returns managedFields of obj in which no other manager has the rendered fields, and the managers that
+// had any; nil if none had. An item of a list that is rendered is taken with everything in it, except for what is ignored:
+// whatever another manager kept of it would keep the item once it is no longer rendered.
+func (d *Desired) EntriesForAdoption(obj *unstructured.Unstructured) (items []any, managers []string, err error) {
+	paths, err := d.Paths()
+	if err != nil {
+		return nil, nil, err
+	}
+	paths = d.withoutIgnored(paths)
+	rendered := pathsRemoved(paths, &fieldpath.Set{})
+	for _, e := range EntriesOf(obj) {
+		if e.Ours() || e.Subresource != "" || e.APIVersion != d.Object.GetAPIVersion() {
+			items = append(items, e.Item())
+			continue
+		}
+		set, err := e.Fields()
+		if err != nil {
+			return nil, nil, fmt.Errorf("read managedFields of %s: %w", d.Ref, err)
+		}
+		ignored := set.Difference(d.withoutIgnored(set))
+		left := set.Difference(rendered.fields).RecursiveDifference(rendered.items).Union(ignored)
+		switch {
+		case left.Equals(set):
+			items = append(items, e.Item())
+			continue
+		case !left.Empty():
+			item, err := WithFields(e, left)
+			if err != nil {
+				return nil, nil, fmt.Errorf("rewrite managedFields of %s: %w", d.Ref, err)
+			}
+			items = append(items, item)
+		}
+		managers = append(managers, e.Manager)
+	}
+	if len(managers) == 0 {
+		return nil, nil, nil
+	}
+	if len(items) == 0 {
+		// An empty list would have the API server begin managedFields again, with an owner for all fields.
+		items = []any{map[string]any{}}
+	}
+	return items, slices.Compact(slices.Sorted(slices.Values(managers))), nil
 }
 
 // entriesRewrite builds new managedFields.

@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"kanon.dev/kanon/rules/ignore"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // PathText returns a path for messages: as in managedFields, without the leading dot.
@@ -22,10 +22,10 @@ func PathText(path fieldpath.Path) string {
 }
 
 // Path is the path from an object to a field or to items of a list. It includes everything below.
-type Path = ignore.Path
+type Path = syntax.IgnorePath
 
 // Step is one step of a Path.
-type Step = ignore.Step
+type Step = syntax.IgnoreStep
 
 // PathOf returns the path that leads through the fields of these names.
 func PathOf(names []string) Path {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
@@ -12,34 +13,28 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Successor returns live after a patch that was made from it, without managedFields. If a write has none, the API
-// server keeps those that it has.
-func Successor(live *unstructured.Unstructured, patch []Operation) *unstructured.Unstructured {
-	object := maps.Clone(Replaced(live.Object, patch))
-	metadata := maps.Clone(mark.EnsureMap(object, "metadata"))
-	delete(metadata, "managedFields")
-	object["metadata"] = metadata
-	return &unstructured.Unstructured{Object: object}
-}
-
-// Replacements returns the patch that gives live the values of the object where they differ. It returns false if an
-// apply is needed: if we own anything by another entry than that of a POST, if a path does not exist, or if a path
-// has our value but is not ours.
-func (d *Desired) Replacements(live *unstructured.Unstructured) ([]Operation, bool) {
+// WithValues returns live with the values of the object where they differ, without managedFields: if a write has none,
+// the API server keeps those that it has. It returns false if an apply is needed: if we own anything by another entry
+// than that of a POST, if a path does not exist, or if a path has our value but is not ours.
+func (d *Desired) WithValues(live *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
 	if d.kind.Deduced || d.OwnsIgnored(live) || !d.UpdatedOnly(live) {
 		return nil, false
 	}
-	r := replacer{
-		desired: d, live: live.Object, uncovered: d.uncovered(live),
-		patch: []Operation{{Op: "test", Path: "/metadata/uid", Value: string(live.GetUID())}},
-	}
+	r := replacer{desired: d, uncovered: d.uncovered(live)}
 	root := place{path: make(fieldpath.Path, 0, 16), want: d.Object.Object, have: live.Object}
 	possible := r.walk(d.shape.leaves, root) &&
 		(d.controller == "" || r.walk(fieldpath.NewSet(referencePath(d.controller)), root))
-	if !possible || len(r.patch) == 1 {
+	if !possible || len(r.differing) == 0 {
 		return nil, false
 	}
-	return r.patch, true
+	content, metadata := maps.Clone(live.Object), maps.Clone(mark.EnsureMap(live.Object, "metadata"))
+	delete(metadata, "managedFields")
+	content["metadata"] = metadata
+	content = runtime.DeepCopyJSON(content)
+	for _, leaf := range r.differing {
+		SetAt(content, leaf.path, leaf.want)
+	}
+	return &unstructured.Unstructured{Object: content}, true
 }
 
 // UpdatedOnly reports whether one Update entry in the rendered apiVersion has everything that we own of live.
@@ -48,12 +43,11 @@ func (d *Desired) UpdatedOnly(live *unstructured.Unstructured) bool {
 	return len(own) == 1 && own[0].Operation == OperationUpdate && own[0].APIVersion == d.Object.GetAPIVersion()
 }
 
-// replacer walks the leaves of a rendered object and of the live one in parallel, and collects the patch.
+// replacer walks the leaves of a rendered object and of the live one in parallel, and collects those that differ.
 type replacer struct {
 	desired   *Desired
-	live      map[string]any
 	uncovered *fieldpath.Set
-	patch     []Operation
+	differing []place
 }
 
 // place is a path with the values that the rendered object and the live one have there.
@@ -72,7 +66,7 @@ func (at place) step(element fieldpath.PathElement) (next place, ok bool) {
 	return place{path: append(at.path, element), want: want, have: have}, ok
 }
 
-// walk adds the replacements of all leaves below a place; it returns false as soon as one of them cannot be replaced.
+// walk adds the differing leaves below a place; it returns false as soon as one of them cannot be replaced.
 func (r *replacer) walk(leaves *fieldpath.Set, at place) bool {
 	possible := true
 	leaves.Members.Iterate(func(element fieldpath.PathElement) { possible = possible && r.leaf(at, element) })
@@ -87,7 +81,7 @@ func (r *replacer) walk(leaves *fieldpath.Set, at place) bool {
 	return possible
 }
 
-// leaf adds the replacement of one leaf, if its value differs. It returns false if the leaf cannot be replaced: if it
+// leaf adds one leaf if its value differs. It returns false if the leaf cannot be replaced: if it
 // does not exist in the live object, if it has the rendered value but is not ours, or if others may own a part of it.
 func (r *replacer) leaf(at place, element fieldpath.PathElement) bool {
 	if element.Value != nil { // an item of a set has no value to replace
@@ -109,7 +103,8 @@ func (r *replacer) leaf(at place, element fieldpath.PathElement) bool {
 	if !kind.indivisible(ref, leaf.want) || !kind.indivisible(ref, leaf.have) {
 		return r.desired.emptyGranular(leaf.path) && r.isCovered(leaf.path)
 	}
-	r.patch = append(r.patch, replacing(r.live, leaf.path, leaf.want)...)
+	leaf.path = leaf.path.Copy()
+	r.differing = append(r.differing, leaf)
 	return true
 }
 
@@ -150,23 +145,6 @@ func equalValues(a, b any) bool {
 		}
 	}
 	return value.Equals(value.NewValueInterface(a), value.NewValueInterface(b))
-}
-
-// replacing returns the operations that replace the value at an existing path, after tests of the keys of each list
-// item on the way.
-func replacing(at any, path fieldpath.Path, v any) (steps []Operation) {
-	pointer := ""
-	for _, element := range path {
-		next, token, _ := StepInto(at, element)
-		at, pointer = next, pointer+"/"+token
-		if element.Key == nil {
-			continue
-		}
-		for _, key := range *element.Key {
-			steps = append(steps, Operation{Op: "test", Path: pointer + "/" + EscapePointer(key.Name), Value: key.Value.Unstructured()})
-		}
-	}
-	return append(steps, Operation{Op: "replace", Path: pointer, Value: v})
 }
 
 // indivisible reports whether an apply replaces a value of a type as a whole.

@@ -11,20 +11,15 @@
 //	owner, ok := marks.OwnerOf(live) // false if nothing is proven
 //	if ok && marks.Owns(live, ruleID, parent.GetUID()) { ... }
 //
-// The annotation also records hashes of the last write: a Fingerprint, read by Recorded. Earlier versions wrote marks
-// without a seal (former.go); they prove something only together with an ownerReference.
+// The annotation also records hashes of the last write: a Fingerprint, read by Recorded.
 //
 // The package reads and writes the metadata of objects in memory. It knows no client, no schema and no managedFields.
 //
 // What each file does:
 //
 //	marks.go        proves whose child an object is; adds and removes marks
-//	mark.go         the text of a mark, and what its seal covers
+//	mark.go         the text of a mark, with the hashes of the last write, and what its seal covers
 //	owner.go        the owner that a mark names, and whether the child is kept when it ends
-//	former.go       the marks of earlier versions
-//	fingerprint.go  the hashes of the last write
-//	identity.go     references to objects, ids of rules, the name of the finalizer
+//	identity.go     references to objects, ids of rules, labels and annotations
 //	reference.go    the owner reference to the parent
-//	metadata.go     labels and annotations in place
-//	pack.go         UIDs and hashes in few characters
 package mark

@@ -3,8 +3,6 @@ package mark
 import (
 	"strings"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 func TestRuleIDIsStableAndDistinct(t *testing.T) {
@@ -21,25 +19,5 @@ func TestRuleIDIsStableAndDistinct(t *testing.T) {
 			t.Errorf("RuleID%q = %q, also of %q", parts, id, other)
 		}
 		seen[id] = strings.Join(parts[:], "|")
-	}
-}
-
-func TestNodeLabel(t *testing.T) {
-	for name, node := range map[string]string{
-		"plain": "deployment", "long": strings.Repeat("n", 80), "dash at the end": "a-", "not a label": "Käse/2",
-		"long with a dash at the cut": strings.Repeat("a", 31) + "-" + strings.Repeat("b", 60),
-	} {
-		t.Run(name, func(t *testing.T) {
-			label := NodeLabel(node)
-			if problems := validation.IsValidLabelValue(label); len(problems) > 0 {
-				t.Errorf("NodeLabel(%q) = %q: %v", node, label, problems)
-			}
-			if valid := len(validation.IsValidLabelValue(node)) == 0; valid != (label == node) {
-				t.Errorf("NodeLabel(%q) = %q", node, label)
-			}
-		})
-	}
-	if NodeLabel(strings.Repeat("n", 80)) == NodeLabel(strings.Repeat("n", 81)) {
-		t.Error("two nodes have one label")
 	}
 }

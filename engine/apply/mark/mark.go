@@ -1,8 +1,12 @@
 package mark
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"strings"
 
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -72,6 +76,12 @@ func (m Mark) String() string {
 	return strings.Join([]string{
 		markVersion + m.flags, packUID(m.uid), m.parent, m.seal, m.Value, m.Paths, m.Content, m.node,
 	}, ".")
+}
+
+// Of reads the mark of an object; false if it has none.
+func Of(obj *unstructured.Unstructured) (Mark, bool) {
+	text, _ := MetadataString(obj, "annotations", AnnotationApplied)
+	return ParseMark(text)
 }
 
 // ParseMark parses the annotation's text; it returns false for any text that String does not write.
@@ -161,4 +171,49 @@ func parseRef(text string) (ref Ref) {
 		ref.Name = name
 	}
 	return ref
+}
+
+// Fingerprint is what AnnotationApplied records about the last write.
+type Fingerprint struct {
+	// Value is the hash of everything rendered, without AnnotationApplied itself.
+	Value string
+	// Paths is the hash of the set of rendered paths. Without a schema it also covers the content of lists, because
+	// it is unknown whether the server distinguishes their items.
+	Paths string
+	// Content is the hash of what was rendered, if Policy.Content asks for it; else empty.
+	Content string
+}
+
+// Recorded returns the fingerprint of the last write from an object.
+func Recorded(obj *unstructured.Unstructured) (f Fingerprint, ok bool) {
+	m, ok := Of(obj)
+	return m.Fingerprint, ok
+}
+
+// parentHash is 48 bits of a hash of a parent's identity without its UID. When a parent was deleted with orphaning,
+// the references of its children to it are gone; by this hash they return to a new parent with the same identity.
+func parentHash(parent Ref) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{parent.Group, parent.Kind, parent.Namespace, parent.Name}, separator)))
+	return base64.RawURLEncoding.EncodeToString(sum[:6])
+}
+
+// packUID encodes a UID, in practice a UUID, in 22 characters; any other in as many as it needs.
+func packUID(uid types.UID) string {
+	if id, err := uuid.Parse(string(uid)); err == nil && id.String() == string(uid) {
+		return base64.RawURLEncoding.EncodeToString(id[:])
+	}
+	return "~" + base64.RawURLEncoding.EncodeToString([]byte(uid))
+}
+
+func unpackUID(text string) (types.UID, bool) {
+	other, isOther := strings.CutPrefix(text, "~")
+	packed, err := base64.RawURLEncoding.DecodeString(other)
+	if err == nil && isOther {
+		return types.UID(packed), true
+	}
+	id, wrong := uuid.FromBytes(packed)
+	if err != nil || wrong != nil {
+		return "", false
+	}
+	return types.UID(id.String()), true
 }

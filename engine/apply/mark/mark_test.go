@@ -4,7 +4,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +17,7 @@ import (
 func testMarks() *Marks { return NewMarks(testRing) }
 
 var testRing = sync.OnceValue(func() *keyring.Keyring {
-	ring, err := keyring.Generate(time.Time{})
+	ring, err := keyring.Generate()
 	if err != nil {
 		panic(err)
 	}
@@ -123,49 +122,14 @@ func TestNodeOf(t *testing.T) {
 	t.Parallel()
 	owner := testOwner()
 	none := func(*unstructured.Unstructured) {}
-	former := marked(t, owner, func(obj *unstructured.Unstructured) {
-		Remove(obj)
-		if err := AddFormer(obj, owner); err != nil {
-			t.Fatal(err)
-		}
-	})
 	for want, of := range map[string][]*unstructured.Unstructured{
-		owner.Node: {marked(t, owner, none), former},
+		owner.Node: {marked(t, owner, none)},
 		"":         {marked(t, owner, Remove), applytest.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}")},
 	} {
 		for _, obj := range of {
 			if got := NodeOf(obj); got != want {
 				t.Errorf("node %q, want %q: %v", got, want, obj.Object["metadata"])
 			}
-		}
-	}
-}
-
-// The owner of a former mark is read as earlier versions wrote it.
-func TestFormerOwner(t *testing.T) {
-	t.Parallel()
-	obj := applytest.Object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}")
-	read := func(text string) (Owner, bool) {
-		obj.SetAnnotations(map[string]string{AnnotationOwner: text})
-		return ReadOwner(obj)
-	}
-	const child = `"child":{"group":"apps","kind":"Deployment","name":"d"}`
-	for text, want := range map[string]Owner{
-		`{"id":"01","rule":"kanon-system/webapp","node":"config","parent":{"group":"shop.example.com","kind":"WebApp","namespace":"team-a","name":"front","uid":"0b5c"},` + child + `}`: {
-			RuleID: "01", Rule: "kanon-system/webapp", Node: "config",
-			Parent: Ref{Group: "shop.example.com", Kind: "WebApp", Namespace: "team-a", Name: "front", UID: "0b5c"},
-		},
-		`{"id":"","rule":"","node":"config","parent":{"kind":"Node","name":"n"},"tracked":true,"retain":"Always",` + child + `}`: {
-			Node: "config", Parent: Ref{Kind: "Node", Name: "n"}, Tracked: true, Retain: "Always",
-		},
-	} {
-		if got, ok := read(text); !ok || got != want {
-			t.Errorf("%s is read as %v, %v", text, got, ok)
-		}
-	}
-	for _, text := range []string{``, `{}`, `null`, `{"id":7,` + child + `}`, `{` + child + `} x`, `{"child":{"kind":"Deployment","name":"d"}}`} {
-		if got, ok := read(text); ok {
-			t.Errorf("%s is read as %v", text, got)
 		}
 	}
 }

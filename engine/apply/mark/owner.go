@@ -5,18 +5,18 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 // Owner says for whom a child was created.
 type Owner struct {
 	// RuleID is the id that RuleID computed.
-	RuleID string `json:"id"`
+	RuleID string
 	// Rule is the namespace/name of the rule, for people. It is empty if the mark does not name it.
-	Rule string `json:"rule"`
+	Rule string
 	// Node is the id of the node in the rule.
-	Node string `json:"node"`
+	Node string
 	// Parent is the object that the child belongs to, with its UID. If the child lost its owner reference, only the
 	// UID is known.
-	Parent Ref `json:"parent"`
+	Parent Ref
 	// Tracked is true if the child was last written without an ownerReference to the parent.
-	Tracked bool `json:"tracked,omitempty"`
+	Tracked bool
 	// Retain is when the child is to be orphaned, as decided at its last write.
-	Retain Retain `json:"retain,omitempty"`
+	Retain Retain
 
 	// parent is the hash of Parent, if the owner was read from a mark.
 	parent string
@@ -94,7 +94,7 @@ func (o Owner) RetainedBy() string {
 // Orphaned returns the metadata changes of a child that becomes an orphan, as a merge patch (RFC 7386).
 func Orphaned(live *unstructured.Unstructured, o Owner) map[string]any {
 	metadata := map[string]any{
-		"labels":      map[string]any{LabelRule: nil, LabelParentUID: nil, LabelNode: nil},
+		"labels":      map[string]any{LabelRule: nil, LabelParentUID: nil},
 		"annotations": map[string]any{AnnotationOwner: nil, AnnotationApplied: nil, AnnotationRetained: o.RetainedBy()},
 	}
 	if RefersTo(live, o.Parent.UID) {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
-	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/celenv"
 )
 
 var (
@@ -52,17 +52,6 @@ func (b *Budget) Overdue() bool {
 	return !b.deadline.IsZero() && time.Now().After(b.deadline)
 }
 
-// spend subtracts units from the budget for an expression that is not metered.
-func (b *Budget) spend(units uint64) {
-	if b.Cost < units {
-		panic(stopError{ErrBudget})
-	}
-	b.Cost -= units
-	if b.Overdue() {
-		panic(stopError{ErrDeadline})
-	}
-}
-
 // stopError is the panic that ends an evaluation.
 type stopError struct{ error }
 
@@ -74,12 +63,12 @@ func (b *Budget) Decode(text string) ref.Val {
 	if data, ok := b.decoded[text]; ok {
 		return data
 	}
-	val := value.Decode(text)
+	val := celenv.Decode(text)
 	data, ok := val.(types.Bytes)
 	if !ok {
 		return val
 	}
-	if err := b.Memory.Take(value.ValueBytes + value.EntryBytes + int64(len(data))); err != nil {
+	if err := b.Memory.Take(celenv.ValueBytes + celenv.EntryBytes + int64(len(data))); err != nil {
 		panic(stopError{err})
 	}
 	if b.decoded == nil {

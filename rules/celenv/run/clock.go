@@ -9,7 +9,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 
-	"kanon.dev/kanon/rules/celenv/function"
+	"kanon.dev/kanon/rules/celenv"
 )
 
 // ClockName is the name by which expressions that depend on the time resolve the *Clock from the activation. No
@@ -36,7 +36,7 @@ func (c *Clock) Now() ref.Val { return types.Timestamp{Time: c.time} }
 func (c *Clock) NextChange() time.Time { return c.next }
 
 // noteChange records that a value changes after that time, rounded up to seconds.
-func noteChange(frame *interpreter.ExecutionFrame, in function.Wait) {
+func noteChange(frame *interpreter.ExecutionFrame, in celenv.Wait) {
 	val, ok := frame.ResolveName(ClockName)
 	if !ok {
 		return
@@ -129,7 +129,7 @@ func holds(operator string, sign int) bool {
 
 // untilChange returns the whole seconds after which the result of a comparison first changes, if the difference of its
 // sides changes by speed seconds in a second. It returns false if the result never changes.
-func untilChange(operator string, difference time.Duration, speed int) (function.Wait, bool) {
+func untilChange(operator string, difference time.Duration, speed int) (celenv.Wait, bool) {
 	if speed == 0 {
 		return 0, false
 	}
@@ -145,10 +145,10 @@ func untilChange(operator string, difference time.Duration, speed int) (function
 	zero, exact := -difference/step, difference%step == 0
 	now := holds(operator, direction*cmp.Compare(difference, 0))
 	if exact && zero > 0 && holds(operator, 0) != now {
-		return function.Wait(zero * time.Second), true
+		return celenv.Wait(zero * time.Second), true
 	}
 	if holds(operator, direction) != now {
-		return function.Wait((zero + 1) * time.Second), true
+		return celenv.Wait((zero + 1) * time.Second), true
 	}
 	return 0, false
 }

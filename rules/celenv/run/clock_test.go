@@ -9,7 +9,6 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/function"
 )
 
 // What untilChange says is what trying second after second finds.
@@ -27,11 +26,11 @@ func TestUntilOther(t *testing.T) {
 			for _, speed := range []int{-2, -1, 0, 1, 2} {
 				t.Run(fmt.Sprint(op, d, speed), func(t *testing.T) {
 					t.Parallel()
-					want, wants := function.Wait(0), false
+					want, wants := celenv.Wait(0), false
 					for s := 1; s <= 20 && !wants; s++ {
 						then := d + time.Duration(s*speed)*time.Second
 						if holds(op, cmp.Compare(then, 0)) != holds(op, cmp.Compare(d, 0)) {
-							want, wants = function.Wait(s)*function.Wait(time.Second), true
+							want, wants = celenv.Wait(s)*celenv.Wait(time.Second), true
 						}
 					}
 					got, ok := untilChange(op, d, speed)

@@ -8,163 +8,83 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
-	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
-	"kanon.dev/kanon/kinds/openapi"
+	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/value"
 )
 
-// bytesRead converts the value of a read in which base64 encodes bytes where the schema says so.
-type bytesRead struct{ schema *openapi.Schema }
-
-func (r bytesRead) convert(vars interpreter.Activation, id int64, val any) (any, error) {
-	var decoder value.Decoder
-	if b := budgetOf(interpreter.AsFrame(vars)); b != nil {
-		decoder = b
+// ConversionTo returns the schema by which JSON values are converted for a type: text to times and durations, ints,
+// which JSON decodes from a number without a fraction, to doubles, and the items of lists. It is nil for other types.
+func ConversionTo(t *types.Type) *openapi.Schema {
+	switch t.Kind() {
+	case types.TimestampKind:
+		return &openapi.Schema{Type: openapi.String, Format: openapi.FormatTime}
+	case types.DurationKind:
+		return &openapi.Schema{Type: openapi.String, Format: openapi.FormatDuration}
+	case types.DoubleKind:
+		return &openapi.Schema{Type: openapi.Number}
+	case types.ListKind:
+		if items := ConversionTo(t.Parameters()[0]); items != nil && items.Type != openapi.List {
+			return &openapi.Schema{Type: openapi.List, Items: items}
+		}
 	}
-	read := value.Encoded(val, r.schema, decoder)
-	if failed, ok := read.(*types.Err); ok {
-		if missed, ok := errors.AsType[*value.ReadError](failed); ok {
-			return nil, &value.ReadError{NodeID: id, Reason: missed.Reason, Found: missed.Found}
+	return nil
+}
+
+// Conversion converts the JSON value of a read for an expression.
+type Conversion struct {
+	Schema *openapi.Schema
+	// Typed is true for a Schema of ConversionTo. Otherwise, base64 in the value encodes bytes where the schema says so.
+	Typed bool
+}
+
+// convert converts the value of a node. vars is the activation of the evaluation. A value of another type than in the
+// schema stays unchanged, and so does one that CEL computed.
+func (c Conversion) convert(vars interpreter.Activation, id int64, val any) (any, error) {
+	var out ref.Val
+	switch {
+	case c.Typed && c.Schema.Type == openapi.List:
+		return Conversion{Schema: c.Schema.Items, Typed: true}.items(vars, id, val)
+	case c.Typed:
+		out = celenv.Typed(val, c.Schema)
+	default:
+		decode := celenv.Decode
+		if b := budgetOf(interpreter.AsFrame(vars)); b != nil {
+			decode = b.Decode
+		}
+		out = celenv.Encoded(val, c.Schema, decode)
+	}
+	if failed, ok := out.(*types.Err); ok {
+		if missed, ok := errors.AsType[*celenv.ReadError](failed); ok {
+			missed.NodeID = id
+			return nil, missed
 		}
 		return nil, failed
 	}
-	return read, nil
-}
-
-// Conversion is how a JSON value is converted for an expression, by the schema of the field that it is read from.
-type Conversion uint8
-
-const (
-	// ToTimestamp is for text in the format date-time, or date.
-	ToTimestamp Conversion = iota + 1
-	// ToDuration is for text in the format duration.
-	ToDuration
-	// ToDouble is for a number, which JSON decodes as an int if it has no fraction.
-	ToDouble
-	// ListOf is added for a list whose items need the conversion.
-	ListOf Conversion = 1 << 7
-)
-
-// ConversionTo returns the conversion of JSON values for a type; false for types that need none.
-func ConversionTo(t *types.Type) (Conversion, bool) {
-	switch t.Kind() {
-	case types.TimestampKind:
-		return ToTimestamp, true
-	case types.DurationKind:
-		return ToDuration, true
-	case types.DoubleKind:
-		return ToDouble, true
-	case types.ListKind:
-		m, ok := ConversionTo(t.Parameters()[0])
-		return m | ListOf, ok && m&ListOf == 0
-	default:
-		return 0, false
-	}
-}
-
-// converter converts the JSON value of a read for an expression. id is the node, vars the activation of the evaluation.
-type converter interface {
-	convert(vars interpreter.Activation, id int64, val any) (any, error)
-}
-
-// convert implements converter. A value of another type than in the schema stays unchanged, and so does one that CEL
-// computed.
-func (m Conversion) convert(_ interpreter.Activation, id int64, val any) (any, error) {
-	if m&ListOf != 0 {
-		return (m &^ ListOf).items(id, val)
-	}
-	if v, ok := val.(ref.Val); ok {
-		switch v := v.(type) {
-		case types.String:
-			val = string(v)
-		case types.Int:
-			val = int64(v)
-		}
-	}
-	switch v := val.(type) {
-	case string:
-		return m.ofText(id, v)
-	case int64:
-		if m == ToDouble {
-			return float64(v), nil
-		}
-	}
-	return val, nil
+	return out, nil
 }
 
 // items converts each item of a list.
-func (m Conversion) items(id int64, val any) (any, error) {
-	list, ok := value.Adapter{}.NativeToValue(val).(traits.Lister)
+func (c Conversion) items(vars interpreter.Activation, id int64, val any) (any, error) {
+	list, ok := celenv.Adapter{}.NativeToValue(val).(traits.Lister)
 	if !ok {
 		return val, nil
 	}
 	var out []ref.Val
 	for it := list.Iterator(); it.HasNext() == types.True; {
-		item, err := m.convert(nil, id, it.Next())
+		item, err := c.convert(vars, id, it.Next())
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, value.Adapter{}.NativeToValue(item))
+		out = append(out, celenv.Adapter{}.NativeToValue(item))
 	}
-	return types.NewRefValList(value.Adapter{}, out), nil
-}
-
-func (m Conversion) ofText(id int64, text string) (any, error) {
-	switch m {
-	case ToTimestamp:
-		t, err := value.ParseTime(text)
-		if err != nil {
-			return nil, &value.ReadError{NodeID: id, Reason: value.ReasonFormat, Text: text, Found: value.NoTime}
-		}
-		return types.Timestamp{Time: t}, nil
-	case ToDuration:
-		d, err := strfmt.ParseDuration(text)
-		if err != nil {
-			return nil, &value.ReadError{NodeID: id, Reason: value.ReasonFormat, Text: text, Found: value.NoDuration}
-		}
-		return types.Duration{Duration: d}, nil
-	}
-	return text, nil
-}
-
-// conversions returns the conversions of reads, by node.
-func (o *Options) conversions() map[int64]converter {
-	out := make(map[int64]converter, len(o.Conversions)+len(o.Encoded))
-	for id, m := range o.Conversions {
-		out[id] = m
-	}
-	for id, s := range o.Encoded {
-		out[id] = bytesRead{schema: s}
-	}
-	return out
-}
-
-// convertingFactory makes the attributes of an expression in which some reads are converted.
-type convertingFactory struct {
-	*factory
-	conversions map[int64]converter
-}
-
-// NewQualifier makes one step of a path.
-func (f *convertingFactory) NewQualifier(objType *types.Type, id int64, val any, opt bool) (interpreter.Qualifier, error) {
-	q, err := f.factory.NewQualifier(objType, id, val, opt)
-	if m, ok := f.conversions[id]; ok && err == nil {
-		return &convertedStep{Qualifier: q, conversion: m}, nil
-	}
-	return q, err
-}
-
-// RelativeAttribute makes a path that starts at the value of an expression, or an index that is an expression.
-func (f *convertingFactory) RelativeAttribute(id int64, operand interpreter.Interpretable) interpreter.Attribute {
-	return &relative{Attribute: f.AttributeFactory.RelativeAttribute(id, operand), converter: f.conversions[id]}
+	return types.NewRefValList(celenv.Adapter{}, out), nil
 }
 
 // convertedStep is a step of a path whose value is converted.
 type convertedStep struct {
 	interpreter.Qualifier
-	conversion converter
+	conversion Conversion
 }
 
 func (s *convertedStep) Qualify(vars interpreter.Activation, obj any) (any, error) {
@@ -185,13 +105,13 @@ func (s *convertedStep) QualifyIfPresent(vars interpreter.Activation, obj any, p
 }
 
 // convertedNames converts the values of names that are not part of a path, such as those of a loop.
-func convertedNames(root ast.Expr, conversions map[int64]converter) interpreter.PlannerOption {
+func convertedNames(root ast.Expr, conversions map[int64]Conversion) interpreter.PlannerOption {
 	names := map[int64]bool{}
 	for e := range celenv.All(root) {
 		names[e.ID()] = e.Kind() == ast.IdentKind
 	}
 	return decorate(func(i interpreter.InterpretableV2) exec {
-		m, ok := conversions[i.ID()]
+		c, ok := conversions[i.ID()]
 		if _, isName := i.(interpreter.InterpretableAttribute); !ok || !isName || !names[i.ID()] {
 			return nil
 		}
@@ -200,11 +120,11 @@ func convertedNames(root ast.Expr, conversions map[int64]converter) interpreter.
 			if types.IsUnknownOrError(val) {
 				return val
 			}
-			converted, err := m.convert(frame, i.ID(), val)
+			converted, err := c.convert(frame, i.ID(), val)
 			if err != nil {
 				return types.WrapErr(err)
 			}
-			return value.Adapter{}.NativeToValue(converted)
+			return celenv.Adapter{}.NativeToValue(converted)
 		}
 	})
 }

@@ -24,21 +24,21 @@ func TestConversions(t *testing.T) {
 		"times": []any{"2026-01-31T12:00:00Z"}, "key": "time",
 	}}
 	for text, tt := range map[string]struct {
-		to    Conversion
+		to    *types.Type
 		fails bool
 	}{
-		`o.time.getHours() == 12`:                                             {to: ToTimestamp},
-		`o["time"].getHours() == 12`:                                          {to: ToTimestamp},
-		`o[o.key].getHours() == 12`:                                           {to: ToTimestamp},
-		`o[string(o.key)].getHours() == 12`:                                   {to: ToTimestamp},
-		`o.?time.orValue(timestamp("2020-01-01T00:00:00Z")).getHours() == 12`: {to: ToTimestamp},
-		`o.?none.orValue(timestamp("2020-01-01T00:00:00Z")).getHours() == 0`:  {to: ToTimestamp},
-		`o.day.getDate() == 31`:                                               {to: ToTimestamp},
-		`o.span.getSeconds() == 90`:                                           {to: ToDuration},
-		`math.round(o.number) == 2.0`:                                         {to: ToDouble},
-		`timestamp("2026-01-31T12:00:00Z") in o.times`:                        {to: ToTimestamp | ListOf},
-		`o.bad.getHours() == 12`:                                              {to: ToTimestamp, fails: true},
-		`o.bad.getSeconds() == 12`:                                            {to: ToDuration, fails: true},
+		`o.time.getHours() == 12`:                                             {to: types.TimestampType},
+		`o["time"].getHours() == 12`:                                          {to: types.TimestampType},
+		`o[o.key].getHours() == 12`:                                           {to: types.TimestampType},
+		`o[string(o.key)].getHours() == 12`:                                   {to: types.TimestampType},
+		`o.?time.orValue(timestamp("2020-01-01T00:00:00Z")).getHours() == 12`: {to: types.TimestampType},
+		`o.?none.orValue(timestamp("2020-01-01T00:00:00Z")).getHours() == 0`:  {to: types.TimestampType},
+		`o.day.getDate() == 31`:                                               {to: types.TimestampType},
+		`o.span.getSeconds() == 90`:                                           {to: types.DurationType},
+		`math.round(o.number) == 2.0`:                                         {to: types.DoubleType},
+		`timestamp("2026-01-31T12:00:00Z") in o.times`:                        {to: types.NewListType(types.TimestampType)},
+		`o.bad.getHours() == 12`:                                              {to: types.TimestampType, fails: true},
+		`o.bad.getSeconds() == 12`:                                            {to: types.DurationType, fails: true},
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +49,7 @@ func TestConversions(t *testing.T) {
 			conversions := map[int64]Conversion{}
 			for _, e := range x.Nodes() {
 				if isReadOf(e, "o") && x.Source(e) != "o.key" {
-					conversions[e.ID()] = tt.to
+					conversions[e.ID()] = Conversion{Schema: ConversionTo(tt.to), Typed: true}
 				}
 			}
 			p, issues := New(x, Options{Conversions: conversions})

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/value"
 )
 
 func TestOwnFunctions(t *testing.T) {
@@ -52,7 +51,6 @@ func TestOwnFunctions(t *testing.T) {
 		"fromYaml with anchors":        {`fromYaml("a: &x {p: 1, q: 2}\nb: {<<: *x, q: 3}\nc: *x\n")`, map[string]any{"a": map[string]any{"p": int64(1), "q": int64(2)}, "b": map[string]any{"p": int64(1), "q": int64(3)}, "c": map[string]any{"p": int64(1), "q": int64(2)}}},
 		"fromYaml of nothing":          {`fromYaml("") == null`, true},
 		"yaml there and back":          {`fromYaml(toYaml(parent.spec)) == parent.spec`, true},
-		"fromJson, deep":               {`fromJson("` + strings.Repeat("[", 1001) + strings.Repeat("]", 1001) + `").size()`, int64(1)},
 		"json there and back":          {`fromJson(toJson(parent.spec)) == parent.spec`, true},
 		"sha256":                       {`sha256("abc")`, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
 		"sha256 of bytes":              {`sha256(b"abc") == sha256("abc")`, true},
@@ -107,16 +105,16 @@ func TestOwnFunctionErrors(t *testing.T) {
 		"merge with a list":       {`merge(parent.metadata, parent.spec.ports)`, "argument 2 of merge must be a map, and is a list"},
 		"merge with a number key": {`merge(dyn({1: "a"}), {"a": 1})`, "merge: the keys must be strings, and one is an int"},
 		"fromJson of rest":        {`fromJson("1 2")`, "fromJson: "},
-		"fromJson, too deep":      {`fromJson("` + strings.Repeat("[", 1002) + strings.Repeat("]", 1002) + `")`, "fromJson: nested more than 1000 deep"},
+		"fromJson, too deep":      {`fromJson("` + strings.Repeat("[", 15_000) + `")`, "exceeded max depth"},
 		"fromJson of int":         {`fromJson(parent.spec.replicas)`, "argument 1 of fromJson must be a string, and is an int"},
 		"fromYaml of two":         {`fromYaml("a\n---\nb")`, "fromYaml: more than one document"},
 		"fromYaml of itself":      {`fromYaml("&a [*a]")`, "fromYaml: "},
-		"fromYaml twice":          {`fromYaml("a: 1\na: 2")`, `fromYaml: line 2: the key "a" exists twice`},
-		"fromYaml of a tag":       {`fromYaml("!x a")`, "fromYaml: line 1: the tag !x is not understood"},
-		"fromYaml of NaN":         {`fromYaml(".nan")`, "fromYaml: line 1: .nan is not a number"},
+		"fromYaml twice":          {`fromYaml("a: 1\na: 2")`, `fromYaml: line 2: duplicate field "a": it is in line 1 already`},
+		"fromYaml of a tag":       {`fromYaml("!x a")`, "fromYaml: line 1: the tag !x has no meaning here"},
+		"fromYaml of NaN":         {`fromYaml(".nan")`, "fromYaml: line 1: .nan is not a number that JSON has"},
 		"fromYaml of many aliases": {
-			`fromYaml("a: &a [xxxxxxxxxx, xxxxxxxxxx, xxxxxxxxxx, xxxxxxxxxx, xxxxxxxxxx, xxxxxxxxxx]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e]")`,
-			"fromYaml: more than 16777216 bytes",
+			`fromYaml("a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e]")`,
+			"more than 200,000 values once its aliases are followed",
 		},
 		"toJson of a list of lists": {nested(`toJson(x)`), "toJson: more than 1572864 bytes"},
 		"toYaml of a list of lists": {nested(`toYaml(x)`), "toYaml: more than 262144 bytes"},
@@ -124,8 +122,8 @@ func TestOwnFunctionErrors(t *testing.T) {
 		"compared":                  {nested(`x == x`), "the values that are compared have more than 200000 parts"},
 		"compared otherwise":        {nested(`x != x`), "the values that are compared have more than 200000 parts"},
 		"looked for":                {nested(`x in [x]`), "the values that are compared have more than 200000 parts"},
-		"distinct of very many":     {`lists.range(100000).distinct()`, "distinct would compare more than 1000000 pairs"},
-		"sets of very many":         {`sets.equivalent(lists.range(30000), lists.range(30000))`, "would compare more than 1000000 pairs"},
+		"distinct of very many":     {`lists.range(100000).distinct()`, "this would compare more than 1000000 pairs"},
+		"sets of very many":         {`sets.equivalent(lists.range(30000), lists.range(30000))`, "this would compare more than 1000000 pairs"},
 		"text of very much":         {nested(`"%s".format([x])`), "format: more than 1572864 bytes"},
 		"json.encode of the same":   {nested(`json.encode(x)`), "toJson: more than 1572864 bytes"},
 		"rendered as it is":         {nested(`x`), "the value has more than 1000000 parts"},
@@ -138,6 +136,11 @@ func TestOwnFunctionErrors(t *testing.T) {
 		"truncate to nothing":       {`truncate(timestamp("2026-01-01T00:00:00Z"), duration("0s"))`, "truncate: the duration must be a second or more, and is 0s"},
 		"a schedule that is text":   {`cron(parent.metadata.name, "UTC")`, "cron: "},
 		"a zone that is not there":  {`cron("* * * * *", "Mars/" + parent.metadata.name)`, `cron: there is no zone "Mars/web"`},
+		"a schedule":                {`cron("61 * * * *", "UTC")`, "end of range (61) above maximum (59)"},
+		"a schedule, never":         {`cron("0 0 30 2 *", "UTC")`, `"0 0 30 2 *" never comes`},
+		"a zone of the place":       {`cron("0 0 1 * *", "Local")`, `"Local" is no zone`},
+		"a zone in the text":        {`cron("TZ=UTC 0 0 1 * *", "UTC")`, "the zone is the second argument"},
+		"no times of day":           {`cron("@every 1h", "UTC")`, "@every names no times of day"},
 		"next of text":              {`cron("* * * * *", "UTC").next(parent.metadata.name)`, "argument 1 of next must be a timestamp, and is a string"},
 		"next on text":              {`parent.metadata.name.next(timestamp("2026-01-01T00:00:00Z"))`, "next is for what cron(…) gives, and this is a string"},
 		"too many times":            {`cron("* * * * *", "UTC").between(timestamp("2026-01-01T00:00:00Z"), timestamp("2026-01-01T00:00:00Z"), 5000)`, "between: the most times must be from 0 to 1000, and is 5000"},
@@ -175,12 +178,6 @@ func TestOwnFunctionIssues(t *testing.T) {
 		"merge of one":         {`merge({})`, "found no matching overload for 'merge'", 5},
 		"dnsName of a number":  {`dnsName("a", 1)`, "found no matching overload for 'dnsName'", 7},
 		"optionalIf of one":    {`1 + optionalIf(true)`, "optionalIf takes a condition and a value", 15},
-		"a schedule":           {`parent.x ? now : cron("61 * * * *", "UTC").next(now)`, "end of range (61) above maximum (59)", 21},
-		"a schedule, never":    {`cron("0 0 30 2 *", "UTC").next(now)`, `"0 0 30 2 *" never comes`, 4},
-		"a zone":               {`cron("0 0 1 * *", "Berlin").next(now)`, `there is no zone "Berlin"`, 4},
-		"a zone of the place":  {`cron("0 0 1 * *", "Local").next(now)`, `"Local" is no zone`, 4},
-		"a zone in the text":   {`cron("TZ=UTC 0 0 1 * *", "UTC").next(now)`, "the zone is the second argument", 4},
-		"no times of day":      {`cron("@every 1h", "UTC").next(now)`, "@every names no times of day", 4},
 		"now is no string":     {`now > "2026"`, "found no matching overload for '_>_'", 4},
 		"truncate of a string": {`truncate("2026", duration("1h"))`, "found no matching overload for 'truncate'", 8},
 	} {
@@ -255,5 +252,5 @@ func run(t *testing.T, text string, o Options, vars map[string]any) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	return value.ToJSON(val)
+	return celenv.ToJSON(val)
 }

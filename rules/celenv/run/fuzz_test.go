@@ -13,7 +13,6 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/function"
 )
 
 // The limits under which generated expressions run, and what one may allocate: a fixed
@@ -44,7 +43,7 @@ type call struct {
 
 func newWriter(env *celenv.Env, data []byte) *writer {
 	w := &writer{data: data, calls: map[string][]call{}, left: 60}
-	base, err := cel.NewEnv(function.Libraries()...)
+	base, err := cel.NewEnv(celenv.Libraries()...)
 	if err != nil {
 		panic(err)
 	}
@@ -228,9 +227,6 @@ func (v *fuzzVars) Parent() interpreter.Activation { return nil }
 
 // ResolveName implements interpreter.Activation.
 func (v *fuzzVars) ResolveName(name string) (any, bool) {
-	if name == BudgetName {
-		return v.budget, v.budget != nil
-	}
 	val, ok := v.values[name]
 	return val, ok
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/cel-go/common/types/ref"
 
-	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/celenv"
 )
 
 var (
@@ -86,7 +86,7 @@ func (m *Memory) grow(used int64) error {
 // Reserve waits for as many bytes as the evaluation may use, so that it cannot end with ErrSharedMemory. Call it before
 // anything is evaluated: evaluations that wait for more while they have some could deadlock.
 func (m *Memory) Reserve(ctx context.Context) error {
-	if m.Shared == nil || m.Limit == 0 || m.granted > 0 {
+	if m.TryReserve() {
 		return nil
 	}
 	if err := m.Shared.Acquire(ctx, m.Limit); err != nil {
@@ -138,7 +138,7 @@ func (m *Memory) begin() (outer int64) {
 func (m *Memory) end(val ref.Val, outer int64) {
 	m.held = 0
 	if m.own > 0 {
-		m.held = value.Retained(val, m.own)
+		m.held = celenv.Retained(val, m.own)
 		m.used -= m.own - m.held
 	}
 	m.own = outer

@@ -13,8 +13,6 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/function"
-	"kanon.dev/kanon/rules/celenv/value"
 )
 
 // meter counts the cost of one evaluation. cel-go's own tracker has a stack of values that grows with every iteration
@@ -87,7 +85,7 @@ func (v *meteredVars) ResolveName(name string) (any, bool) {
 }
 
 // meterCosts makes calls, literals and iterations of loops charge the meter.
-func meterCosts(root ast.Expr, table *function.Table) interpreter.PlannerOption {
+func meterCosts(root ast.Expr, table *celenv.Table) interpreter.PlannerOption {
 	steps := map[int64]bool{}
 	for e := range celenv.All(root) {
 		if e.Kind() == ast.ComprehensionKind {
@@ -100,7 +98,7 @@ func meterCosts(root ast.Expr, table *function.Table) interpreter.PlannerOption 
 		case interpreter.InterpretableCall:
 			d := table.Declared(n.Function())
 			m.units += d.ExtraUnits(len(n.Args()))
-			m.slow, m.makes, m.own = !d.Cheap() || n.Function() == operators.In, d.MakesMuch(), table.Own(n.Function()) != nil
+			m.slow, m.makes = d.Slow() || n.Function() == operators.In, d.MakesMuch()
 		case interpreter.InterpretableConstructor:
 			m.makes = true
 		default:
@@ -120,8 +118,6 @@ type metering struct {
 	slow bool
 	// makes is true if the node makes new values that can be long.
 	makes bool
-	// own is true for a call of one of Kanon's own functions.
-	own bool
 }
 
 // metered charges the meter for a node with its result, which it returns.
@@ -136,22 +132,18 @@ func (n metering) metered(frame *interpreter.ExecutionFrame, val ref.Val) ref.Va
 	units := n.units
 	switch v := val.(type) {
 	case types.String:
-		units += uint64(len(v)) / function.BytesPerUnit
+		units += uint64(len(v)) / celenv.BytesPerUnit
 	case types.Bytes:
-		units += uint64(len(v)) / function.BytesPerUnit
+		units += uint64(len(v)) / celenv.BytesPerUnit
 	case traits.MutableLister: // the accumulator of a loop
 	case traits.Lister:
 		if size, ok := v.Size().(types.Int); ok {
 			units += uint64(max(size, 0))
 		}
-	default:
-		if n.own {
-			units += value.Entries(val)
-		}
 	}
 	m.charge(units)
 	if n.makes && m.budget != nil {
-		m.budget.Memory.add(value.MadeBytes(val))
+		m.budget.Memory.add(celenv.MadeBytes(val))
 	}
 	return val
 }
@@ -163,60 +155,110 @@ func meterOf(frame *interpreter.ExecutionFrame) *meter {
 	return m
 }
 
-// charge adds to the cost of an evaluation. If the expression is not metered, it subtracts from the budget, unless the
-// cost is small.
+// charge adds to the cost of an evaluation.
 func charge(frame *interpreter.ExecutionFrame, units uint64) {
 	if m := meterOf(frame); m != nil {
 		m.charge(units)
-		return
-	}
-	if units < checkEvery {
-		return
-	}
-	if b := budgetOf(frame); b != nil {
-		b.spend(units)
 	}
 }
 
-// budgetOf returns the budget of an evaluation; nil if the activation has none.
+// budgetOf returns the budget of an evaluation; nil if it has none.
 func budgetOf(frame *interpreter.ExecutionFrame) *Budget {
-	val, _ := frame.ResolveName(BudgetName)
-	b, _ := val.(*Budget)
-	return b
+	if m := meterOf(frame); m != nil {
+		return m.budget
+	}
+	return nil
 }
 
-// BudgetName is the name by which expressions whose cost is not metered resolve the *Budget of the evaluation from the
-// activation. No expression can contain it.
-const BudgetName = "@kanon_budget"
-
-// leastCounted is how many bytes a value must have to be counted in an expression that is not metered. Such an
-// expression has few nodes, so smaller values do not matter.
-const leastCounted = 1 << 10
-
-// countMade counts the results of calls that can be long in the evaluation's Memory, in an expression whose cost is not
-// metered.
-func countMade(table *function.Table) interpreter.PlannerOption {
-	return decorate(func(i interpreter.InterpretableV2) exec {
-		call, ok := i.(interpreter.InterpretableCall)
-		if !ok || !table.Declared(call.Function()).MakesLong() {
-			return nil
+// chargedReads charges calls that process all of their arguments for the length of these, before the call.
+func chargedReads(root ast.Expr, table *celenv.Table) interpreter.PlannerOption {
+	read := chargedArguments(root, table)
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		class, ok := read[i.ID()]
+		if !ok {
+			return i, nil
 		}
-		return func(frame *interpreter.ExecutionFrame) ref.Val {
-			val := call.Exec(frame)
-			switch v := val.(type) { // a fast path for sums of numbers
-			case types.Int, types.Double, *types.Err:
-				return val
-			case types.String:
-				if len(v) < leastCounted {
-					return val
-				}
-			}
-			if bytes := value.MadeBytes(val); bytes >= leastCounted {
-				if b := budgetOf(frame); b != nil {
-					b.Memory.add(bytes)
-				}
+		charged := func(frame *interpreter.ExecutionFrame) ref.Val {
+			val := i.Exec(frame)
+			if units := class.Units(val); units > 0 {
+				charge(frame, units)
 			}
 			return val
 		}
+		if path, ok := i.(interpreter.InterpretableAttribute); ok {
+			return &pathNode{path, charged}, nil
+		}
+		return &node{i, charged}, nil
 	})
+}
+
+// chargedArguments returns, by node, the arguments of calls that cost the length of their arguments.
+func chargedArguments(root ast.Expr, table *celenv.Table) map[int64]celenv.CostClass {
+	read := map[int64]celenv.CostClass{}
+	note := func(e ast.Expr, class celenv.CostClass) {
+		if e.Kind() != ast.LiteralKind { // the length of a literal is fixed, and constant patterns are compiled once
+			read[e.ID()] = class
+		}
+	}
+	for e := range celenv.All(root) {
+		if e.Kind() != ast.CallKind {
+			continue
+		}
+		call := e.AsCall()
+		class, charged := table.Declared(call.FunctionName()).ChargedFor()
+		if !charged {
+			continue
+		}
+		if call.IsMemberFunction() {
+			note(call.Target(), class)
+		}
+		for _, arg := range call.Args() {
+			note(arg, class)
+		}
+	}
+	return read
+}
+
+// ownCalls runs the calls of Kanon's own functions. It charges their cost, and records when the values of calls that
+// depend on the clock change. moving has the speeds of the arguments of these calls.
+func ownCalls(table *celenv.Table, moving map[int64][]int) interpreter.PlannerOption {
+	return interpreter.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		call, ok := i.(interpreter.InterpretableCall)
+		if !ok {
+			return i, nil
+		}
+		fn := table.Own(call.Function())
+		if fn == nil {
+			return i, nil
+		}
+		return &callNode{call, ownCall(call, fn, moving[call.ID()])}, nil
+	})
+}
+
+// ownCall calls one of Kanon's own functions.
+func ownCall(call interpreter.InterpretableCall, fn *celenv.Function, moving []int) exec {
+	return func(frame *interpreter.ExecutionFrame) ref.Val {
+		nodes := call.Args()
+		args := make([]ref.Val, len(nodes))
+		for i, node := range nodes {
+			val := node.Exec(frame)
+			if types.IsUnknownOrError(val) {
+				return val
+			}
+			args[i] = val
+		}
+		val := fn.Call(frame, args)
+		if units := fn.Cost(args, val); units > 0 {
+			charge(frame, units)
+		}
+		if types.IsError(val) {
+			return types.LabelErrNode(call.ID(), val)
+		}
+		if moving != nil {
+			if in, ok := fn.ChangesIn(args, moving); ok {
+				noteChange(frame, in)
+			}
+		}
+		return val
+	}
 }

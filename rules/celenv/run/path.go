@@ -9,7 +9,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 
-	"kanon.dev/kanon/rules/celenv/value"
+	"kanon.dev/kanon/rules/celenv"
 )
 
 // ErrAbsent marks the error of a Members value for an absent member: has() is then false, and ?. gives optional.none().
@@ -31,6 +31,8 @@ type factory struct {
 	interpreter.AttributeFactory
 	// branch is Options.Branch.
 	branch func(id int64, holds bool)
+	// conversions has the reads whose values are converted, by node.
+	conversions map[int64]Conversion
 }
 
 // ConditionalAttribute makes the value of ?: as a path.
@@ -49,29 +51,39 @@ func (f *factory) ConditionalAttribute(id int64, condition interpreter.Interpret
 
 // NewQualifier makes one step of a path.
 func (f *factory) NewQualifier(objType *types.Type, id int64, val any, opt bool) (interpreter.Qualifier, error) {
+	step, err := f.step(objType, id, val, opt)
+	if c, ok := f.conversions[id]; ok && err == nil {
+		return &convertedStep{Qualifier: step, conversion: c}, nil
+	}
+	return step, err
+}
+
+func (f *factory) step(objType *types.Type, id int64, val any, opt bool) (interpreter.Qualifier, error) {
 	switch v := val.(type) {
 	case string:
-		return &constKey{key: key{id: id, val: types.String(v), text: v, isText: true}, optional: opt}, nil
-	case types.String:
-		return &constKey{key: key{id: id, val: v, text: string(v), isText: true}, optional: opt}, nil
-	case types.Int, types.Uint, types.Double, types.Bool:
+		return &constKey{key: newKey(id, types.String(v)), optional: opt}, nil
+	case types.String, types.Int, types.Uint, types.Double, types.Bool:
 		return &constKey{key: newKey(id, v.(ref.Val)), optional: opt}, nil
 	case interpreter.Attribute:
-		return &dynamicKey{id: id, attr: v, optional: opt}, nil
+		return &dynamicKey{attr: v, id: id, optional: opt}, nil
 	}
 	return f.AttributeFactory.NewQualifier(objType, id, val, opt)
 }
 
 // RelativeAttribute makes a path that starts at the value of an expression. It is also the index in a[f(x)].
 func (f *factory) RelativeAttribute(id int64, operand interpreter.Interpretable) interpreter.Attribute {
-	return &relative{Attribute: f.AttributeFactory.RelativeAttribute(id, operand)}
+	out := &relative{Attribute: f.AttributeFactory.RelativeAttribute(id, operand)}
+	out.index = &dynamicKey{attr: out.Attribute, id: id}
+	if c, ok := f.conversions[id]; ok {
+		out.index = &convertedStep{Qualifier: out.index, conversion: c}
+	}
+	return out
 }
 
 // relative is cel-go's relative attribute, which as an index reads as factory's other steps do.
 type relative struct {
 	interpreter.Attribute
-	// converter converts the value at the index; nil if it needs none.
-	converter converter
+	index interpreter.Qualifier
 }
 
 func (r *relative) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute, error) {
@@ -82,28 +94,11 @@ func (r *relative) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute,
 }
 
 func (r *relative) Qualify(vars interpreter.Activation, obj any) (any, error) {
-	k, err := resolveKey(r.ID(), r.Attribute, vars)
-	if err != nil {
-		return nil, err
-	}
-	val, err := k.read(obj)
-	if err != nil || r.converter == nil {
-		return val, err
-	}
-	return r.converter.convert(vars, r.ID(), val)
+	return r.index.Qualify(vars, obj) //nolint:wrapcheck // The error says what was read.
 }
 
-func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, _ bool) (any, bool, error) {
-	k, err := resolveKey(r.ID(), r.Attribute, vars)
-	if err != nil {
-		return nil, false, err
-	}
-	val, present, err := k.readIfPresent(obj)
-	if err != nil || !present || r.converter == nil {
-		return val, present, err
-	}
-	val, err = r.converter.convert(vars, r.ID(), val)
-	return val, err == nil, err
+func (r *relative) QualifyIfPresent(vars interpreter.Activation, obj any, presenceOnly bool) (any, bool, error) {
+	return r.index.QualifyIfPresent(vars, obj, presenceOnly) //nolint:wrapcheck // As above.
 }
 
 // dynamicKey is a step whose key is itself a path: a[b.c].
@@ -137,7 +132,7 @@ func resolveKey(id int64, attr interpreter.Attribute, vars interpreter.Activatio
 	if err != nil {
 		return key{}, err
 	}
-	val := value.Adapter{}.NativeToValue(raw)
+	val := celenv.Adapter{}.NativeToValue(raw)
 	if celErr, ok := val.(*types.Err); ok {
 		return key{}, celErr
 	}
@@ -181,14 +176,14 @@ func (k *key) read(obj any) (any, error) {
 		if val, ok := fields[k.text]; ok {
 			return val, nil
 		}
-		return nil, k.fail(value.ReasonMissing, obj)
+		return nil, k.fail(celenv.ReasonMissing, obj)
 	}
 	val, present, err := k.lookup(obj)
 	if err != nil {
 		return nil, err
 	}
 	if !present {
-		return nil, k.fail(value.ReasonMissing, obj)
+		return nil, k.fail(celenv.ReasonMissing, obj)
 	}
 	if _, isNothing := val.(Null); isNothing {
 		return nil, nil
@@ -199,7 +194,7 @@ func (k *key) read(obj any) (any, error) {
 // readIfPresent reads the key from obj. As in CEL, it is no error if the key does not exist, or obj cannot have keys.
 func (k *key) readIfPresent(obj any) (any, bool, error) {
 	val, present, err := k.lookup(obj)
-	var missed *value.ReadError
+	var missed *celenv.ReadError
 	if errors.As(err, &missed) || errors.Is(err, ErrAbsent) {
 		return nil, false, nil
 	}
@@ -212,7 +207,7 @@ func (k *key) readIfPresent(obj any) (any, bool, error) {
 // member reads the key from a Members value.
 func (k *key) member(m Members) (any, bool, error) {
 	if !k.isText {
-		return nil, false, k.fail(value.ReasonType, m)
+		return nil, false, k.fail(celenv.ReasonType, m)
 	}
 	return m.Member(k.text)
 }
@@ -225,7 +220,7 @@ func (k *key) lookup(obj any) (any, bool, error) {
 		return k.member(o)
 	case map[string]any:
 		if !k.isText {
-			return nil, false, k.fail(value.ReasonType, obj)
+			return nil, false, k.fail(celenv.ReasonType, obj)
 		}
 		val, ok := o[k.text]
 		return val, ok, nil
@@ -236,7 +231,7 @@ func (k *key) lookup(obj any) (any, bool, error) {
 		}
 		return o[i], true, nil
 	}
-	return k.lookupValue(value.Adapter{}.NativeToValue(obj))
+	return k.lookupValue(celenv.Adapter{}.NativeToValue(obj))
 }
 
 // lookupValue reads the key from a value of CEL.
@@ -268,23 +263,23 @@ func (k *key) lookupValue(val ref.Val) (any, bool, error) {
 		}
 		return v.Get(types.Int(i)), true, nil
 	}
-	return nil, false, k.fail(value.ReasonType, val)
+	return nil, false, k.fail(celenv.ReasonType, val)
 }
 
 // index returns the key as an index into a list of that length.
 func (k *key) index(length int, list any) (int, error) {
 	i, err := types.IndexOrError(k.val)
 	if err != nil {
-		return 0, k.fail(value.ReasonType, list)
+		return 0, k.fail(celenv.ReasonType, list)
 	}
 	if i < 0 || i >= length {
-		return 0, &value.ReadError{NodeID: k.id, Reason: value.ReasonIndex, Key: keyText(k.val), Found: "list", Length: length}
+		return 0, &celenv.ReadError{NodeID: k.id, Reason: celenv.ReasonIndex, Key: keyText(k.val), Found: "list", Length: length}
 	}
 	return i, nil
 }
 
-func (k *key) fail(reason value.Reason, obj any) error {
-	return &value.ReadError{NodeID: k.id, Reason: reason, Key: keyText(k.val), Found: typeName(obj)}
+func (k *key) fail(reason celenv.Reason, obj any) error {
+	return &celenv.ReadError{NodeID: k.id, Reason: reason, Key: keyText(k.val), Found: typeName(obj)}
 }
 
 // keyText formats a key for a message.
@@ -299,5 +294,5 @@ func typeName(obj any) string {
 	if _, ok := obj.(Members); ok {
 		return "map"
 	}
-	return value.Adapter{}.NativeToValue(obj).Type().TypeName()
+	return celenv.Adapter{}.NativeToValue(obj).Type().TypeName()
 }

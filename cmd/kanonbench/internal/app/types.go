@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strconv"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	builtin "k8s.io/client-go/kubernetes/scheme"
 )
 
 // Group and Version are those of all parent kinds.
@@ -72,25 +72,28 @@ type List struct {
 }
 
 // New makes a parent.
-func New(kind Kind, namespace, name, revision string, extra int) *App {
-	return &App{
-		TypeMeta:   metav1.TypeMeta{APIVersion: GroupVersion().String(), Kind: kind.String()},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{Label: name}},
-		Spec:       Spec{Revision: revision, Extra: extra},
+func New(kind Kind, namespace, name, revision string, extra int) *unstructured.Unstructured {
+	spec := map[string]any{"revision": revision}
+	if extra > 0 {
+		spec["extra"] = int64(extra)
 	}
+	parent := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	parent.SetGroupVersionKind(GroupVersion().WithKind(kind.String()))
+	parent.SetNamespace(namespace)
+	parent.SetName(name)
+	parent.SetLabels(Labels(name))
+	return parent
 }
 
 // GroupVersion is the API version of parents.
 func GroupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Group, Version: Version} }
 
-// Scheme has Apps as one of their kinds, and the kinds of their children. A Go type can stand for only one kind in a
+// Scheme has Apps as one of their kinds, and all built-in kinds. A Go type can stand for only one kind in a
 // scheme.
 func Scheme(kind Kind) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("add built-in kinds: %w", err)
-		}
+	if err := builtin.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("add built-in kinds: %w", err)
 	}
 	scheme.AddKnownTypeWithName(GroupVersion().WithKind(kind.String()), &App{})
 	scheme.AddKnownTypeWithName(GroupVersion().WithKind(kind.String()+"List"), &List{})

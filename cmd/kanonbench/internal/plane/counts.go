@@ -129,15 +129,6 @@ func (c Counts) sum(counted func(Request) bool) int {
 	return sum
 }
 
-func (c Counts) String() string {
-	parts := make([]string, 0, len(c))
-	for request, n := range c {
-		parts = append(parts, fmt.Sprintf("%s: %d", request, n))
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
-}
-
 // Sorted lists the kinds of requests, by verb and resource.
 func (c Counts) Sorted() []Request {
 	return slices.SortedFunc(maps.Keys(c), func(a, b Request) int { return strings.Compare(a.String(), b.String()) })

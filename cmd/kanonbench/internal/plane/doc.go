@@ -11,4 +11,14 @@
 //	... // an engine works, with p.EngineKubeconfig
 //	after, err := p.Metrics(ctx)
 //	fmt.Println(after.Counts.Sub(before.Counts)) // create configmaps: 1000, ...
+//
+// A [World] watches parents and children on the API server, so that an engine is timed by its results, and makes the
+// work: it creates, changes and deletes parents, and edits children. A goal is set before the cause, so that its time is
+// that of the event that completed it:
+//
+//	done := w.Expect(names, plane.Converged("1", 0))
+//	err := w.Create(ctx, names, "1", 0)
+//	at, err := done.Wait(ctx)
+//
+// A [Process] is a measured one. It is killed if the benchmark ends; its resource usage is read from /proc.
 package plane

@@ -2,26 +2,30 @@ package plane
 
 import (
 	"context"
-	"encoding/base64"
+	_ "embed" // the engine's objects
 	"fmt"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/cmd/kanonbench/internal/app"
 )
 
-// Namespace is the namespace of parents and children.
-const Namespace = "kanonbench"
+//go:embed engine.yaml
+var engineObjects string
 
-// The engine's ServiceAccount, in Kanon's own namespace.
+// Namespace is the namespace of parents and children, and the other two name the engine's ServiceAccount, which is in
+// Kanon's own namespace. They are those of engine.yaml.
 const (
+	Namespace       = "kanonbench"
 	engineNamespace = "kanon-system"
 	engineAccount   = "engine"
 )
@@ -40,12 +44,8 @@ func (p *Plane) Define(ctx context.Context, kinds int) error {
 }
 
 func (p *Plane) define(ctx context.Context, kind app.Kind) error {
-	var definition unstructured.Unstructured
-	if err := yaml.Unmarshal([]byte(app.Definition(kind)), &definition.Object); err != nil {
-		return fmt.Errorf("read definition: %w", err)
-	}
-	if err := p.objects.Create(ctx, &definition); err != nil {
-		return fmt.Errorf("create definition: %w", err)
+	if err := p.create(ctx, app.Definition(kind)); err != nil {
+		return err
 	}
 	served := func(ctx context.Context) (bool, error) {
 		_, err := p.core.Discovery().RESTClient().Get().AbsPath("/apis", app.Group, app.Version, kind.Resource()).DoRaw(ctx)
@@ -57,33 +57,43 @@ func (p *Plane) define(ctx context.Context, kind app.Kind) error {
 	return nil
 }
 
-// identify makes the namespaces and the identity of engines. The identity has all rights, but is not in system:masters,
-// which the API server treats specially.
-func (p *Plane) identify(ctx context.Context) error {
-	for _, name := range []string{Namespace, engineNamespace} {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := p.core.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("create namespace: %w", err)
+// create creates the objects of YAML documents.
+func (p *Plane) create(ctx context.Context, text string) error {
+	for document := range strings.SplitSeq(text, "---\n") {
+		var object unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			return fmt.Errorf("read object: %w", err)
+		}
+		if err := p.objects.Create(ctx, &object); err != nil {
+			return fmt.Errorf("create %s: %w", object.GetKind(), err)
 		}
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: engineNamespace, Name: engineAccount}}
-	if _, err := p.core.CoreV1().ServiceAccounts(engineNamespace).Create(ctx, account, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("create ServiceAccount: %w", err)
-	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "kanonbench-engine"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: engineNamespace, Name: engineAccount}},
-	}
-	if _, err := p.core.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("create ClusterRoleBinding: %w", err)
-	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(tokenLife)}}
-	token, err := p.core.CoreV1().ServiceAccounts(engineNamespace).CreateToken(ctx, engineAccount, request, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("create token: %w", err)
-	}
-	return p.writeKubeconfig(token.Status.Token)
+	return nil
 }
 
-func base64Of(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
+// identify makes the namespaces and the identity of engines.
+func (p *Plane) identify(ctx context.Context) error {
+	if err := p.create(ctx, engineObjects); err != nil {
+		return err
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: engineNamespace, Name: engineAccount}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(tokenLife)}}
+	if err := p.objects.SubResource("token").Create(ctx, account, request); err != nil {
+		return fmt.Errorf("create token: %w", err)
+	}
+	return p.writeKubeconfig(request.Status.Token)
+}
+
+// writeKubeconfig writes the engine's kubeconfig: the administrator's cluster with a token.
+func (p *Plane) writeKubeconfig(token string) error {
+	config := clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"bench": {Server: p.Config.Host, CertificateAuthorityData: p.Config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"engine": {Token: token}},
+		Contexts:       map[string]*clientcmdapi.Context{"bench": {Cluster: "bench", AuthInfo: "engine"}},
+		CurrentContext: "bench",
+	}
+	if err := clientcmd.WriteToFile(config, p.EngineKubeconfig); err != nil {
+		return fmt.Errorf("write kubeconfig: %w", err)
+	}
+	return nil
+}

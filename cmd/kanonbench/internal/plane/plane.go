@@ -6,16 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"kanon.dev/kanon/cmd/kanonbench/internal/app"
-	"kanon.dev/kanon/cmd/kanonbench/internal/process"
 )
 
 // Options are the settings of a control plane.
@@ -38,7 +34,7 @@ type Plane struct {
 	// Version is the version of Kubernetes.
 	Version string
 
-	process *process.Process
+	process *Process
 	core    kubernetes.Interface
 	objects client.Client
 	kinds   int // the number of defined parent kinds
@@ -47,7 +43,7 @@ type Plane struct {
 // Start starts a control plane and prepares it for engines. The caller must call Stop.
 func Start(ctx context.Context, o Options) (*Plane, error) {
 	admin := filepath.Join(o.Dir, "admin.kubeconfig")
-	running, err := process.Start(process.Options{Stderr: o.Log, ReadStdout: true}, o.Binary,
+	running, err := StartProcess(ProcessOptions{Stderr: o.Log, ReadStdout: true}, o.Binary,
 		"up", "--kubeconfig="+admin, "--nodes=0", "--controllers=garbage-collector,namespace")
 	if err != nil {
 		return nil, err
@@ -72,14 +68,10 @@ func (p *Plane) prepare(ctx context.Context, admin string) error {
 		return fmt.Errorf("load kubeconfig: %w", err)
 	}
 	p.Config.QPS = -1
-	scheme, err := app.Scheme(0)
-	if err != nil {
-		return err
-	}
 	if p.core, err = kubernetes.NewForConfig(p.Config); err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	if p.objects, err = client.New(p.Config, client.Options{Scheme: scheme}); err != nil {
+	if p.objects, err = client.New(p.Config, client.Options{}); err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
 	version, err := p.core.Discovery().ServerVersion()
@@ -121,27 +113,6 @@ func (p *Plane) PID() int { return p.process.PID() }
 func (p *Plane) Stop() error {
 	if err := p.process.Stop(); err != nil {
 		return fmt.Errorf("control plane: %w", err)
-	}
-	return nil
-}
-
-// writeKubeconfig writes the engine's kubeconfig: the administrator's cluster with a token.
-func (p *Plane) writeKubeconfig(token string) error {
-	text := fmt.Sprintf(`apiVersion: v1
-kind: Config
-clusters:
-- name: bench
-  cluster: {server: %q, certificate-authority-data: %s}
-users:
-- name: engine
-  user: {token: %s}
-contexts:
-- name: bench
-  context: {cluster: bench, user: engine}
-current-context: bench
-`, p.Config.Host, base64Of(p.Config.CAData), token)
-	if err := os.WriteFile(p.EngineKubeconfig, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write kubeconfig: %w", err)
 	}
 	return nil
 }

@@ -48,56 +48,53 @@ func patchRows(load Load, all []row) []row {
 }
 
 func allRows(load Load) []row {
-	one, cpu := new(1.0), new(1.25)
+	one := new(1.0)
 	none := new(0.0)
+	perParent := func(what string, phase Phase, writes float64) []row {
+		return []row{
+			{title: "– writes per parent" + what, phase: phase, unit: Writes, format: plain, limit: new(writes)},
+			{title: "– reads per parent" + what, phase: phase, unit: Reads, format: plain, limit: none},
+		}
+	}
+	return slices.Concat(
+		work("new parents", New), perParent("", New, float64(load.Children+2)), // the children, the status and an Event
+		work("change of all", Change), perParent("", Change, float64(load.Children-1)),
+		work("drift of half repaired", Drift), perParent(" that drifted", Drift, 2),
+		work("deletion of all", Delete), []row{
+			{title: "– writes", phase: Delete, unit: AllWrites, format: plain, limit: none},
+			{title: "one new parent, median", phase: One, unit: Median, format: seconds, ratio: one},
+			{title: "one new parent, p99", phase: One, unit: Worst, format: seconds, ratio: one},
+			{title: "restart, all in place: until ready", phase: Restart, unit: Time, format: seconds, limit: new(5.0)},
+			{title: "– CPU of the engine", phase: Restart, unit: CPU, format: seconds},
+			{title: "– writes", phase: Restart, unit: AllWrites, format: plain, limit: none},
+			{title: "– reads", phase: Restart, unit: AllReads, format: plain},
+			{title: "– watches that begin", phase: Restart, unit: Watches, format: plain},
+			{title: "at rest: requests per minute", phase: Rest, unit: Requests, format: plain, limit: none},
+			{title: "at rest: CPU per minute", phase: Rest, unit: CPUMinute, format: seconds, limit: new(0.1)},
+			{title: "another rule beside them in churn, median", phase: Beside, unit: Median, format: seconds},
+			{title: "another rule beside them in churn, p99", phase: Beside, unit: Worst, format: seconds, limit: new(0.1)},
+			{title: "– the answer to the change itself, median", phase: Beside, unit: AnswerMedian, format: seconds},
+			{title: "– the answer to the change itself, p99", phase: Beside, unit: AnswerWorst, format: seconds},
+			{title: "– writes per second, of both", phase: Beside, unit: Rate, format: plain},
+			{title: "memory of an empty process", phase: New, unit: Empty, format: mebibytes, limit: emptyLimit(load)},
+			{title: "memory at rest, after a restart", phase: Restart, unit: Resident, format: mebibytes},
+			{
+				title: "– per 1,000 parents, beyond the empty process", phase: Restart, unit: PerParent,
+				format: func(b float64) string { return mebibytes(1000 * b) }, limit: perParentLimit(load),
+			},
+			{title: "memory, peak of a start", phase: Restart, unit: Peak, format: mebibytes},
+			{title: "memory at rest, after all that", phase: Rest, unit: Resident, format: mebibytes},
+			{title: "memory, peak", phase: Rest, unit: Peak, format: mebibytes},
+		})
+}
+
+// work are the lines for the time and the cost of a phase.
+func work(title string, phase Phase) []row {
 	return []row{
-		{title: "new parents", phase: New, unit: Time, format: seconds, ratio: one},
-		{title: "– CPU of the engine", phase: New, unit: CPU, format: seconds, ratio: cpu},
-		{title: "– CPU of the control plane", phase: New, unit: ServerCPU, format: seconds},
-		{title: "– memory that the API server allocates", phase: New, unit: Allocated, format: mebibytes},
-		// The children, the status and an Event.
-		{title: "– writes per parent", phase: New, unit: Writes, format: plain, limit: new(float64(load.Children + 2))},
-		{title: "– reads per parent", phase: New, unit: Reads, format: plain, limit: none},
-		{title: "change of all", phase: Change, unit: Time, format: seconds, ratio: one},
-		{title: "– CPU of the engine", phase: Change, unit: CPU, format: seconds, ratio: cpu},
-		{title: "– CPU of the control plane", phase: Change, unit: ServerCPU, format: seconds},
-		{title: "– memory that the API server allocates", phase: Change, unit: Allocated, format: mebibytes},
-		{title: "– writes per parent", phase: Change, unit: Writes, format: plain, limit: new(float64(load.Children - 1))},
-		{title: "– reads per parent", phase: Change, unit: Reads, format: plain, limit: none},
-		{title: "drift of half repaired", phase: Drift, unit: Time, format: seconds, ratio: one},
-		{title: "– CPU of the engine", phase: Drift, unit: CPU, format: seconds, ratio: cpu},
-		{title: "– CPU of the control plane", phase: Drift, unit: ServerCPU, format: seconds},
-		{title: "– memory that the API server allocates", phase: Drift, unit: Allocated, format: mebibytes},
-		{title: "– writes per parent that drifted", phase: Drift, unit: Writes, format: plain, limit: new(2.0)},
-		{title: "– reads per parent that drifted", phase: Drift, unit: Reads, format: plain, limit: none},
-		{title: "deletion of all", phase: Delete, unit: Time, format: seconds, ratio: one},
-		{title: "– CPU of the engine", phase: Delete, unit: CPU, format: seconds, ratio: cpu},
-		{title: "– CPU of the control plane", phase: Delete, unit: ServerCPU, format: seconds},
-		{title: "– memory that the API server allocates", phase: Delete, unit: Allocated, format: mebibytes},
-		{title: "– writes", phase: Delete, unit: AllWrites, format: plain, limit: none},
-		{title: "one new parent, median", phase: One, unit: Median, format: seconds, ratio: one},
-		{title: "one new parent, p99", phase: One, unit: Worst, format: seconds, ratio: one},
-		{title: "restart, all in place: until ready", phase: Restart, unit: Time, format: seconds, limit: new(5.0)},
-		{title: "– CPU of the engine", phase: Restart, unit: CPU, format: seconds},
-		{title: "– writes", phase: Restart, unit: AllWrites, format: plain, limit: none},
-		{title: "– reads", phase: Restart, unit: AllReads, format: plain},
-		{title: "– watches that begin", phase: Restart, unit: Watches, format: plain},
-		{title: "at rest: requests per minute", phase: Rest, unit: Requests, format: plain, limit: none},
-		{title: "at rest: CPU per minute", phase: Rest, unit: CPUMinute, format: seconds, limit: new(0.1)},
-		{title: "another rule beside them in churn, median", phase: Beside, unit: Median, format: seconds},
-		{title: "another rule beside them in churn, p99", phase: Beside, unit: Worst, format: seconds, limit: new(0.1)},
-		{title: "– the answer to the change itself, median", phase: Beside, unit: AnswerMedian, format: seconds},
-		{title: "– the answer to the change itself, p99", phase: Beside, unit: AnswerWorst, format: seconds},
-		{title: "– writes per second, of both", phase: Beside, unit: Rate, format: plain},
-		{title: "memory of an empty process", phase: New, unit: Empty, format: mebibytes, limit: emptyLimit(load)},
-		{title: "memory at rest, after a restart", phase: Restart, unit: Resident, format: mebibytes},
-		{
-			title: "– per 1,000 parents, beyond the empty process", phase: Restart, unit: PerParent,
-			format: func(b float64) string { return mebibytes(1000 * b) }, limit: perParentLimit(load),
-		},
-		{title: "memory, peak of a start", phase: Restart, unit: Peak, format: mebibytes},
-		{title: "memory at rest, after all that", phase: Rest, unit: Resident, format: mebibytes},
-		{title: "memory, peak", phase: Rest, unit: Peak, format: mebibytes},
+		{title: title, phase: phase, unit: Time, format: seconds, ratio: new(1.0)},
+		{title: "– CPU of the engine", phase: phase, unit: CPU, format: seconds, ratio: new(1.25)},
+		{title: "– CPU of the control plane", phase: phase, unit: ServerCPU, format: seconds},
+		{title: "– memory that the API server allocates", phase: phase, unit: Allocated, format: mebibytes},
 	}
 }
 

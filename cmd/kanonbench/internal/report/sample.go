@@ -9,7 +9,6 @@ import (
 // The engines, as named in results.
 const (
 	Operator = "operator"
-	Loop     = "loop"
 	Kanon    = "kanon"
 )
 

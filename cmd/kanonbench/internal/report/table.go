@@ -2,26 +2,38 @@ package report
 
 import (
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// WriteTable writes a Markdown table for each load, with aligned columns.
-func WriteTable(w io.Writer, run *Run) error {
-	for i, load := range run.Loads() {
-		lead := "\n"
-		if i == 0 {
-			lead = ""
-		}
-		if _, err := fmt.Fprintf(w, "%s### %s\n\nRounds: %d.\n\n", lead, TitleOf(load), rounds(run, load)); err != nil {
-			return fmt.Errorf("write table: %w", err)
-		}
-		if err := writeColumns(w, cells(run, load)); err != nil {
-			return fmt.Errorf("write table: %w", err)
+// Tables shows a run: its circumstances, a Markdown table for each load, how the ratios grow with the number of
+// parents, and the memory for large children.
+func Tables(run *Run) string {
+	var out strings.Builder
+	out.WriteString(facts(run))
+	for _, load := range run.Loads() {
+		fmt.Fprintf(&out, "\n### %s\n\nRounds: %d.\n\n%s", TitleOf(load), rounds(run, load), columns(cells(run, load)))
+	}
+	return out.String() + growth(run) + size(run)
+}
+
+// facts lists the circumstances of a run, and how busy other programs were: results of a busy machine mean little.
+func facts(run *Run) string {
+	var out strings.Builder
+	for _, c := range run.Circumstances {
+		fmt.Fprintf(&out, "%s: %s\n", c.Key, c.Value)
+	}
+	var busy []float64
+	for _, s := range run.Samples {
+		if cores, ok := s.Value(Strangers); ok {
+			busy = append(busy, cores)
 		}
 	}
-	return nil
+	if len(busy) > 0 {
+		fmt.Fprintf(&out, "other programs: %.2f processors, median of all phases\n", Quantile(busy, 0.5))
+	}
+	return out.String()
 }
 
 // rounds is the number of rounds of a load: the maximum over engines and phases.
@@ -75,28 +87,33 @@ func first(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // cells is the table of a load. The first line is the header.
 func cells(run *Run, load Load) [][]string {
-	table := [][]string{{"", "by hand", "bare loop", "Kanon", "Kanon ÷ by hand", "target", ""}}
+	table := [][]string{{"", "by hand", "Kanon", "Kanon ÷ by hand", "target", ""}}
 	for _, r := range rows(load) {
 		kanon := run.Numbers(load, r.phase, Kanon, r.unit)
 		byHand := run.Numbers(load, r.phase, Operator, r.unit)
-		ratio, hasRatio := SpreadOf(Ratios(kanon, byHand))
+		ratio, hasRatio := r.ratioOf(run, load)
 		line := []string{
 			r.title,
 			r.number(byHand),
-			r.number(run.Numbers(load, r.phase, Loop, r.unit)),
 			r.number(kanon),
 			"",
 			r.target(),
 			r.verdict(kanon, ratio, hasRatio),
 		}
 		if hasRatio {
-			line[4] = ratio.String()
+			line[3] = ratio.String()
 		}
-		if line[1] != "" || line[2] != "" || line[3] != "" {
+		if line[1] != "" || line[2] != "" {
 			table = append(table, line)
 		}
 	}
 	return table
+}
+
+// ratioOf is what Kanon needs as a multiple of what the handwritten operator needs; false if one of them was not measured.
+func (r *row) ratioOf(run *Run, load Load) (Spread, bool) {
+	kanon, byHand := run.Numbers(load, r.phase, Kanon, r.unit), run.Numbers(load, r.phase, Operator, r.unit)
+	return SpreadOf(Ratios(kanon, byHand))
 }
 
 func (r *row) number(numbers []float64) string {
@@ -137,38 +154,26 @@ func (r *row) verdict(kanon []float64, ratio Spread, hasRatio bool) string {
 	return "missed"
 }
 
-func writeColumns(w io.Writer, table [][]string) error {
+// columns is a Markdown table with aligned columns. The first line is the header.
+func columns(table [][]string) string {
 	widths := make([]int, len(table[0]))
 	for _, line := range table {
 		for i, cell := range line {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell), len("---"))
 		}
 	}
-	for i, line := range table {
-		if err := writeLine(w, line, widths); err != nil {
-			return err
-		}
-		if i > 0 {
-			continue
-		}
-		rule := make([]string, len(widths))
-		for j, width := range widths {
-			rule[j] = strings.Repeat("-", width)
-		}
-		if err := writeLine(w, rule, widths); err != nil {
-			return err
-		}
+	rule := make([]string, len(widths))
+	for i, width := range widths {
+		rule[i] = strings.Repeat("-", width)
 	}
-	return nil
-}
-
-func writeLine(w io.Writer, line []string, widths []int) error {
 	var out strings.Builder
-	for i, cell := range line {
-		out.WriteString("| " + cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+1))
+	for _, line := range slices.Insert(slices.Clone(table), 1, rule) {
+		for i, cell := range line {
+			out.WriteString("| " + cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+1))
+		}
+		out.WriteString("|\n")
 	}
-	_, err := fmt.Fprintln(w, out.String()+"|")
-	return err
+	return out.String()
 }
 
 // thousands formats an integer with commas.

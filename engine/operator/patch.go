@@ -1,0 +1,57 @@
+package operator
+
+import (
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/watch"
+	"kanon.dev/kanon/restmapping"
+	"kanon.dev/kanon/rules/program"
+)
+
+// Patch is one node of spec.patches, and where its targets are.
+type Patch struct {
+	program.Patch
+	// Lookup finds the targets.
+	Lookup
+	// Manager is the field manager of what it sets.
+	Manager string
+}
+
+// newPatch plans one node of spec.patches.
+func (p *Plan) newPatch(patch *program.Patch, kind restmapping.Kind) Patch {
+	planned := Patch{Patch: *patch, Manager: fieldset.PatchManager(p.ID, patch.ID)}
+	if patch.Target == nil {
+		planned.Lookup = Lookup{Kind: kind, Informer: p.ParentKey}
+		return planned
+	}
+	planned.Lookup = newLookup(patch.Target, kind, p.Identity.Home())
+	planned.Members = true // the content of a target only matters to the target's key
+	return planned
+}
+
+// IsWhole reports whether the informer shows every object that could ever have been a target.
+func (p Patch) IsWhole() bool {
+	return !p.Borrowed && p.Informer.Namespace == "" && p.Informer.Selector == ""
+}
+
+// InformerFor returns the informer that shows the targets in a namespace.
+func (p Patch) InformerFor(namespace string) watch.Key {
+	informer := p.Informer
+	if p.Borrowed {
+		informer.Namespace = namespace
+	}
+	return informer
+}
+
+// planPatches plans spec.patches.
+func (p *Plan) planPatches(program *program.Program) {
+	for _, patch := range program.Patches {
+		kind, ok := p.kinds.found[patch.GVK]
+		if patch.Target == nil {
+			kind, ok = p.Parent, true
+		}
+		if !ok {
+			continue // its targets do not exist
+		}
+		p.Patches[patch.ID] = p.newPatch(patch, kind)
+	}
+}

@@ -1,0 +1,66 @@
+package operator
+
+import (
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kanon.dev/kanon/engine/queue"
+	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
+)
+
+// Removal is the removal of a rule from the parents of one kind. It is safe for concurrent use.
+type Removal struct {
+	// Program is the rule that stands in for the removed one.
+	Program *program.Program
+	// Parent is the kind of the parents, and Children says what happens to their children.
+	Parent   schema.GroupVersionKind
+	Children syntax.RuleDeletion
+
+	mu sync.Mutex
+	// begun is true once the parents are known. pending are the parents that are not cleaned up yet. waits is true once
+	// FirstWait was called. Guarded by mu.
+	begun   bool
+	pending queue.Keys
+	waits   bool
+}
+
+// KeepsChildren reports whether nothing is deleted. It is false without a removal.
+func (r *Removal) KeepsChildren() bool { return r != nil && r.Children != syntax.DeleteChildren }
+
+// Begin stores the parents to clean up when it is called first, and returns those that are still left: one may have
+// been deleted since the removal was interrupted.
+func (r *Removal) Begin(keys queue.Keys) (left queue.Keys) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.begun {
+		r.begun, r.pending = true, maps.Clone(keys)
+	}
+	return maps.Clone(r.pending)
+}
+
+// FirstWait reports whether this is its first call.
+func (r *Removal) FirstWait() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	waited := r.waits
+	r.waits = true
+	return !waited
+}
+
+// Done records that a parent was cleaned up, and reports whether it was the last one.
+func (r *Removal) Done(k queue.Key) (finished bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pending, k)
+	return r.begun && len(r.pending) == 0
+}
+
+// IsDone reports whether every parent was cleaned up.
+func (r *Removal) IsDone() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.begun && len(r.pending) == 0
+}

@@ -1,0 +1,136 @@
+package restmapping
+
+import (
+	"cmp"
+	_ "embed" // kinds.txt
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+//go:generate go test -run TestKindsAreThoseOfTheControlPlane . -update
+
+//go:embed kinds.txt
+var kindsText string
+
+// Table is a set of kinds. The zero value is empty. It must not be used while Define runs.
+type Table struct {
+	version string
+	kinds   map[schema.GroupVersionKind]Kind
+	groups  sets.Set[string]
+}
+
+// LoadBuiltin returns a new table of the built-in kinds. The error names the wrong line of the embedded file.
+func LoadBuiltin() (*Table, error) {
+	version, kinds, err := parse(kindsText)
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in kinds: %w", err)
+	}
+	t := &Table{version: version, kinds: make(map[schema.GroupVersionKind]Kind, len(kinds)), groups: sets.New[string]()}
+	for _, kind := range kinds {
+		t.kinds[kind.GVK] = kind
+		t.groups.Insert(kind.GVK.Group)
+	}
+	return t, nil
+}
+
+// Version is the version of Kubernetes that has these kinds, such as v1.37.2.
+func (t *Table) Version() string { return t.version }
+
+// HasGroup reports whether a group is one of Kubernetes' own, so that all its kinds are known. Groups added by Define
+// are not.
+func (t *Table) HasGroup(group string) bool { return t.groups.Has(group) }
+
+// Lookup returns a kind, and whether the table has it.
+func (t *Table) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
+	kind, ok := t.kinds[gvk]
+	return kind, ok
+}
+
+// Kinds lists all kinds, sorted by group, version and kind.
+func (t *Table) Kinds() []Kind {
+	return slices.SortedFunc(maps.Values(t.kinds), func(a, b Kind) int {
+		return cmp.Or(cmp.Compare(a.GVK.Group, b.GVK.Group), cmp.Compare(a.GVK.Version, b.GVK.Version), cmp.Compare(a.GVK.Kind, b.GVK.Kind))
+	})
+}
+
+func (t *Table) add(kind Kind) {
+	if t.kinds == nil {
+		t.kinds = make(map[schema.GroupVersionKind]Kind)
+	}
+	t.kinds[kind.GVK] = kind
+}
+
+// errNoKind reports that a CustomResourceDefinition defines no kind.
+var errNoKind = errors.New("it lacks spec.group, spec.names.kind or a version that is served")
+
+// Define adds the kinds of a CustomResourceDefinition, one for each served version. The error reports why it defines
+// none.
+func (t *Table) Define(crd *unstructured.Unstructured) error {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
+	versions, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "versions")
+	list, _ := versions.([]any)
+	defined := false
+	for _, item := range list {
+		version, _ := item.(map[string]any)
+		name, _ := version["name"].(string)
+		if served, _ := version["served"].(bool); !served || name == "" || group == "" || kind == "" {
+			continue
+		}
+		subresources := sets.New[string]()
+		if subs, ok := version["subresources"].(map[string]any); ok {
+			subresources = sets.KeySet(subs)
+		}
+		gv := schema.GroupVersion{Group: group, Version: name}
+		t.add(Kind{
+			GVK: gv.WithKind(kind), GVR: gv.WithResource(plural), Namespaced: scope == "Namespaced",
+			Verbs:     sets.New("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"),
+			HasStatus: subresources.Has("status"), Subresources: subresources,
+			Definition: Definition{UID: types.UID(crd.GetName()), Generation: 1},
+		})
+		defined = true
+	}
+	if !defined {
+		return errNoKind
+	}
+	return nil
+}
+
+// versionPrefix begins the line of kinds.txt with the version.
+const versionPrefix = "# Kubernetes "
+
+// parse reads a line for each kind, with apiVersion, kind, resource, scope, verbs and subresources, separated by tabs.
+func parse(text string) (version string, kinds []Kind, err error) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, "#") {
+			version = cmp.Or(version, strings.TrimPrefix(line, versionPrefix))
+			continue
+		}
+		columns := strings.Split(line, "\t")
+		if len(columns) != 6 {
+			return "", nil, fmt.Errorf("%q has %d columns, not 6", line, len(columns))
+		}
+		gv, err := schema.ParseGroupVersion(columns[0])
+		if err != nil {
+			return "", nil, err
+		}
+		subresources := sets.New(strings.Split(columns[5], ",")...).Delete("")
+		kinds = append(kinds, Kind{
+			GVK: gv.WithKind(columns[1]), GVR: gv.WithResource(columns[2]), Namespaced: columns[3] == "Namespaced",
+			Verbs:     sets.New(strings.Split(columns[4], ",")...),
+			HasStatus: subresources.Has("status"), Subresources: subresources,
+		})
+	}
+	return version, kinds, nil
+}

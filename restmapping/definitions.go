@@ -1,0 +1,241 @@
+package restmapping
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+)
+
+type definitions struct {
+	// changed yields after a change that discovery may show. It holds at most one signal.
+	changed chan struct{}
+	// customResources and apiServices are nil if the API server does not serve these kinds.
+	customResources *definitionWatch
+	apiServices     *definitionWatch
+	mu              sync.Mutex
+	// gone has resources whose definition was deleted, until discovery no longer shows them. Guarded by mu.
+	gone sets.Set[schema.GroupResource]
+}
+
+func newDefinitions(client dynamic.Interface, s *snapshot) *definitions {
+	d := &definitions{
+		changed: make(chan struct{}, 1),
+		gone:    sets.New[schema.GroupResource](),
+	}
+	customResources := schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	}
+	if _, ok := s.resources[customResources]; ok {
+		d.customResources = newDefinitionWatch(client, customResources)
+	}
+	apiServices := schema.GroupVersionResource{
+		Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices",
+	}
+	if _, ok := s.resources[apiServices]; ok {
+		d.apiServices = newDefinitionWatch(client, apiServices)
+	}
+	return d
+}
+
+// start starts the watches in group; they end with ctx. known reports whether discovery lists a group version. The
+// error reports that an informer cannot be set up.
+func (d *definitions) start(ctx context.Context, group *sync.WaitGroup, known func(schema.GroupVersion) bool) error {
+	if d.customResources != nil {
+		handler := d.customResourceHandler()
+		if err := d.customResources.start(ctx, group, keepCustomResource, handler, d.signal); err != nil {
+			return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
+		}
+	}
+	if d.apiServices != nil {
+		handler := d.apiServiceHandler(known)
+		if err := d.apiServices.start(ctx, group, keepAPIService, handler, d.signal); err != nil {
+			return fmt.Errorf("watch APIServices: %w", err)
+		}
+	}
+	return nil
+}
+
+// wait waits until each watch has its first list or has failed. A failed watch signals a change once it works. wait
+// returns false if ctx ends first.
+func (d *definitions) wait(ctx context.Context) bool {
+	for _, w := range []*definitionWatch{d.customResources, d.apiServices} {
+		if w == nil {
+			continue
+		}
+		select {
+		case <-w.informer.HasSyncedChecker().Done():
+		case <-w.failed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+func (d *definitions) signal() {
+	select {
+	case d.changed <- struct{}{}:
+	default:
+	}
+}
+
+// customResourceHandler signals the changes that discovery can show. That excludes definitions that are not
+// established, and other conditions.
+func (d *definitions) customResourceHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if c, ok := obj.(*customResource); ok && !initial && c.established {
+				d.signal()
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			old, wasOne := before.(*customResource)
+			c, isOne := after.(*customResource)
+			if wasOne && isOne && !c.sameKinds(old) && (old.established || c.established) {
+				d.signal()
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if c, ok := unwrap(obj).(*customResource); ok && c.established {
+				d.mu.Lock()
+				d.gone.Insert(c.resource)
+				d.mu.Unlock()
+				d.signal()
+			}
+		},
+	}
+}
+
+// apiServiceHandler signals changes of remote APIServices. Local ones come and go with the definitions. They count only
+// if discovery disagrees, as when an upgraded API server has new groups.
+func (d *definitions) apiServiceHandler(known func(schema.GroupVersion) bool) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if s, ok := obj.(*apiService); ok && !initial && (s.remote || !known(s.version)) {
+				d.signal()
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			old, wasOne := before.(*apiService)
+			s, isOne := after.(*apiService)
+			if wasOne && isOne && !s.sameKinds(old) {
+				d.signal()
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if s, ok := unwrap(obj).(*apiService); ok && (s.remote || known(s.version)) {
+				d.signal()
+			}
+		},
+	}
+}
+
+func (d *definitions) all() map[schema.GroupResource]Definition {
+	all := map[schema.GroupResource]Definition{}
+	for _, c := range listOf[*customResource](d.customResources) {
+		all[c.resource] = Definition{UID: c.UID, Generation: c.Generation}
+	}
+	return all
+}
+
+// unsettled lists, sorted, the resources for which discovery and the definitions disagree.
+func (d *definitions) unsettled(s *snapshot) []string {
+	var differing []string
+	defined := map[schema.GroupResource]*customResource{}
+	for _, c := range listOf[*customResource](d.customResources) {
+		defined[c.resource] = c
+		if c.established {
+			differing = append(differing, c.notShown(s)...)
+		}
+	}
+	differing = append(differing, d.stillShown(s, defined)...)
+	differing = append(differing, d.undiscovered(s)...)
+	slices.Sort(differing)
+	return slices.Compact(differing)
+}
+
+// notShown lists the served versions of a definition that discovery lacks, or shows as an earlier definition had them.
+func (c *customResource) notShown(s *snapshot) []string {
+	var list []string
+	for version := range c.served {
+		gvr := c.resource.WithVersion(version)
+		gvk, ok := s.resources[gvr]
+		if !ok || gvk.Kind != c.kind || s.kinds[gvk].Namespaced != c.namespaced {
+			list = append(list, gvr.GroupResource().String()+"/"+version)
+		}
+	}
+	return list
+}
+
+// stillShown lists the resources that discovery shows although their definition is gone, or does not serve that
+// version.
+func (d *definitions) stillShown(s *snapshot, defined map[schema.GroupResource]*customResource) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var list []string
+	shown := sets.New[schema.GroupResource]()
+	for gvr := range s.resources {
+		resource := gvr.GroupResource()
+		c, ok := defined[resource]
+		if (ok && !c.served.Has(gvr.Version)) || (!ok && d.gone.Has(resource)) {
+			list = append(list, resource.String()+"/"+gvr.Version)
+			shown.Insert(resource)
+		}
+	}
+	d.gone = d.gone.Intersection(shown)
+	return list
+}
+
+// undiscovered lists the group versions whose discovery failed. It excludes those of remote API servers that are known
+// to be unavailable: their return is an event.
+func (d *definitions) undiscovered(s *snapshot) []string {
+	var list []string
+	unavailable := sets.New[schema.GroupVersion]()
+	for _, service := range listOf[*apiService](d.apiServices) {
+		switch {
+		case !service.remote:
+		case !service.available:
+			unavailable.Insert(service.version)
+		case !s.versions.Has(service.version):
+			list = append(list, service.version.String())
+		}
+	}
+	for gv := range s.failed {
+		if !unavailable.Has(gv) {
+			list = append(list, gv.String())
+		}
+	}
+	return list
+}
+
+// listOf lists the items of a watch; none for nil.
+func listOf[T any](w *definitionWatch) []T {
+	if w == nil {
+		return nil
+	}
+	var list []T
+	for _, item := range w.informer.GetStore().List() {
+		if object, ok := item.(T); ok {
+			list = append(list, object)
+		}
+	}
+	return list
+}
+
+func unwrap(obj any) any {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		return gone.Obj
+	}
+	return obj
+}
+
+func loggerFor(ctx context.Context, resource schema.GroupVersionResource) logr.Logger {
+	return logr.FromContextOrDiscard(ctx).WithValues("resource", resource.GroupResource().String())
+}

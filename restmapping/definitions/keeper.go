@@ -1,0 +1,218 @@
+package definitions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// Manager is the field manager of definitions.
+	Manager = "kanon-definitions"
+	// AnnotationHash records the hash of the definition as written.
+	AnnotationHash = "kanon.dev/definition"
+	// AnnotationKeeper names Kanon's namespace and the rule that the definition is made from, with the rule's namespace
+	// if it is another one: kanon-system/webapp, or kanon-system/team-a/webapp.
+	AnnotationKeeper = "kanon.dev/keeper"
+)
+
+// Wanted is a definition that a rule wants in the cluster.
+type Wanted struct {
+	Definition *unstructured.Unstructured
+	// Hash is the hash of the definition.
+	Hash string
+	// Keeper is the value of AnnotationKeeper; empty for a definition beside rules.
+	Keeper string
+	// Adopt allows Kanon to take over a definition that it did not make.
+	Adopt bool
+	// Confirmed are the tokens of changes that are allowed although objects lose something.
+	Confirmed []string
+}
+
+// NameOf is the value of AnnotationKeeper for a rule.
+func NameOf(installation, namespace, name string) string {
+	if namespace == installation {
+		return installation + "/" + name
+	}
+	return installation + "/" + namespace + "/" + name
+}
+
+// Plan is what to do about a definition.
+type Plan struct {
+	// Live is the definition in the cluster; nil if there is none.
+	Live *unstructured.Unstructured
+	// Body is what Manager has to apply; nil if there is nothing to do.
+	Body *unstructured.Unstructured
+	// Force is true if the apply takes fields from other managers.
+	Force bool
+	// Optional is true if the rule can run without the apply, because the definition does not differ in anything that
+	// matters.
+	Optional bool
+	// Restores is true if somebody else changed what Kanon had written.
+	Restores bool
+	// Changes are those that the apply makes; nil for a new definition.
+	Changes *Comparison
+}
+
+// Cluster reads from a cluster.
+type Cluster interface {
+	// Definition reads a definition. If there is none, apierrors.IsNotFound is true for the error.
+	Definition(ctx context.Context, name string) (*unstructured.Unstructured, error)
+	// Objects calls f with each object that the comparison needs.
+	Objects(ctx context.Context, of *Comparison, f func(*unstructured.Unstructured) error) error
+}
+
+// Prepare decides what to do so that the cluster has a definition. The error is a *Withheld if somebody has to act.
+func Prepare(ctx context.Context, cluster Cluster, w Wanted) (*Plan, error) {
+	live, err := cluster.Definition(ctx, w.Definition.GetName())
+	switch {
+	case apierrors.IsNotFound(err):
+		return &Plan{Body: w.body(nil)}, nil
+	case apierrors.IsForbidden(err):
+		return nil, &Withheld{Reason: ReasonForbidden, Summary: fmt.Sprintf("%s cannot be compared with the one of the cluster: %v", w.name(), err)}
+	case err != nil:
+		return nil, err
+	}
+	plan, err := decide(live, w)
+	if err != nil || plan.Body == nil || !plan.Changes.NeedsObjects() {
+		return plan, err
+	}
+	token, err := plan.Changes.Token()
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(w.Confirmed, token) {
+		return plan, nil
+	}
+	survey, err := plan.Changes.Survey()
+	if err != nil {
+		return nil, err
+	}
+	err = cluster.Objects(ctx, plan.Changes, func(object *unstructured.Unstructured) error { return survey.Add(ctx, object) })
+	if err != nil {
+		return nil, unread(w, plan.Changes, err)
+	}
+	if len(survey.Losses()) > 0 {
+		return nil, held(w, survey, token)
+	}
+	return plan, nil
+}
+
+// decide makes the part of Prepare's decision that needs no objects.
+func decide(live *unstructured.Unstructured, w Wanted) (*Plan, error) {
+	if live.GetDeletionTimestamp() != nil {
+		return nil, errors.New("it is being deleted; Kanon creates it again after that")
+	}
+	changes, err := Compare(live, w.Definition)
+	if err != nil {
+		return nil, err
+	}
+	if w.isBeside() {
+		return decideBeside(live, w, changes)
+	}
+	plan := &Plan{Live: live, Changes: changes}
+	ours, other := owner(live, w)
+	switch {
+	case !ours && !w.Adopt && changes.IsSame():
+		return plan, nil
+	case !ours && !w.Adopt:
+		return nil, taken(w, other, changes)
+	case ours && changes.IsSame() && live.GetAnnotations()[AnnotationHash] == w.Hash && live.GetAnnotations()[AnnotationKeeper] == w.Keeper:
+		return plan, nil
+	}
+	if never := changes.Never(); never != nil {
+		return nil, impossible(w, never)
+	}
+	plan.Body, plan.Force = w.body(live), true
+	plan.Optional = changes.IsSame()
+	plan.Restores = ours && !plan.Optional && live.GetAnnotations()[AnnotationHash] == w.Hash
+	return plan, nil
+}
+
+// decideBeside decides for a definition beside rules. It is applied once, and again when its text changes. If what
+// others applied has everything that the text has, it is not applied.
+func decideBeside(live *unstructured.Unstructured, w Wanted, changes *Comparison) (*Plan, error) {
+	plan := &Plan{Live: live, Changes: changes}
+	switch hash := live.GetAnnotations()[AnnotationHash]; {
+	case hash == w.Hash && hash != "", hash == "" && covers(live.Object["spec"], w.Definition.Object["spec"]):
+		return plan, nil
+	}
+	if never := changes.Never(); never != nil {
+		return nil, impossible(w, never)
+	}
+	plan.Body = w.body(live)
+	return plan, nil
+}
+
+// covers reports whether live has everything that wanted has, apart from descriptions.
+func covers(live, wanted any) bool {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		live, ok := live.(map[string]any)
+		for key, value := range wanted {
+			if _, isText := value.(string); key == "description" && isText {
+				continue
+			}
+			ok = ok && covers(live[key], value)
+		}
+		return ok
+	case []any:
+		live, ok := live.([]any)
+		return ok && slices.EqualFunc(live, wanted, covers)
+	}
+	return equality.Semantic.DeepEqual(live, wanted)
+}
+
+func (w Wanted) isBeside() bool { return w.Keeper == "" }
+
+// owner reports whether this Kanon made a definition. Copies of an object have its annotations but not its field
+// managers, so both must match. other is the value of AnnotationKeeper if another Kanon keeps the definition.
+func owner(live *unstructured.Unstructured, w Wanted) (ours bool, other string) {
+	managed := slices.ContainsFunc(live.GetManagedFields(), func(entry managedFields) bool { return entry.Manager == Manager })
+	keeper, marked := live.GetAnnotations()[AnnotationKeeper]
+	if !managed {
+		return false, ""
+	}
+	if !marked { // it was beside a rule
+		return live.GetAnnotations()[AnnotationHash] != "", ""
+	}
+	if installationOf(keeper) != installationOf(w.Keeper) {
+		return false, keeper
+	}
+	return true, ""
+}
+
+// installationOf is Kanon's namespace in a value of AnnotationKeeper.
+func installationOf(keeper string) string {
+	namespace, _, _ := strings.Cut(keeper, "/")
+	return namespace
+}
+
+// body is the definition with its annotations. live is the definition that it replaces; nil if there is none.
+func (w Wanted) body(live *unstructured.Unstructured) *unstructured.Unstructured {
+	body := w.Definition.DeepCopy()
+	annotations := body.GetAnnotations()
+	if annotations == nil {
+		annotations = make(map[string]string, 2)
+	}
+	annotations[AnnotationHash] = w.Hash
+	if !w.isBeside() {
+		annotations[AnnotationKeeper] = w.Keeper
+	}
+	body.SetAnnotations(annotations)
+	if live != nil { // replace exactly what was compared
+		body.SetUID(live.GetUID())
+		body.SetResourceVersion(live.GetResourceVersion())
+	}
+	return body
+}
+
+func (w Wanted) name() string {
+	return fmt.Sprintf("CustomResourceDefinition %s", w.Definition.GetName())
+}
