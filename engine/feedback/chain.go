@@ -141,10 +141,9 @@ func (c *Chain) begin(k queue.Key, now time.Time, longest time.Duration) (p *Pro
 	p = merge(k, c.causes)
 	switch {
 	case pausing:
-	case c.others:
+	case c.others, c.loop != nil && len(p.since(k)) == 0: // during the whole pause, no own write led back to the key
 		c.end()
 	case len(p.since(k)) == 0:
-		c.loop = nil
 	default:
 		c.advance(k, p, now, longest)
 	}

@@ -223,13 +223,17 @@ func (p Patch) previousOf(path fieldpath.Path, held bool) (*Previous, error) {
 // writePrevious writes AnnotationTaken, in exactly the version seen.
 func (w *Writer) writePrevious(ctx context.Context, p Patch, list []Previous) (*unstructured.Unstructured, error) {
 	ref := mark.RefOf(p.Object)
-	text, err := fieldset.MarshalText(list)
-	if err != nil {
-		return nil, fmt.Errorf("encode the previous values of %s: %w", ref, err)
+	var recorded any // null removes the annotation
+	if len(list) > 0 {
+		text, err := fieldset.MarshalText(list)
+		if err != nil {
+			return nil, fmt.Errorf("encode the previous values of %s: %w", ref, err)
+		}
+		recorded = text
 	}
 	answer, err := w.server.PatchMetadata(ctx, p.GVR, ref, RestoreManager, map[string]any{
 		"uid": string(ref.UID), "resourceVersion": p.Object.GetResourceVersion(),
-		"annotations": map[string]any{AnnotationTaken: text},
+		"annotations": map[string]any{AnnotationTaken: recorded},
 	})
 	return answer, apply.OfTarget("record the previous values of", ref, err)
 }

@@ -90,7 +90,7 @@ func passing() map[string]sets.Set[string] {
 		"io.k8s.api.core.v1.NodeSpec":                              sets.New("taints"),                                              // not-ready, until the kubelet reports
 		"io.k8s.api.core.v1.NamespaceSpec":                         sets.New("finalizers"),                                          // gone while the namespace ends
 		"v1.Pod.spec":                                              sets.New("serviceAccount", "serviceAccountName", "tolerations"), // not of mirror Pods
-		"io.k8s.api.certificates.v1.CertificateSigningRequestSpec": sets.New("extra"),                                               // of who asks
+		"io.k8s.api.certificates.v1.CertificateSigningRequestSpec": sets.New("extra", "uid"),                                        // of who asks
 		"io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec": sets.New("limited"),                                             // of all but the one that is exempt
 		"io.k8s.api.admissionregistration.v1.Mutation":             sets.New("applyConfiguration"),                                  // or a JSON patch
 		// Those that were made as objects of another version of the kind.
