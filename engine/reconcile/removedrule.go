@@ -52,9 +52,11 @@ func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, 
 	return out
 }
 
-// mayHaveFields reports whether a parent may have something of a rule. A parent whose field managers are unknown may.
+// mayHaveFields reports whether a parent may have something of a rule. A parent without field managers may if the rule
+// selects it. Other objects have none either: one that was created empty, until somebody applies it.
 func (r *Reconciler) mayHaveFields(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) bool {
-	return op.HasFinalizer(parent) || r.hasChildren(op, k) || fieldset.IsManaged(parent, op.ID)
+	return op.HasFinalizer(parent) || r.hasChildren(op, k) ||
+		fieldset.IsManaged(parent, op.ID) && (op.InView(parent) || len(fieldset.EntriesOf(parent)) > 0)
 }
 
 // hasNothingToRemove reports whether a removed rule has nothing of a parent. Such a parent needs no cleanup and so no

@@ -1,8 +1,11 @@
 package definitions
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +21,7 @@ func decode(object map[string]any) (crd *apiextensionsv1.CustomResourceDefinitio
 	strict, err := kjson.UnmarshalStrict(encode(object), crd)
 	if err != nil {
 		path := misfit(object, func(value any) any { return value })
-		return nil, []Problem{{Path: path, Message: pathText(object, path) + ": " + strings.TrimPrefix(err.Error(), "json: ")}}, false
+		return nil, []Problem{{Path: path, Message: pathText(object, path) + ": " + typeText(err)}}, false
 	}
 	for _, err := range strict {
 		if wrong, ok := errors.AsType[kjson.FieldError](err); ok {
@@ -26,6 +29,28 @@ func decode(object map[string]any) (crd *apiextensionsv1.CustomResourceDefinitio
 		}
 	}
 	return crd, problems, true
+}
+
+// typeText says which type a value must have, and which it has.
+func typeText(err error) string {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	want := "an object"
+	switch wrong.Type.Kind() {
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Int32, reflect.Int64:
+		want = "an integer"
+	case reflect.Float64:
+		want = "a number"
+	case reflect.String:
+		want = "a string"
+	case reflect.Slice:
+		want = "a list"
+	}
+	return fmt.Sprintf("must be %s, not %s", want, wrong.Value)
 }
 
 // misfit returns the path to the first value that cannot be decoded. The decoder's error does not name it below lists,
