@@ -52,11 +52,10 @@ func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, 
 	return out
 }
 
-// mayHaveFields reports whether a parent may have something of a rule. A parent without field managers may if the rule
-// selects it. Other objects have none either: one that was created empty, until somebody applies it.
+// mayHaveFields reports whether a parent may have something of a rule. Of an object without field managers, such as one that
+// was created empty, Kanon owns no field, so there is nothing to remove.
 func (r *Reconciler) mayHaveFields(op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) bool {
-	return op.HasFinalizer(parent) || r.hasChildren(op, k) ||
-		fieldset.IsManaged(parent, op.ID) && (op.InView(parent) || len(fieldset.EntriesOf(parent)) > 0)
+	return op.HasFinalizer(parent) || r.hasChildren(op, k) || len(fieldset.EntriesOf(parent)) > 0 && fieldset.IsManaged(parent, op.ID)
 }
 
 // hasNothingToRemove reports whether a removed rule has nothing of a parent. Such a parent needs no cleanup and so no
