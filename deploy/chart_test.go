@@ -1,12 +1,14 @@
 package deploy_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,9 +20,16 @@ import (
 // helm is the one that internal/tools/go.mod pins.
 type helm struct{ path, home string }
 
+// helmPath builds helm, once: each of several builds at a time would compile all of it.
+//
+//nolint:gochecknoglobals // it has no state but the path
+var helmPath = sync.OnceValues(func() ([]byte, error) {
+	return exec.CommandContext(context.Background(), "go", "tool", "-modfile=../internal/tools/go.mod", "-n", "helm").Output()
+})
+
 func newHelm(tb testing.TB) *helm {
 	tb.Helper()
-	path, err := exec.CommandContext(tb.Context(), "go", "tool", "-modfile=../internal/tools/go.mod", "-n", "helm").Output() // builds it
+	path, err := helmPath()
 	if err != nil {
 		tb.Fatalf("build helm: %v", err)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -65,6 +66,46 @@ func (e *Engine) keysOf(op *operator.Operator) queue.Keys {
 // wait for another rule.
 func (e *Engine) ready(op *operator.Operator) bool {
 	return e.hasRecord(op) && e.guards.MayCleanUp(op) && !slices.ContainsFunc(op.Informers(), func(key watch.Key) bool { return !e.monitors.HasSynced(key) })
+}
+
+// heirs iterates over the running rules that may render children of a removed rule for the same parents.
+func (e *Engine) heirs(op *operator.Operator) iter.Seq[*operator.Operator] {
+	return func(yield func(*operator.Operator) bool) {
+		for _, other := range e.running.Load().ByID {
+			// The rule of another tenant sees none of these parents.
+			foreign := other.Identity.Confined && other.Name.Namespace != op.Name.Namespace
+			if !foreign && other.Removal == nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() && !yield(other) {
+				return
+			}
+		}
+	}
+}
+
+// awaitHeirs makes a removal that deletes wait until the rules that run have taken over what they render. They could not
+// before, as long as the removed rule existed.
+func (e *Engine) awaitHeirs(op *operator.Operator) {
+	if op.Removal.KeepsChildren() {
+		return
+	}
+	keys := make(queue.Keys)
+	for other := range e.heirs(op) {
+		if other.Begun.Load() { // otherwise its start enqueues its parents, and its guard makes the removal wait
+			maps.Copy(keys, e.keysOf(other))
+		}
+	}
+	op.Removal.AwaitHeirs(keys)
+	for k := range keys {
+		e.queue.AddPatient(k)
+	}
+}
+
+// noteHeir lets the removals go on that waited for a reconcile of a key.
+func (e *Engine) noteHeir(k queue.Key) {
+	for _, op := range e.running.Load().Removals {
+		if op.Removal.Reconciled(k) {
+			e.enqueueAll(op)
+		}
+	}
 }
 
 // enqueueRemovals enqueues the parents of removals that may have waited for a rule until it has reconciled all its

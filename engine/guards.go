@@ -135,13 +135,10 @@ func (s *guards) MayCleanUp(op *operator.Operator) bool {
 	if op.Removal == nil || op.Removal.KeepsChildren() {
 		return true
 	}
-	for _, other := range s.engine.running.Load().ByID {
-		if other.Identity.Confined && other.Name.Namespace != op.Name.Namespace {
-			continue // the rule of another tenant sees none of these parents
-		}
-		if other.Removal == nil && other.Parent.GVK.GroupKind() == op.Parent.GVK.GroupKind() && !s.isEvaluated(other) {
+	for other := range s.engine.heirs(op) {
+		if !s.isEvaluated(other) {
 			return false
 		}
 	}
-	return true
+	return !op.Removal.HasHeirs()
 }

@@ -115,6 +115,39 @@ func TestParentsThatFeedOneAnother(t *testing.T) {
 	w.quiet()
 }
 
+// A rule that creates ten parents for each parent ends at about a thousand, and the first one says so. A bounded line, of
+// which the labels of the children do not meet the selector, is no such thing.
+func TestRuleThatMultiplies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "Note")
+	w.rule("multiplying", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: multiplying}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note, when: "${true}"}
+  children:
+  - id: more
+    forEach: [{name: i, in: "${lists.range(10)}"}]
+    readyWhen: ${true}
+    template: {apiVersion: $GROUP/v1, kind: Note, metadata: {name: "${parent.metadata.name}-${i}"}, spec: {}}
+`)
+	w.run()
+	w.parent("Note", "n", "{}")
+	stalled := w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
+	if message := conditionField(stalled, "Stalled", "message"); !strings.Contains(message, "more than 1000 descendants") {
+		t.Errorf("the message does not say why: %s", message)
+	}
+	w.quiet()
+	list, err := w.at(w.resource("Note"), w.home).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(list.Items); n < 1000 || n > 1000+8*20 { // each worker may have begun one
+		t.Errorf("there are %d Notes", n)
+	}
+}
+
 // breedingRules make a Task of each Note, and a Note of each Task.
 const breedingRules = `
 apiVersion: kanon.dev/v1alpha1

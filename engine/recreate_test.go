@@ -17,6 +17,7 @@ import (
 
 var (
 	jobs         = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	pods         = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
 )
 
@@ -266,6 +267,72 @@ func TestRecreateOnlyWhatWouldBeAccepted(t *testing.T) {
 	w.patch(boxes, w.home, "b", `{"spec":{"restart":"OnFailure"}}`)
 	w.await(jobs, w.home, "b", "is another one", another(old))
 	w.await(boxes, w.home, "b", "is ready", isReadyAt)
+}
+
+// volumesRule asks for a StatefulSet with volumes of a size.
+const volumesRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: volumes}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: set
+    readyWhen: ${self.metadata.name != ""}$POLICY
+    template:
+      apiVersion: apps/v1
+      kind: StatefulSet
+      metadata: {name: "${parent.metadata.name}"}
+      spec:
+        serviceName: s
+        replicas: 0
+        selector: {matchLabels: {app: x}}
+        template:
+          metadata: {labels: {app: x}}
+          spec: {containers: [{name: main, image: x}]}
+        volumeClaimTemplates:
+        - metadata: {name: data}
+          spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: "${parent.spec.size}"}}}
+`
+
+// A StatefulSet whose volumes change is refused with the way that keeps its Pods. With recreatePropagation: Orphan it is
+// recreated, and its Pods stay without an owner, so that the new one takes them.
+func TestRecreateOverPods(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "Box")
+	w.rule("volumes", strings.ReplaceAll(volumesRule, "$POLICY", ""))
+	w.run()
+	boxes := w.resource("Box")
+	w.parent("Box", "b", `{size: 1Gi}`)
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	before := w.uid(statefulSets, "b")
+	w.create(pods, w.object(fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata:
+  name: b-0
+  namespace: $HOME
+  labels: {app: x}
+  ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: b, uid: %s, controller: true, blockOwnerDeletion: true}]
+spec: {containers: [{name: main, image: x}]}
+`, before)))
+	pod := w.uid(pods, "b-0")
+
+	w.patch(boxes, w.home, "b", `{"spec":{"size":"2Gi"}}`)
+	refused := w.await(boxes, w.home, "b", "is stalled", isTrue("Stalled"))
+	if message := conditionField(refused, "Stalled", "message"); !strings.Contains(message, "recreatePropagation: Orphan") {
+		t.Errorf("the message does not say how the Pods are kept: %s", message)
+	}
+	w.rule("volumes", strings.ReplaceAll(volumesRule, "$POLICY", `
+    updatePolicy: ApplyOrRecreate
+    recreatePropagation: Orphan`))
+	w.await(statefulSets, w.home, "b", "is another one", another(before))
+	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
+	left := w.await(pods, w.home, "b-0", "has no owner", func(o *unstructured.Unstructured) bool { return len(o.GetOwnerReferences()) == 0 })
+	if left.GetUID() != pod || left.GetDeletionTimestamp() != nil {
+		t.Error("the Pod has not stayed")
+	}
+	w.quiet()
 }
 
 // Recreate recreates an object when something else is rendered for it, and for no

@@ -114,7 +114,8 @@ func (l *catalogLoop) reportRemoval(ctx context.Context, id, why string) {
 	}
 	for _, object := range about {
 		if object != nil {
-			e.options.Recorder.Event(object, corev1.EventTypeWarning, reasonRemovalWaits, "The removal of rule "+stored.Rule+" waits: "+message)
+			e.options.Recorder.Event(object, corev1.EventTypeWarning, reasonRemovalWaits,
+				conditions.Cut("The removal of rule "+stored.Rule+" waits: "+message, conditions.MaxEventMessage))
 		}
 	}
 }

@@ -1,12 +1,14 @@
 package engine_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine"
 	"kanon.dev/kanon/engine/apply/mark"
@@ -300,6 +302,36 @@ func TestRuleThatIsRenamed(t *testing.T) {
 	for _, request := range w.requests.since(from) {
 		if strings.HasPrefix(request, "DELETE ") && strings.Contains(request, w.home) || strings.HasSuffix(request, w.home+"/events") {
 			t.Errorf("renaming the rule sent %s", request)
+		}
+	}
+}
+
+// A rule is renamed by a second rule first, and the removal of the first one, which deletes, after that: what both render is
+// handed over as it is.
+func TestRuleThatIsRenamedInTwoSteps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "Note")
+	w.rule("note", ending("note", "Delete"))
+	w.run()
+	before := map[string]types.UID{}
+	for i := range 20 {
+		name := fmt.Sprint("n", i)
+		w.parent("Note", name, "{}")
+		w.await(w.resource("Note"), w.home, name, "is ready", isTrue("Ready"))
+		before[name], before[name+"-once"] = w.uid(configMaps, name), w.uid(configMaps, name+"-once")
+	}
+	w.rule("second", ending("renamed", "Delete"))
+	for i := range 20 {
+		w.awaitEvent(w.home, fmt.Sprint("n", i), "NameTaken")
+	}
+	w.quiet()
+	w.delete(configMaps, w.kanon, "note")
+	w.awaitGone(configMaps, w.kanon, w.recordOf("note"))
+	w.quiet()
+	for name, uid := range before {
+		now := w.get(configMaps, w.home, name)
+		if owner, ok := mark.ReadOwner(now); now.GetUID() != uid || now.GetDeletionTimestamp() != nil || !ok || owner.RuleID != mark.RuleID(w.kanon, w.kanon, "renamed") {
+			t.Errorf("%s is not what it was, or not the renamed rule's", name)
 		}
 	}
 }

@@ -22,6 +22,7 @@ func (e *Engine) begin(log logr.Logger, before *operator.Set, ops, started []*op
 	for _, op := range started {
 		e.patches.Expect(op)
 		if op.Removal != nil {
+			e.awaitHeirs(op)
 			e.parents.SetDenied(ruleKey(op), "") // what the rule was not allowed to do is no reason for its removal to wait
 			log.Info("cleaning up after a rule", "rule", op.Name.String(), "parent", op.Parent.GVK.String(), "children", op.Removal.Children)
 		} else {

@@ -64,6 +64,9 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		e.parents.Forget(k)
 		e.readers.Keep(k, nil)
 	}
+	if out.Verdict != queue.Later {
+		e.noteHeir(k)
+	}
 	log.V(4).Info("Reconciled", "verdict", out.Verdict, "after", out.After)
 	e.requeue(k, out)
 }

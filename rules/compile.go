@@ -318,7 +318,24 @@ func (c *compiler) status(all *flow.Uses) program.Template {
 		c.ReportNode(n, diagnostic.CodeNotExpression, "spec.status must be a mapping, or an expression that gives one")
 	}
 	c.checkStatusSchema()
+	c.checkRest(u)
 	return value
+}
+
+// checkRest reports where spec.status reads what each write of the status changes: then it is written without end.
+func (c *compiler) checkRest(u *flow.Uses) {
+	kind := c.rule.Parent.GVK.Kind
+	for _, read := range u.Versions {
+		switch {
+		case read.Name != "generation":
+			c.Report(read.Pos, diagnostic.CodeRestlessStatus, "each write of the status changes metadata.%s, so the status would be written again and again", read.Name).
+				WithHint("read metadata.generation, which changes with the spec, or leave it out")
+		case !c.hasStatusSubresource():
+			c.Report(read.Pos, diagnostic.CodeRestlessStatus,
+				"%s has no status subresource, so each write of the status changes metadata.generation, and the status would be written again and again", kind).
+				WithHint("add subresources: {status: {}} to the version in the CustomResourceDefinition, or leave it out")
+		}
+	}
 }
 
 // ownReads records what of the parent's own status and version the rule reads. It leaves out spec.finalize: the engine

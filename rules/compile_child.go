@@ -1,12 +1,14 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -23,7 +25,8 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 	}
 	child := &program.Child{
 		ID: spec.ID, Position: spec.Pos, IsList: spec.Many(), UpdatePolicy: spec.UpdatePolicy, Namespaced: true,
-		Adopt: spec.Adopt, Optional: spec.Optional, Cleanup: spec.Cleanup, Elsewhere: spec.NamesNamespace(),
+		Propagation: cmp.Or(spec.RecreatePropagation, metav1.DeletePropagationForeground),
+		Adopt:       spec.Adopt, Optional: spec.Optional, Cleanup: spec.Cleanup, Elsewhere: spec.NamesNamespace(),
 	}
 	n := &childNode{Spec: spec, Guard: flow.Guard{Given: spec.When != nil, Lost: spec.Gaps["when"]}}
 	c.results = map[*yamltree.Node]result{}

@@ -101,11 +101,7 @@ func (c *compiler) events() []program.EventTemplate {
 // checkStatusSchema compares spec.status, which is compiled, with the schema of the parent's status.
 func (c *compiler) checkStatusSchema() {
 	n, gvk := c.rule.Status, c.rule.Parent.GVK
-	s, subresource := c.schemaOf(gvk), true
-	if c.opts.Kinds != nil {
-		kind, ok := c.opts.Kinds.Lookup(gvk)
-		subresource = !ok || kind.HasStatus
-	}
+	s, subresource := c.schemaOf(gvk), c.hasStatusSubresource()
 	lacks := s != nil && s.Type == openapi.Object && !s.Open && s.Fields["status"] == nil
 	switch {
 	case syntax.IsBuiltIn(gvk.Group) && (lacks || !subresource):
@@ -122,6 +118,15 @@ func (c *compiler) checkStatusSchema() {
 	if s != nil && s.Fields["status"] != nil {
 		c.templateCheck(gvk, true, false).Check(n, gvk.Kind, s, "status")
 	}
+}
+
+// hasStatusSubresource returns false if it is known that the parent's kind has no status subresource.
+func (c *compiler) hasStatusSubresource() bool {
+	if c.opts.Kinds == nil {
+		return true
+	}
+	kind, ok := c.opts.Kinds.Lookup(c.rule.Parent.GVK)
+	return !ok || kind.HasStatus
 }
 
 func (c *compiler) checkConditionsSchema() {

@@ -148,12 +148,12 @@ func exclusive(a, b *syntax.Child) bool {
 func (c *compiler) checkRecursion(p *program.Program) {
 	rule := c.rule
 	parent := rule.Parent
-	bounded := parent.When != nil || !isUnbounded(p.Parent.Selector) || parent.Gaps["when"] || parent.Gaps["selector"]
+	bounded := parent.When != nil || parent.Gaps["when"] || parent.Gaps["selector"]
 	inNamespaces := len(p.Parent.Namespaces) > 0 || !isUnbounded(p.Parent.NamespaceSelector) ||
 		parent.Gaps["namespaces"] || parent.Gaps["namespaceSelector"]
 	for i, child := range p.Children {
 		spec := &rule.Children[i]
-		if bounded || spec.When != nil || spec.Gaps["when"] || child.GVK.Kind == "" || child.GVK.GroupKind() != p.Parent.GVK.GroupKind() {
+		if bounded || mayEscape(p.Parent.Selector, spec.Template) || spec.When != nil || spec.Gaps["when"] || child.GVK.Kind == "" || child.GVK.GroupKind() != p.Parent.GVK.GroupKind() {
 			continue
 		}
 		if inNamespaces && spec.Template.Get("metadata").Get("namespace") != nil {
@@ -162,6 +162,30 @@ func (c *compiler) checkRecursion(p *program.Program) {
 		c.Report(child.Position, diagnostic.CodeRecursion, "%s is a %s like the parent, so every child would be a parent with children of its own without end", spec.Label(), child.GVK.Kind).
 			WithRelated(parent.Pos, "the kind of the parent").WithHint("give the child a when, or the parent a selector or a when, that ends this")
 	}
+}
+
+// mayEscape reports whether a selector may not match the objects of a template, by their labels.
+func mayEscape(s labels.Selector, template *yamltree.Node) bool {
+	if isUnbounded(s) {
+		return false
+	}
+	set := template.Get("metadata").Get("labels")
+	if text, isText := set.Text(); isText && yamltree.HasExpression(text) {
+		return true
+	}
+	constant := labels.Set{}
+	requirements, _ := s.Requirements()
+	for _, requirement := range requirements {
+		value := set.Get(requirement.Key())
+		text, isText := value.Text()
+		if value != nil && (!isText || yamltree.HasExpression(text)) {
+			return true
+		}
+		if value != nil {
+			constant[requirement.Key()] = text
+		}
+	}
+	return !s.Matches(constant)
 }
 
 func isUnbounded(s labels.Selector) bool { return s == nil || s.Empty() }

@@ -28,6 +28,8 @@ func immutableFields(gvk schema.GroupVersionKind, template *yamltree.Node) [][]s
 			{"spec", "backoffLimitPerIndex"},
 			{"spec", "managedBy"},
 		}
+	case schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
+		return [][]string{{"spec", "volumeClaimTemplates"}}
 	case schema.GroupKind{Group: check.RBACGroup, Kind: "RoleBinding"}, schema.GroupKind{Group: check.RBACGroup, Kind: "ClusterRoleBinding"}:
 		return [][]string{{"roleRef"}}
 	case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Secret"}:
@@ -98,6 +100,10 @@ func (c *compiler) checkImmutable(spec *syntax.Child, child *program.Child) {
 			f := c.Report(read.Pos, diagnostic.CodeImmutable, "%s can change, and %s of a %s is immutable", read.Text, strings.Join(path, "."), child.GVK.Kind)
 			if spec.Cleanup {
 				f.WithHint("write updatePolicy: CreateOnly, so that %s stays as it was created: while the API server refuses its change, the parent is not deleted", spec.Label())
+				return
+			}
+			if program.KeepsPods(child.GVK) {
+				f.WithHint("write updatePolicy: ApplyOrRecreate and recreatePropagation: Orphan, so that %s is then recreated over its Pods, or CreateOnly, so that it stays as it was created", spec.Label())
 				return
 			}
 			f.WithHint("write updatePolicy: ApplyOrRecreate, so that %s is then deleted and recreated, or CreateOnly, so that it stays as it was created", spec.Label())

@@ -61,6 +61,46 @@ func TestDoublings(t *testing.T) {
 	}
 }
 
+// nested is a rule whose variables each contain the one before three times, put together by form.
+func nested(form, use string) string {
+	var b strings.Builder
+	b.WriteString("  variables:\n  - {name: v0, value: \"${'x'}\"}\n")
+	for i := range 24 {
+		value := strings.ReplaceAll(form, "V", fmt.Sprint("variables.v", i))
+		fmt.Fprintf(&b, "  - {name: v%d, value: '${%s}'}\n", i+1, value)
+	}
+	fmt.Fprintf(&b, "  children:\n  - id: a\n    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: '${string(%s)}'}}\n",
+		strings.ReplaceAll(use, "V", "variables.v24"))
+	return b.String()
+}
+
+// A value that contains another one many times is small, but its copy is not: the copy is counted before it is made.
+func TestNestedLiterals(t *testing.T) {
+	const fields, items = `{"a": V, "b": V, "c": V}`, `[V, V, V]`
+	for name, test := range map[string]struct{ form, use string }{
+		"toJson":    {fields, "toJson(V)"},
+		"toYaml":    {fields, "toYaml(V)"},
+		"equality":  {fields, "V == V"},
+		"lists":     {items, "toJson(V)"},
+		"deepMerge": {fields, `deepMerge({"a": V}, {"a": V})`},
+		"size":      {items, "V.size()"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := compileWithin(t, nested(test.form, test.use), program.Limits{})
+			parent := parse(t, webApp)[0]
+			var got []string
+			made := allocates(func() { got = failures(t, p, parent) })
+			if len(got) != 1 || !strings.Contains(got[0], "variables.v") {
+				t.Errorf("no message names the variable: %q", got)
+			}
+			t.Logf("%d MiB: %q", made>>20, got)
+			if most := int64(128 << 20); made > most {
+				t.Errorf("%d bytes were allocated in all, want %d at the most", made, most)
+			}
+		})
+	}
+}
+
 // manyLarge is a rule with items of which each holds a variable of 1.4 MB.
 const manyLarge = `
   children:

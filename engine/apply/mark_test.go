@@ -93,8 +93,8 @@ func TestForgedMark(t *testing.T) {
 	if free, err := w.writer.Orphan(t.Context(), resourceOf(made), made, w.owner); err != nil || free != nil {
 		t.Errorf("Orphan: %v, %v", free, err)
 	}
-	if err := w.writer.DeleteInForeground(t.Context(), resourceOf(made), made, w.owner); err == nil || w.isGone(made) {
-		t.Errorf("DeleteInForeground: %v, gone %t", err, w.isGone(made))
+	if err := w.writer.DeleteToRecreate(t.Context(), resourceOf(made), made, w.owner, metav1.DeletePropagationForeground); err == nil || w.isGone(made) {
+		t.Errorf("DeleteToRecreate: %v, gone %t", err, w.isGone(made))
 	}
 }
 

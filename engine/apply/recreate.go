@@ -16,8 +16,8 @@ import (
 )
 
 // A child is recreated in steps, each taken once the previous one has succeeded: a dry run shows that the new object
-// would be accepted (WouldCreate), the old one is deleted in the foreground (DeleteInForeground), the name becomes
-// free (until then Sync returns a *TerminatingError), and Sync creates the new one.
+// would be accepted (WouldCreate), the old one is deleted (DeleteToRecreate), the name becomes free (until then Sync
+// returns a *TerminatingError), and Sync creates the new one.
 
 // WouldCreate asks the API server whether it would accept the child if live did not exist; nil means yes. It changes
 // nothing: it is a dry run of the POST under the child's own name. The API server checks last whether the name is
@@ -66,16 +66,18 @@ func WithoutAllocated(object, live *unstructured.Unstructured) *unstructured.Uns
 	return object
 }
 
-// DeleteInForeground deletes a child that is to be recreated, in exactly the version seen. Its dependents are deleted
-// first, so that nothing of the old child is left when the new one is created. Only a child of the owner's rule and
-// parent is deleted.
+// DeleteToRecreate deletes a child that is to be recreated, in exactly the version seen. propagation says what happens to
+// its dependents: in the foreground they are deleted first, so that nothing of the old child is left when the new one is
+// created. Only a child of the owner's rule and parent is deleted.
 //
 // A *ReplacedError means that the object is gone or has changed; the caller reads it again.
-func (w *Writer) DeleteInForeground(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner) error {
+func (w *Writer) DeleteToRecreate(
+	ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owner mark.Owner, propagation metav1.DeletionPropagation,
+) error {
 	if !w.Marks.Owns(live, owner.RuleID, owner.Parent.UID) {
 		return fmt.Errorf("delete %s: it is not proven to be a child", mark.RefOf(live))
 	}
-	err := w.deleteExactly(ctx, gvr, live, metav1.DeletePropagationForeground)
+	err := w.deleteExactly(ctx, gvr, live, propagation)
 	if apierrors.IsConflict(err) {
 		return &ReplacedError{Ref: mark.RefOf(live), Err: err}
 	}

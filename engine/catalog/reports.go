@@ -155,6 +155,8 @@ func (c *Catalog) keepsRunning(r *revisions) string {
 	switch {
 	case c.annotationsOf(r).Suspended:
 		return "\n" + source.MessageSuspendedByRecord
+	case r.unfit:
+		return "\nstopped, because the scope of a kind has changed; the objects of the rule stay as they are"
 	case c.runnable(r) == nil:
 		return ""
 	default:

@@ -21,7 +21,7 @@ type Rule struct {
 	// Origin has the text of the newest revision; zero if no source has that text any more.
 	Origin source.Origin
 	// Program is the last good revision. It is nil if the rule must not run: no revision has compiled, the cluster
-	// lacks the kind of the parents, or the rule is suspended.
+	// lacks the kind of the parents, the scope of a kind has changed, or the rule is suspended.
 	Program *program.Program
 	// Newest is the newest revision that could be decoded.
 	Newest *syntax.Rule
@@ -57,6 +57,8 @@ type revisions struct {
 	// good is the newest revision that compiled, and program its result; nil until one has.
 	good    *syntax.Rule
 	program *program.Program
+	// unfit is true if program cannot be right for the kinds as they are, because the scope of one has changed.
+	unfit bool
 	// origin is where the text of good was when it was compiled.
 	origin source.Origin
 	// due and goodDue are true while newest, and good if it differs, have to be compiled. waits describes what newest
@@ -108,9 +110,11 @@ func (c *Catalog) recompileGood(r *revisions) {
 		r.goodDue = false
 	case c.waitsFor("", nil, r.good.Kinds()) == "":
 		r.goodDue = false
-		if program, _ := rules.Compile(r.good, c.optionsFor(r)); program != nil {
+		program, findings := rules.Compile(r.good, c.optionsFor(r))
+		if program != nil {
 			r.program = program
 		}
+		r.unfit = program == nil && concernScope(findings)
 	}
 }
 
@@ -121,8 +125,10 @@ func (c *Catalog) compileNewest(r *revisions) {
 	program, findings := rules.Compile(r.newest, c.optionsFor(r))
 	r.compiled, r.findings = r.newest, findings
 	if program == nil {
+		r.unfit = r.good == r.newest && concernScope(findings) || r.good != r.newest && r.unfit
 		return
 	}
+	r.unfit = false
 	var origin source.Origin
 	if t := c.texts[r.text]; t != nil {
 		origin = t.origin
@@ -133,9 +139,16 @@ func (c *Catalog) compileNewest(r *revisions) {
 	r.good, r.origin = r.newest, origin
 }
 
+// concernScope reports whether findings say that objects of a kind need a namespace, or cannot have one.
+func concernScope(findings diagnostic.Findings) bool {
+	return slices.ContainsFunc(findings, func(f diagnostic.Finding) bool {
+		return f.Code == diagnostic.CodeNamespaceRequired || f.Code == diagnostic.CodeNamespaceForbid || f.Code == diagnostic.CodeParentNamespaces
+	})
+}
+
 // runnable returns the program to run, or nil: see Rule.Program.
 func (c *Catalog) runnable(r *revisions) *program.Program {
-	if r.program == nil || c.isSuspended(r) || c.lacksParentKind(r) {
+	if r.program == nil || r.unfit || c.isSuspended(r) || c.lacksParentKind(r) {
 		return nil
 	}
 	return r.program

@@ -48,6 +48,9 @@ func TestLastGoodRevision(t *testing.T) {
 		"a schema corrects a newer revision":        {[]func(*cluster){noteWith("size"), text(first), text(reading), noteWith("text")}, reading, true, "note: running"},
 		"a new kind corrects a newer revision":      {[]func(*cluster){itemIn("Cluster"), text(first), text(itemOfNote), itemIn("Namespaced")}, itemOfNote, true, "note: running"},
 		"a kind that is wrong for a newer one":      {[]func(*cluster){itemIn("Cluster"), text(first), text(itemOfNote)}, first, false, keeps},
+		"the scope of a child's kind changes":       {[]func(*cluster){itemIn("Namespaced"), text(itemOfNote), itemIn("Cluster")}, "", false, "the scope of a kind has changed"},
+		"the scope changes after a mistake":         {[]func(*cluster){itemIn("Namespaced"), text(itemOfNote), text(broken), itemIn("Cluster")}, "", false, "the scope of a kind has changed"},
+		"the scope changes back":                    {[]func(*cluster){itemIn("Namespaced"), text(itemOfNote), itemIn("Cluster"), itemIn("Namespaced")}, itemOfNote, true, "note: running"},
 		"a finding suggests a kind that came later": {[]func(*cluster){text(strings.Replace(first, "kind: Note", "kind: Itme", 1)), itemIn("Namespaced")}, "", false, "Item"},
 	} {
 		t.Run(name, func(t *testing.T) {

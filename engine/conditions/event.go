@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -27,9 +28,10 @@ type Recorder interface {
 	AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any)
 }
 
-// Emit emits an Event of a rule about an object.
+// Emit emits an Event of a rule about an object. It cuts the message, which may quote any value.
 func Emit(to Recorder, rule types.NamespacedName, about runtime.Object, eventType, reason, format string, args ...any) {
-	to.AnnotatedEventf(about, map[string]string{AnnotationRule: rule.String()}, eventType, reason, format, args...)
+	message := Cut(fmt.Sprintf(format, args...), MaxEventMessage)
+	to.AnnotatedEventf(about, map[string]string{AnnotationRule: rule.String()}, eventType, reason, "%s", message)
 }
 
 // Notice is what the last Event about a stalled parent reported. The zero value stands for no Event.

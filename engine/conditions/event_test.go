@@ -1,11 +1,15 @@
 package conditions
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/rules/program"
@@ -147,5 +151,22 @@ func TestEmitted(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// recorderFunc receives the message of each Event.
+type recorderFunc func(message string)
+
+func (f recorderFunc) AnnotatedEventf(_ runtime.Object, _ map[string]string, _, _, format string, args ...any) {
+	f(fmt.Sprintf(format, args...))
+}
+
+// The API server refuses an Event whose message is too long, and a message may quote an object.
+func TestEmitCuts(t *testing.T) {
+	t.Parallel()
+	var got string
+	Emit(recorderFunc(func(message string) { got = message }), types.NamespacedName{}, nil, corev1.EventTypeNormal, "Long", "it was %s", strings.Repeat("é", 900_000))
+	if len(got) > MaxEventMessage || !strings.HasPrefix(got, "it was éé") || !strings.HasSuffix(got, "…") {
+		t.Errorf("the message has %d bytes and begins with %.20s", len(got), got)
 	}
 }

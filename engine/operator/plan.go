@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -54,6 +55,8 @@ type Plan struct {
 	Adopters map[string]bool
 	// Recreators are the nodes whose objects may be recreated because of a change, with their updatePolicy.
 	Recreators map[string]syntax.UpdatePolicy
+	// Propagations are how the objects of each node are deleted to be recreated.
+	Propagations map[string]metav1.DeletionPropagation
 	// Ordered are the nodes whose objects are deleted one after the other.
 	Ordered map[string]bool
 	// Deletions is the deletionPolicy of each node, except for what an expression decides.
@@ -80,6 +83,8 @@ func newPlan(id string, name types.NamespacedName, compiled *program.Program, ma
 		Adopters:   make(map[string]bool),
 		Recreators: make(map[string]syntax.UpdatePolicy),
 		Ordered:    Ordered(compiled),
+
+		Propagations: make(map[string]metav1.DeletionPropagation),
 		Deletions:  ByNode(compiled),
 		Lookups:    make(map[string]Lookup),
 		Patches:    make(map[string]Patch),
@@ -154,6 +159,7 @@ func (p *Plan) planChild(child *program.Child) {
 		Content: child.UpdatePolicy == syntax.UpdateRecreate || child.Rollout != nil || len(child.WaitsFor) > 0,
 	}
 	p.Adopters[child.ID] = child.Adopt
+	p.Propagations[child.ID] = child.Propagation
 	if child.UpdatePolicy == syntax.UpdateRecreate || child.UpdatePolicy == syntax.UpdateApplyOrRecreate {
 		p.Recreators[child.ID] = child.UpdatePolicy
 	}

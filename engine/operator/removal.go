@@ -25,6 +25,9 @@ type Removal struct {
 	begun   bool
 	pending queue.Keys
 	waits   bool
+	// heirs are the parents of other rules that are not reconciled yet since the removal began. Such a rule may render a
+	// child of the removed rule, and takes it over then. Guarded by mu.
+	heirs queue.Keys
 }
 
 // KeepsChildren reports whether nothing is deleted. It is false without a removal.
@@ -39,6 +42,31 @@ func (r *Removal) Begin(keys queue.Keys) (left queue.Keys) {
 		r.begun, r.pending = true, maps.Clone(keys)
 	}
 	return maps.Clone(r.pending)
+}
+
+// AwaitHeirs makes the removal wait until each of these keys of other rules was reconciled.
+func (r *Removal) AwaitHeirs(keys queue.Keys) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heirs = maps.Clone(keys)
+}
+
+// HasHeirs reports whether the removal waits for other rules.
+func (r *Removal) HasHeirs() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.heirs) > 0
+}
+
+// Reconciled records that a key of another rule was reconciled, and reports whether it was the last one to wait for.
+func (r *Removal) Reconciled(k queue.Key) (last bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.heirs[k] {
+		return false
+	}
+	delete(r.heirs, k)
+	return len(r.heirs) == 0
 }
 
 // FirstWait reports whether this is its first call.

@@ -15,6 +15,8 @@ type Set struct {
 	ByID map[string]*Operator
 	// ByKey has, for each informer, the operators that need it.
 	ByKey map[watch.Key][]*Operator
+	// Removals are the operators that remove a rule.
+	Removals []*Operator
 	// Rules has the ids of all rules that exist, running or not; nil if they are not all known.
 	Rules map[string]bool
 	// Paused has the rules that exist but do not run, by the kind of their parents.
@@ -31,6 +33,9 @@ func NewSet(ops []*Operator) *Set {
 	}
 	for _, op := range ops {
 		set.ByID[op.ID] = op
+		if op.Removal != nil {
+			set.Removals = append(set.Removals, op)
+		}
 		set.reads[op.Parent.GVR] = true
 		for _, l := range op.Lookups {
 			set.reads[l.Kind.GVR] = true

@@ -102,12 +102,12 @@ func (s *report) answer(ctx context.Context, summary conditions.Summary) {
 // there the Event is about the Namespace.
 func (s *report) emit(eventType string, summary conditions.Summary) {
 	if !s.p.namespaceEnds {
-		s.event(s.p.parent, eventType, summary.Reason, conditions.Cut(summary.Message, conditions.MaxEventMessage))
+		s.event(s.p.parent, eventType, summary.Reason, summary.Message)
 		return
 	}
 	namespace := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: s.p.parent.GetNamespace()}
 	message := fmt.Sprintf("rule %s keeps %s: %s", s.p.op.Name, mark.RefOf(s.p.parent), summary.Message)
-	s.event(namespace, eventType, summary.Reason, conditions.Cut(message, conditions.MaxEventMessage))
+	s.event(namespace, eventType, summary.Reason, message)
 }
 
 func (s *report) event(about runtime.Object, eventType, reason, message string) {

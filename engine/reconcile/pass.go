@@ -146,6 +146,7 @@ func (p *pass) run(ctx context.Context) queue.Outcome {
 	p.add(p.prune(ctx, p.problems))
 	p.add(p.removeFinalizerIfUnneeded(ctx))
 	p.add(p.loop())
+	p.add(p.reportDescendants())
 	deleted, problems := p.deleteParent(ctx)
 	if p.add(problems); deleted {
 		return queue.Outcome{}
@@ -162,7 +163,7 @@ func (p *pass) obstacles(ctx context.Context, err error) []conditions.Problem {
 	if err != nil {
 		return []conditions.Problem{conditions.OfPredicate(err)}
 	}
-	if problems := p.checkGenerations(); len(problems) > 0 {
+	if problems := p.checkDescent(); len(problems) > 0 {
 		return problems
 	}
 	return p.addToFinalize(ctx)

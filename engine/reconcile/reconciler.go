@@ -99,6 +99,8 @@ type Reconciler struct {
 	longLists chan struct{}
 	// creations has the children that were created recently.
 	creations creations
+	// large has the lines of descent that are too large.
+	large largeLines
 }
 
 // New makes a Reconciler.

@@ -123,6 +123,8 @@ func (p *pass) writeOrRecreate(ctx context.Context, kind restmapping.Kind, child
 	switch {
 	case !errors.As(err, &immutable) || !p.r.Marks.Owns(immutable.Live, p.op.ID, p.parent.GetUID()):
 		return result, err
+	case policy == "" && program.KeepsPods(child.Object.GroupVersionKind()):
+		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate with recreatePropagation: Orphan would recreate it and keep its Pods", err)
 	case policy == "" && program.MayRecreate(child.Object.GroupVersionKind()):
 		return result, fmt.Errorf("%w; updatePolicy: ApplyOrRecreate would delete and recreate it", err)
 	case policy == "":
@@ -174,7 +176,7 @@ func (p *pass) recreate(ctx context.Context, kind restmapping.Kind, child *apply
 		return err
 	}
 	defer p.beginWrite(live)()
-	if err := p.r.Writer.DeleteInForeground(ctx, kind.GVR, live, child.Owner); err != nil {
+	if err := p.r.Writer.DeleteToRecreate(ctx, kind.GVR, live, child.Owner, p.op.Propagations[w.node]); err != nil {
 		return err
 	}
 	p.deleted(live)

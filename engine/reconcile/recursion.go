@@ -3,53 +3,131 @@ package reconcile
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/identity"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/queue"
 )
 
-// maxGenerations is how many objects may descend from one another by the same rule.
-const maxGenerations = 16
+// A rule may create parents for itself, also by way of other rules. No chain of reconciles shows such a loop, because each
+// reconcile is the first one of a new parent. So the line of descent is bounded: its length, and the number of parents in
+// it, because two children each make 130,000 objects in 16 generations.
+const (
+	maxGenerations = 16
+	maxDescendants = 1000
+	// recount is after how long a line that was too large is counted again.
+	recount = time.Minute
+)
 
-// ancestry follows the owners of a parent that is a child itself. It counts the objects that the same rule created, up to
-// maxGenerations, and names each object with the rule that created it.
-func (p *pass) ancestry() (generations int, ancestors []string) {
+// line is the line of descent of a parent.
+type line struct {
+	// root is the first ancestor. generations is how many of the ancestors, and the parent, the same rule created.
+	root        *unstructured.Unstructured
+	generations int
+	// ancestors names each object with the rule that created it.
+	ancestors []string
+}
+
+// largeLines has the UIDs of the roots of lines that had too many descendants. The zero value is ready.
+type largeLines struct{ roots sync.Map }
+
+// lineOf follows the owners of a parent that is a child itself, for up to maxGenerations.
+func (p *pass) lineOf() line {
 	running := p.r.Running.Load()
 	seen := make(map[types.UID]bool)
-	for obj := p.parent; !seen[obj.GetUID()] && generations < maxGenerations; {
-		seen[obj.GetUID()] = true
-		owner, ok := p.r.Marks.OwnerOf(obj)
+	l := line{root: p.parent}
+	for !seen[l.root.GetUID()] && l.generations < maxGenerations {
+		seen[l.root.GetUID()] = true
+		owner, ok := p.r.Marks.OwnerOf(l.root)
 		op := running.ByID[owner.RuleID]
 		if !ok || op == nil {
 			break
 		}
 		if owner.RuleID == p.op.ID {
-			generations++
+			l.generations++
 		}
-		ancestors = append(ancestors, fmt.Sprintf("%s by rule %s", mark.RefOf(obj), op.Name))
+		l.ancestors = append(l.ancestors, fmt.Sprintf("%s by rule %s", mark.RefOf(l.root), op.Name))
 		parent, ok := p.r.Monitors.Head(op.ParentKey, owner.Parent.Namespace, owner.Parent.Name)
 		if !ok || parent.GetUID() != owner.Parent.UID {
 			break
 		}
-		obj = parent
+		l.root = parent
 	}
-	return generations, ancestors
+	return l
 }
 
-// checkGenerations returns a problem if the rule created the parent from an object that it created itself, and so on
-// for maxGenerations, so that this would never end. No chain of reconciles shows such a loop, because each reconcile is
-// the first one of a new parent.
-func (p *pass) checkGenerations() []conditions.Problem {
-	generations, ancestors := p.ancestry()
-	if generations < maxGenerations {
+// checkDescent returns a problem if the parent gets no children, because the rule creates parents for itself without end. A
+// parent that has children keeps them up to date.
+func (p *pass) checkDescent() []conditions.Problem {
+	l := p.lineOf()
+	if l.generations < maxGenerations {
+		if l.generations == 0 || p.r.hasChildren(p.op, p.key) || p.descendants(l.root) < maxDescendants {
+			return nil
+		}
+		p.r.large.roots.Store(l.root.GetUID(), true)
+		p.r.Queue.Add(queue.Key{Rule: p.op.ID, Parent: types.NamespacedName{Namespace: l.root.GetNamespace(), Name: l.root.GetName()}})
+		p.requeueAfter(recount)
+		return []conditions.Problem{problemOfDescent("no children are created for it: the rule creates parents for itself, and %s has more than %d descendants",
+			mark.RefOf(l.root), maxDescendants)}
+	}
+	return []conditions.Problem{problemOfDescent("no children are created for it: the rule creates parents for itself, %d generations so far (%s, and so on)",
+		maxGenerations, strings.Join(l.ancestors[:min(len(l.ancestors), 4)], ", created for "))}
+}
+
+// reportDescendants returns a problem if the parent is the root of a line that is too large.
+func (p *pass) reportDescendants() []conditions.Problem {
+	if _, large := p.r.large.roots.Load(p.parent.GetUID()); !large {
 		return nil
 	}
-	return []conditions.Problem{{
-		Subject: "loop", Reason: conditions.ReasonLoop, Stalled: true,
-		Err: fmt.Errorf("no children are created for it: the rule creates parents for itself, %d generations so far (%s, and so on); "+
-			"give spec.parent a selector or a when that its own children do not meet",
-			maxGenerations, strings.Join(ancestors[:min(len(ancestors), 4)], ", created for ")),
-	}}
+	if p.descendants(p.parent) < maxDescendants {
+		p.r.large.roots.Delete(p.parent.GetUID())
+		return nil
+	}
+	p.requeueAfter(recount)
+	return []conditions.Problem{problemOfDescent("the rule creates parents for itself, and this one has more than %d descendants; no more are created", maxDescendants)}
+}
+
+func problemOfDescent(format string, args ...any) conditions.Problem {
+	const advice = "; give spec.parent a selector or a when that its own children do not meet"
+	return conditions.Problem{Subject: "loop", Reason: conditions.ReasonLoop, Stalled: true, Err: fmt.Errorf(format+advice, args...)}
+}
+
+// descendants counts the parents of this rule that descend from an object, up to maxDescendants.
+func (p *pass) descendants(root *unstructured.Unstructured) (count int) {
+	rules := make(map[schema.GroupKind][]*operator.Operator)
+	for _, op := range p.r.Running.Load().ByID {
+		kind := op.Parent.GVK.GroupKind()
+		rules[kind] = append(rules[kind], op)
+	}
+	level := []identity.ID{identity.Of(root)}
+	seen := map[identity.ID]bool{level[0]: true}
+	for len(level) > 0 {
+		var next []identity.ID
+		for _, id := range level {
+			for _, op := range rules[id.GroupKind] {
+				for _, child := range p.r.childrenOf(op, queue.Key{Rule: op.ID, Parent: id.NamespacedName}) {
+					if seen[child] {
+						continue
+					}
+					seen[child] = true
+					if next = append(next, child); child.GroupKind == p.op.Parent.GVK.GroupKind() {
+						count++
+					}
+				}
+			}
+			if count >= maxDescendants {
+				return maxDescendants
+			}
+		}
+		level = next
+	}
+	return count
 }

@@ -67,7 +67,7 @@ func objectStatus(name string, val ref.Val, kinds StatusKinds) (s status.Status,
 	plain, _ := JSON(m)
 	if plain == nil {
 		var err error
-		if plain, err = Plain(val, maxText); err != nil {
+		if plain, err = Plain(val, maxYAML); err != nil {
 			return "", types.NewErr("%s: %v", name, err)
 		}
 	}

@@ -117,6 +117,7 @@ var (
 	CodeSelectorLabels    = mistake("KN0424", "A selector that does not match the Pods of its template")
 	CodeNoVolume          = mistake("KN0425", "A mount of a volume that the Pod does not have")
 	CodeRequestAboveLimit = mistake("KN0426", "A request above the limit")
+	CodeRestlessStatus    = warning("KN0427", "A status that changes with each write of it")
 	CodeNoSchema          = warning("KN0440", "A kind without a schema")
 
 	// Dependencies between the parts of a rule.

@@ -58,7 +58,11 @@ func (a *analyzer) member(e ast.Expr, from *Origin, name string, soft bool) (val
 		}
 		return fixed(), fixed()
 	case rootMetadata:
-		a.out.Own.Version = a.out.Own.Version || name == "resourceVersion" || name == "managedFields"
+		if name == "resourceVersion" || name == "managedFields" || name == "generation" {
+			a.out.Own.Version = a.out.Own.Version || name != "generation"
+			pos := a.Position(NameOffset(a.Expr.Text(), a.Expr.Offset(e.ID()), name))
+			a.out.Versions = append(a.out.Versions, VersionRead{Name: name, Pos: pos})
+		}
 		return fixed(), fixed()
 	case RootChildren:
 		return a.child(e, name, soft), later()

@@ -44,6 +44,14 @@ type Uses struct {
 	Generated []*yamltree.Node
 	// Fields are the fields of objects that are read. They are only recorded in rules for which they matter.
 	Fields []FieldRead
+	// Versions are the fields of the parent's own metadata that are read and that a write of the parent changes.
+	Versions []VersionRead
+}
+
+// VersionRead is a read of metadata.resourceVersion, metadata.managedFields or metadata.generation of the parent.
+type VersionRead struct {
+	Name string
+	Pos  diagnostic.Position
 }
 
 // OwnReads is what of the parent is read that changes when Kanon writes the status of the parent.

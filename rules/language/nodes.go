@@ -28,6 +28,7 @@ func child() Fields {
 		{Name: "updateWhen", Type: condition(), Doc: "`false`: the object is not changed."},
 		{Name: "recreateWhen", Type: condition(), Doc: "`true`: the object is deleted and recreated."},
 		{Name: "updatePolicy", Type: words("Apply", "ApplyOrRecreate", "Recreate", "CreateOnly"), Default: "Apply", Doc: "How the object is changed: in place, by recreating it, or never."},
+		{Name: "recreatePropagation", Type: words("Foreground", "Background", "Orphan"), Default: "Foreground", Doc: "What happens to the objects that it owns when it is recreated: they are deleted before, or after, or stay."},
 		{Name: "deletionPolicy", Type: or(end(), mapping(Deletion())), Default: "Delete", Doc: "`Orphan`: the object stays when the rule no longer renders it, or when the parent is deleted."},
 		{Name: "adopt", Type: flag(), Default: "false", Doc: "`true`: take over an existing object that nobody owns."},
 		{Name: "ignore", Type: list(or(text(), mapping(Ignore()))), Doc: "Paths of fields that Kanon does not write after the object is created."},

@@ -116,6 +116,11 @@ func MayRecreate(gvk schema.GroupVersionKind) bool {
 	}, gvk.GroupKind())
 }
 
+// KeepsPods reports whether an object of a kind that is recreated with Orphan takes over the Pods of the one before.
+func KeepsPods(gvk schema.GroupVersionKind) bool {
+	return gvk.Group == "apps" && slices.Contains([]string{"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"}, gvk.Kind)
+}
+
 func (e *Evaluation) decideIgnored(child *Child, s *scope, id identity) *Problem {
 	for i := range child.Handovers {
 		h := &child.Handovers[i]

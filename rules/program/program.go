@@ -1,6 +1,7 @@
 package program
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -137,6 +138,8 @@ type Child struct {
 	// not decide whether they are ready.
 	Read         bool
 	UpdatePolicy syntax.UpdatePolicy
+	// Propagation is how an object is deleted to be recreated.
+	Propagation metav1.DeletionPropagation
 	// CreateWhen and UpdateWhen are nil if they are always true, RecreateWhen if it never is,
 	// and ReadyWhen if the status of the objects decides.
 	CreateWhen, UpdateWhen, RecreateWhen, ReadyWhen *Expression

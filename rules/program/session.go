@@ -170,24 +170,25 @@ func (s *Session) tooLarge() *Problem {
 
 // plain converts a value to plain JSON, as far as the object that is being rendered and the memory have room for it.
 func (s *Session) plain(val ref.Val, into celenv.Place) (any, error) {
-	left := min(s.room, s.Budget.Memory.Parts())
-	scarce := left < s.room
-	before := left
-	plain, err := celenv.ToJSONWithin(val, into, &left)
-	parts := before - left
-	s.room -= parts
-	if errors.Is(err, celenv.ErrTooManyParts) && scarce {
+	most := min(s.room, s.Budget.Memory.Parts())
+	// A value may contain another one many times, so its copy is counted before it is made.
+	left := most
+	switch enough := celenv.CountParts(val, &left); {
+	case !enough && most < s.room:
 		return nil, run.ErrMemory
+	case !enough:
+		return nil, celenv.ErrTooManyParts
 	}
-	if err != nil || parts == 1 {
-		return plain, err //nolint:wrapcheck // The caller names the expression.
+	bytes := int64(most-left) * run.PartBytes
+	if most-left > 1 {
+		if err := s.Budget.Memory.Take(bytes); err != nil {
+			return nil, err //nolint:wrapcheck // The caller names the expression.
+		}
+		s.drafted += bytes
 	}
-	bytes := int64(parts) * run.PartBytes
-	if err := s.Budget.Memory.Take(bytes); err != nil {
-		return nil, err //nolint:wrapcheck // As above.
-	}
-	s.drafted += bytes
-	return plain, nil
+	s.room -= most - left
+	plain, err := celenv.ToJSONWithin(val, into, &most)
+	return plain, err //nolint:wrapcheck // As above.
 }
 
 // Shown quotes a value for a message.

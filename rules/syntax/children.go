@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/language"
 	"kanon.dev/kanon/rules/yamltree"
@@ -94,6 +96,8 @@ type Child struct {
 	RecreateWhen    *yamltree.Node      `rule:"recreateWhen"`
 	UpdatePolicy    UpdatePolicy        `rule:"updatePolicy"`
 	UpdatePolicyPos diagnostic.Position `rule:"updatePolicy"`
+	// RecreatePropagation is what happens to what an object owns when it is recreated; empty: Foreground.
+	RecreatePropagation metav1.DeletionPropagation `rule:"recreatePropagation"`
 	// Rollout is nil without the field.
 	Rollout  *Rollout `rule:"rollout"`
 	Deletion Deletion `rule:"deletionPolicy"`

@@ -158,5 +158,5 @@ func (m *Memory) Parts() int {
 	return int(max(m.Limit-m.used, 0) / PartBytes)
 }
 
-// PartBytes is the approximate size of a JSON value in an object, with its key.
-const PartBytes = 64
+// PartBytes is the approximate size of a JSON value in an object, with its key: a map of three texts takes some 400 bytes.
+const PartBytes = 128

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
+
+	"kanon.dev/kanon/engine/conditions"
 )
 
 // Verbosity is the verbosity of the log. It may change at any time.
@@ -45,17 +47,27 @@ const maxVerbosity = 10
 
 // NewLogger logs to w up to the verbosity, in the format "text" or "json", one line for each message.
 func NewLogger(w io.Writer, format string, verbosity *Verbosity) logr.Logger {
-	options := &slog.HandlerOptions{Level: &verbosity.level, ReplaceAttr: nameLevel}
+	options := &slog.HandlerOptions{Level: &verbosity.level, ReplaceAttr: shown}
 	if format == "json" {
 		return logr.FromSlogHandler(slog.NewJSONHandler(w, options))
 	}
 	return logr.FromSlogHandler(slog.NewTextHandler(w, options))
 }
 
-// nameLevel names every level below INFO DEBUG, which slog would name DEBUG+3 to DEBUG.
-func nameLevel(groups []string, attr slog.Attr) slog.Attr {
-	if level, ok := attr.Value.Any().(slog.Level); ok && len(groups) == 0 && attr.Key == slog.LevelKey && level < slog.LevelInfo {
-		attr.Value = slog.StringValue(slog.LevelDebug.String())
+// maxLogged bounds each value of a line, in bytes: an error may quote an object.
+const maxLogged = 4 << 10
+
+// shown names every level below INFO DEBUG, which slog would name DEBUG+3 to DEBUG, and cuts long texts and errors.
+func shown(groups []string, attr slog.Attr) slog.Attr {
+	switch value := attr.Value.Any().(type) {
+	case slog.Level:
+		if len(groups) == 0 && attr.Key == slog.LevelKey && value < slog.LevelInfo {
+			attr.Value = slog.StringValue(slog.LevelDebug.String())
+		}
+	case string:
+		attr.Value = slog.StringValue(conditions.Cut(value, maxLogged))
+	case error:
+		attr.Value = slog.StringValue(conditions.Cut(value.Error(), maxLogged))
 	}
 	return attr
 }

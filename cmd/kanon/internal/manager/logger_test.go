@@ -1,11 +1,25 @@
 package manager
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 )
+
+// What an error quotes may be as large as an object.
+func TestLongValuesAreCut(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json"} {
+		var output strings.Builder
+		long := strings.Repeat("x", 900_000)
+		NewLogger(&output, format, NewVerbosity(0)).Error(errors.New(long), long, "name", long)
+		if output.Len() > 3*maxLogged+500 {
+			t.Errorf("the line has %d bytes", output.Len())
+		}
+	}
+}
 
 func TestVerbosityIsChanged(t *testing.T) {
 	t.Parallel()
