@@ -285,7 +285,7 @@ spec:
       metadata: {name: "${parent.metadata.name}"}
       spec:
         serviceName: s
-        replicas: 0
+        replicas: 1
         selector: {matchLabels: {app: x}}
         template:
           metadata: {labels: {app: x}}
@@ -296,7 +296,7 @@ spec:
 `
 
 // A StatefulSet whose volumes change is refused with the way that keeps its Pods. With recreatePropagation: Orphan it is
-// recreated, and its Pods stay without an owner, so that the new one takes them.
+// recreated, and the new one takes over its Pods.
 func TestRecreateOverPods(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "Box")
@@ -306,17 +306,7 @@ func TestRecreateOverPods(t *testing.T) {
 	w.parent("Box", "b", `{size: 1Gi}`)
 	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
 	before := w.uid(statefulSets, "b")
-	w.create(pods, w.object(fmt.Sprintf(`
-apiVersion: v1
-kind: Pod
-metadata:
-  name: b-0
-  namespace: $HOME
-  labels: {app: x}
-  ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: b, uid: %s, controller: true, blockOwnerDeletion: true}]
-spec: {containers: [{name: main, image: x}]}
-`, before)))
-	pod := w.uid(pods, "b-0")
+	pod := w.await(pods, w.home, "b-0", "is made by the StatefulSet's controller", exists).GetUID()
 
 	w.patch(boxes, w.home, "b", `{"spec":{"size":"2Gi"}}`)
 	refused := w.await(boxes, w.home, "b", "is stalled", isTrue("Stalled"))
@@ -328,7 +318,11 @@ spec: {containers: [{name: main, image: x}]}
     recreatePropagation: Orphan`))
 	w.await(statefulSets, w.home, "b", "is another one", another(before))
 	w.await(boxes, w.home, "b", "is ready", isTrue("Ready"))
-	left := w.await(pods, w.home, "b-0", "has no owner", func(o *unstructured.Unstructured) bool { return len(o.GetOwnerReferences()) == 0 })
+	now := w.uid(statefulSets, "b")
+	left := w.await(pods, w.home, "b-0", "is the new one's", func(o *unstructured.Unstructured) bool {
+		owner := metav1.GetControllerOf(o)
+		return owner != nil && owner.UID == now
+	})
 	if left.GetUID() != pod || left.GetDeletionTimestamp() != nil {
 		t.Error("the Pod has not stayed")
 	}

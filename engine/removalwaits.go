@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/operator"
 	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/engine/source"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
@@ -118,7 +119,9 @@ func (e *evaluator) Evaluate(expr *celenv.Expression, x *program.Expression, var
 }
 
 func (e *evaluator) trial(vars constantVariables) *program.Trial {
-	trial := program.NewTrial(*e.limits, e.cost)
+	limits := *e.limits
+	limits.Deadline = max(limits.Deadline, 30*time.Second) // the cost is the bound: findings do not depend on how busy a machine is
+	trial := program.NewTrial(limits, e.cost)
 	trial.Variables = constantMembers(vars)
 	return trial
 }

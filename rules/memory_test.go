@@ -64,7 +64,7 @@ func TestDoublings(t *testing.T) {
 // nested is a rule whose variables each contain the one before three times, put together by form.
 func nested(form, use string) string {
 	var b strings.Builder
-	b.WriteString("  variables:\n  - {name: v0, value: \"${'x'}\"}\n")
+	b.WriteString("  variables:\n  - {name: v0, value: \"${parent.metadata.name}\"}\n")
 	for i := range 24 {
 		value := strings.ReplaceAll(form, "V", fmt.Sprint("variables.v", i))
 		fmt.Fprintf(&b, "  - {name: v%d, value: '${%s}'}\n", i+1, value)
@@ -82,8 +82,7 @@ func TestNestedLiterals(t *testing.T) {
 		"toYaml":    {fields, "toYaml(V)"},
 		"equality":  {fields, "V == V"},
 		"lists":     {items, "toJson(V)"},
-		"deepMerge": {fields, `deepMerge({"a": V}, {"a": V})`},
-		"size":      {items, "V.size()"},
+		"deepMerge": {fields, `toJson(deepMerge({"a": V}, {"a": V}))`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := compileWithin(t, nested(test.form, test.use), program.Limits{})

@@ -85,9 +85,9 @@ func newPlan(id string, name types.NamespacedName, compiled *program.Program, ma
 		Ordered:    Ordered(compiled),
 
 		Propagations: make(map[string]metav1.DeletionPropagation),
-		Deletions:  ByNode(compiled),
-		Lookups:    make(map[string]Lookup),
-		Patches:    make(map[string]Patch),
+		Deletions:    ByNode(compiled),
+		Lookups:      make(map[string]Lookup),
+		Patches:      make(map[string]Patch),
 	}
 	p.kinds = kindsOf(compiled, mapper)
 	if p.kinds.parent.GVR.Empty() {

@@ -71,6 +71,7 @@ func (r *OwnReads) Add(o OwnReads) {
 // Add adds what another part reads.
 func (u *Uses) Add(o *Uses) {
 	u.Nodes = append(u.Nodes, o.Nodes...)
+	u.Versions = append(u.Versions, o.Versions...)
 	u.Own.Add(o.Own)
 	u.Finalizing = u.Finalizing || o.Finalizing
 	u.Items = u.Items || o.Items
