@@ -46,7 +46,9 @@ func (e *Engine) askForAll(ctx context.Context, op *operator.Operator) queue.Out
 	err := e.reads.Check(ctx, op.Identity, tenant.Read{Resource: op.Parent.GVR, Namespace: op.Identity.Home()})
 	if denied, ok := errors.AsType[*tenant.DeniedError](err); ok {
 		op.ReadsParents.Store(false)
-		return queue.Outcome{Verdict: queue.Waiting, After: tenant.Lifetime, Denied: denied.Error()}
+		out := queue.Await(queue.RightsChange)
+		out.After, out.Denied = tenant.Lifetime, denied.Error()
+		return out
 	}
 	if err != nil {
 		return queue.Outcome{Verdict: queue.Again, Err: err}

@@ -67,7 +67,7 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	if out.Verdict != queue.Later {
 		e.noteHeir(k)
 	}
-	log.V(4).Info("Reconciled", "verdict", out.Verdict, "after", out.After)
+	log.V(4).Info("Reconciled", "verdict", out.Verdict, "awaits", out.Awaits, "after", out.After)
 	e.requeue(k, out)
 }
 
@@ -77,7 +77,7 @@ func (e *Engine) requeue(k queue.Key, out queue.Outcome) {
 		e.queue.AddAfter(k, out.After)
 	}
 	switch out.Verdict {
-	case queue.Settled, queue.Waiting:
+	default: // settled or waiting
 		failed := e.queue.NumRequeues(k) > 0
 		e.queue.Forget(k)
 		if failed {
@@ -135,7 +135,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) queue.Outcome {
 	op := e.running.Get(k.Rule)
 	identity, known := e.identityOf(op, k.Rule)
 	if !known {
-		return queue.Outcome{Verdict: queue.Waiting} // it is unknown with whose rights; the start of the rule enqueues the key again
+		return queue.Await(queue.RuleStarts) // it is unknown with whose rights
 	}
 	ctx = tenant.NewContext(ctx, identity)
 	ready := op != nil && e.ready(op)
@@ -147,7 +147,7 @@ func (e *Engine) reconcile(ctx context.Context, k queue.Key) queue.Outcome {
 	case ready:
 		return e.reconciler.Reconcile(ctx, op, k)
 	}
-	return queue.Outcome{Verdict: queue.Waiting} // the rule's start enqueues every parent
+	return queue.Await(queue.RuleStarts)
 }
 
 // identityOf returns as whom the work of a rule is done: for a rule that does not run, by its record. known is false

@@ -13,6 +13,7 @@ import (
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/program"
 )
@@ -119,15 +120,18 @@ func explained(subject, path, message, advice string) string {
 // SubjectFinalize is the subject of problems about what a cleanup waits for.
 const SubjectFinalize = "spec.finalize"
 
-// IsEventful reports whether an event follows when the problem may be resolved, or the key is due again at a known
-// time, so that no retry is needed before.
-func (p Problem) IsEventful() bool {
+// Awaits returns the event that follows when the problem may be resolved, so that no retry is needed before; false if
+// there is none.
+func (p Problem) Awaits() (event queue.Event, ok bool) {
 	switch p.Reason {
-	case ReasonWaiting, ReasonEvaluation, ReasonContested, ReasonDeleting, ReasonFinalizing,
-		ReasonFinalizeTimeout, ReasonLoop, ReasonRecreating:
-		return true
+	case ReasonWaiting, ReasonEvaluation, ReasonFinalizing, ReasonFinalizeTimeout:
+		return queue.InputChanges, true
+	case ReasonDeleting:
+		return queue.ChildEnds, true
+	case ReasonContested, ReasonLoop, ReasonRecreating:
+		return queue.PauseEnds, true
 	default:
-		return p.Elsewhere
+		return queue.TargetIsWritten, p.Elsewhere
 	}
 }
 

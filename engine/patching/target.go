@@ -36,11 +36,11 @@ func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.
 	case k.IsPatchCleanup():
 		return p.restore(ctx, k)
 	case op == nil:
-		return queue.Outcome{Verdict: queue.Waiting} // the rule's start enqueues the key
+		return queue.Await(queue.RuleStarts)
 	case !ready && p.ledgers.hasBegun(op.Plan):
 		return queue.Outcome{Verdict: queue.Later, After: refillPause} // an informer lists again; no start of the rule will enqueue the key
 	case !ready:
-		return queue.Outcome{Verdict: queue.Waiting}
+		return queue.Await(queue.RuleStarts)
 	}
 	planned, ok := op.Patches[k.Patch]
 	if !ok {
@@ -55,7 +55,7 @@ func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.
 	}
 	saw, current := p.ledgers.collect(op.Plan, k)
 	if !current {
-		return queue.Outcome{Verdict: queue.Waiting} // the start of the next operator enqueues the key
+		return queue.Await(queue.RuleStarts)
 	}
 	t := &target{Patches: p, op: op, plan: planned, key: k, saw: saw, provenance: provenance}
 	if len(t.saw.parts) > 0 {
@@ -102,9 +102,12 @@ func (t *target) outcome(came conditions.Problem) queue.Outcome {
 	out := t.out
 	switch {
 	case came.Err == nil:
-	case errors.Is(came.Err, errNotRead), came.Reason == conditions.ReasonWaiting, came.Reason == conditions.ReasonHeld,
-		came.Reason == conditions.ReasonFieldTaken, came.Reason == conditions.ReasonContested:
-		out.Verdict = queue.Waiting // an event of the target, its informer or a parent, or the end of a pause, enqueues it
+	case errors.Is(came.Err, errNotRead):
+		out = out.AndAwait(queue.InformerSyncs)
+	case came.Reason == conditions.ReasonContested:
+		out = out.AndAwait(queue.PauseEnds)
+	case came.Reason == conditions.ReasonWaiting, came.Reason == conditions.ReasonHeld, came.Reason == conditions.ReasonFieldTaken:
+		out = out.AndAwait(queue.InputChanges) // of the target, or of a parent that contributes
 	case !came.IsLogged():
 		out.Verdict = queue.Again // the parents report it
 	default:

@@ -12,6 +12,8 @@ type Outcome struct {
 	// After is the time until the key must be reconciled again even without an event; zero means that there is no such
 	// time.
 	After time.Duration
+	// Awaits are the events that the key waits for.
+	Awaits []Event
 	// Requested is true if somebody requested the reconcile: earlier failures no longer count.
 	Requested bool
 	// Denied is what the rule's ServiceAccount needs and may not do; empty if nothing was denied.
@@ -45,8 +47,8 @@ type Verdict int
 const (
 	// Settled means that nothing is left to do until an event.
 	Settled Verdict = iota
-	// Waiting means that an event will follow. None is missed, so the key is not requeued.
-	Waiting
+	// waiting means that an event will follow. None is missed, so the key is not requeued. Await returns it.
+	waiting
 	// Later means that the key came too early, and is reconciled again after a time.
 	Later
 	// Again means that something failed, or depends on something that sends no event: the key is retried with growing
@@ -56,7 +58,7 @@ const (
 
 // String names the verdict in the log.
 func (v Verdict) String() string {
-	return [...]string{Settled: "settled", Waiting: "waiting", Later: "later", Again: "again"}[v]
+	return [...]string{Settled: "settled", waiting: "waiting", Later: "later", Again: "again"}[v]
 }
 
 // PanicError is a panic as an error.

@@ -26,7 +26,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out queue.Outcome) {
 	p.finalizing = true
 	switch p.op.Selects(p.parent, operator.NamespaceLabels(p.r.Monitors)) {
 	case operator.Undecided:
-		return false, queue.Outcome{Verdict: queue.Waiting}
+		return false, queue.Await(queue.NamespaceChanges)
 	case operator.Unselected:
 		return true, queue.Outcome{}
 	case operator.Selected:
@@ -54,7 +54,7 @@ func (p *pass) finalize(ctx context.Context) (done bool, out queue.Outcome) {
 	}
 	problems, awaited := p.contribute(ctx)
 	if p.add(problems); awaited {
-		return false, queue.Outcome{Verdict: queue.Waiting}
+		return false, queue.Await(queue.TargetIsWritten)
 	}
 	p.add(p.waits())
 	return false, p.conclude(ctx)

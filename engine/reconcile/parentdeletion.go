@@ -34,7 +34,7 @@ func (p *pass) cleanUp(ctx context.Context) queue.Outcome {
 	}
 	p.r.Patches.Drop(p.op, p.key)
 	if p.r.Patches.HasPendingRestores(p.key) && len(p.awaited(p.tracked())) == 0 {
-		return queue.Outcome{Verdict: queue.Waiting} // the key is enqueued when its patches are restored
+		return queue.Await(queue.TargetIsWritten)
 	}
 	done, problems, err := p.endChildren(ctx)
 	p.add(problems)
@@ -53,7 +53,7 @@ func (p *pass) cleanUp(ctx context.Context) queue.Outcome {
 	if len(p.problems) > 0 {
 		p.add(p.report().reportDeletion(ctx, p.problems))
 	}
-	return p.outcome().AtLeast(queue.Waiting) // the deletion of a child is an event
+	return p.outcome().AndAwait(queue.ChildEnds)
 }
 
 // endChildren ends the children that the garbage collector does not delete, and reports whether the parent waits for

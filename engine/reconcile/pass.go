@@ -122,7 +122,7 @@ func (p *pass) reconcile(ctx context.Context) queue.Outcome {
 func (p *pass) run(ctx context.Context) queue.Outcome {
 	switch p.op.Selects(p.parent, operator.NamespaceLabels(p.r.Monitors)) {
 	case operator.Undecided:
-		return queue.Outcome{Verdict: queue.Waiting} // the Namespace's event decides
+		return queue.Await(queue.NamespaceChanges)
 	case operator.Unselected:
 		return p.cleanUpUnselected(ctx)
 	case operator.Selected:
@@ -153,7 +153,7 @@ func (p *pass) run(ctx context.Context) queue.Outcome {
 	}
 	problems, awaited := p.contribute(ctx)
 	if p.add(problems); awaited {
-		return p.confirmFinalizer(ctx, queue.Outcome{Verdict: queue.Waiting}) // the key is enqueued when they are applied or cannot be
+		return p.confirmFinalizer(ctx, queue.Await(queue.TargetIsWritten))
 	}
 	return p.confirmFinalizer(ctx, p.conclude(ctx))
 }
@@ -173,14 +173,14 @@ func (p *pass) obstacles(ctx context.Context, err error) []conditions.Problem {
 func (p *pass) render(ctx context.Context) (out queue.Outcome, ok bool) {
 	for batch := p.evaluateNext(ctx); len(batch) > 0; batch = p.evaluateNext(ctx) {
 		if p.isSuspended() {
-			return queue.Outcome{Verdict: queue.Waiting}, false
+			return queue.Await(queue.Resumes), false
 		}
 		problems, pending := p.writeBatch(ctx, batch)
 		p.add(problems)
 		p.pending = append(p.pending, pending...)
 	}
 	if p.isSuspended() {
-		return queue.Outcome{Verdict: queue.Waiting}, false
+		return queue.Await(queue.Resumes), false
 	}
 	_, end := telemetry.Start(ctx, "evaluate the status")
 	p.result = p.evaluation.Result()
@@ -242,7 +242,7 @@ func (p *pass) conclude(ctx context.Context) queue.Outcome {
 		return queue.Outcome{Verdict: queue.Again, Err: err} // an interrupted evaluation says nothing about the parent
 	}
 	if p.reader.incomplete {
-		return p.outcome().AtLeast(queue.Waiting)
+		return p.outcome().AndAwait(queue.InformerSyncs)
 	}
 	p.add(p.report().report(ctx, p.problems))
 	return p.outcome()
@@ -252,7 +252,7 @@ func (p *pass) conclude(ctx context.Context) queue.Outcome {
 func (p *pass) outcome() queue.Outcome {
 	out := outcomeOf(p.problems)
 	if p.isBlocked() {
-		out = out.AtLeast(queue.Waiting)
+		out = out.AndAwait(queue.InputChanges) // that of a node that has not been seen, or waits
 	}
 	if p.missed {
 		out = out.AtLeast(queue.Again)
@@ -288,8 +288,8 @@ func outcomeOf(problems []conditions.Problem) queue.Outcome {
 	var out queue.Outcome
 	var errs []error
 	for _, problem := range problems {
-		if problem.IsEventful() {
-			out = out.AtLeast(queue.Waiting)
+		if event, ok := problem.Awaits(); ok {
+			out = out.AndAwait(event)
 			continue
 		}
 		out = out.AtLeast(queue.Again)

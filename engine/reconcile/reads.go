@@ -48,11 +48,14 @@ func (r *Reconciler) unread(op *operator.Operator, err error) queue.Outcome {
 	if !lacksRights(err) {
 		return queue.Outcome{Verdict: queue.Again, Err: err}
 	}
+	out := queue.Await(queue.RightsChange)
+	out.After = tenant.Lifetime
 	if op.Identity.Confined && op.Removal == nil {
 		r.Queue.AddPatient(queue.Key{Rule: op.ID})
-		return queue.Outcome{Verdict: queue.Waiting, After: tenant.Lifetime}
+		return out
 	}
-	return queue.Outcome{Verdict: queue.Waiting, After: tenant.Lifetime, Denied: err.Error()}
+	out.Denied = err.Error()
+	return out
 }
 
 // prepareChild prepares a child to be written. It refuses an object that no rule may write, and one that grants rights

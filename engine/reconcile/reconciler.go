@@ -114,7 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 	defer r.Patches.Reconciled(op, k)
 	parent, err := r.findParent(ctx, op, k)
 	if errors.Is(err, errNotRead) {
-		return queue.Outcome{Verdict: queue.Waiting} // the informer's start enqueues every parent
+		return queue.Await(queue.InformerSyncs)
 	}
 	if err != nil {
 		r.Guard.Doubt(op, k, r.childrenOf(op, k))
