@@ -25,6 +25,7 @@
 //	semaphore.go  for what only a few keys may use at a time, such as memory
 //	counting.go   counts the work, makes work queues that count, and triggers loops
 //	outcome.go    the result of a reconcile; a panic has one, too
+//	event.go      what a waiting key waits for, and who guarantees it
 //	backoff.go    pauses that double with each attempt
 //	schedule.go   when a parent is reconciled because of time alone
 package queue
