@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/author/manifests"
 	"kanon.dev/kanon/author/preview"
 	"kanon.dev/kanon/cmd/kanon/internal/cli"
 	"kanon.dev/kanon/restmapping/definitions"
@@ -65,38 +64,17 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 	if err != nil {
 		return cli.Usagef(cmd, "%w", err)
 	}
-	read := func(args ...string) []manifests.File {
-		inputs, readErr := manifests.Read(args, cmd.InOrStdin())
-		err = errors.Join(err, readErr)
-		return inputs
-	}
-	ruleTexts, parentTexts, withTexts := read(ruleFiles...), read(parentFiles...), read(o.with...)
-	schemaTexts, schemasErr := manifests.SchemasFor(ruleFiles, o.rules.Schemas, cmd.InOrStdin())
-	err = errors.Join(err, schemasErr)
-	if err != nil {
-		return cli.Usagef(cmd, "%w", err)
-	}
-	parents, err1 := manifests.DistinctObjects(parentTexts)
-	with, err2 := manifests.DistinctObjects(withTexts)
-	if err := errors.Join(err1, err2); err != nil {
-		return cli.AsGiven(cmd, err)
-	}
-	kinds, err := manifests.BuiltinKinds()
+	check, kinds, err := o.rules.Read(cmd, ruleFiles)
 	if err != nil {
 		return err
 	}
-	check, err := manifests.Check(cmd.Context(), ruleTexts, schemaTexts, kinds, o.rules.Options())
-	if err != nil {
+	parents, err1 := cli.ReadObjects(cmd, parentFiles)
+	with, err2 := cli.ReadObjects(cmd, o.with)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	if err := (diagnostic.Printer{Color: cli.HasColors(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.Findings); err != nil {
 		return err
-	}
-	switch {
-	case check.Findings.HasErrors():
-		return cli.ErrFindings
-	case len(check.Programs) == 0:
-		return cli.NoRules(strings.Join(ruleFiles, ", "), ruleTexts)
 	}
 	known, err := definitions.NewKinds(check.CRDs)
 	if err != nil {

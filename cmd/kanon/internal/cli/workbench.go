@@ -73,11 +73,11 @@ func (o *EvalOptions) offline(cmd *cobra.Command) (*syntax.Rule, *manifests.Kind
 	if o.Parent != "" {
 		files = append(files, o.Parent)
 	}
-	parents, err := readObjects(cmd, files)
+	parents, err := ReadObjects(cmd, files)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	with, err := readObjects(cmd, o.With)
+	with, err := ReadObjects(cmd, o.With)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -109,8 +109,8 @@ func (o *EvalOptions) offline(cmd *cobra.Command) (*syntax.Rule, *manifests.Kind
 	}, nil
 }
 
-// readObjects reads the objects in files.
-func readObjects(cmd *cobra.Command, names []string) ([]*unstructured.Unstructured, error) {
+// ReadObjects reads the objects in files. An object that occurs twice is a usage error.
+func ReadObjects(cmd *cobra.Command, names []string) ([]*unstructured.Unstructured, error) {
 	files, err := manifests.Read(names, cmd.InOrStdin())
 	if err != nil {
 		return nil, Usagef(cmd, "%w", err)
