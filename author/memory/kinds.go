@@ -185,29 +185,6 @@ func (k *Kinds) manager(ctx context.Context, kind restmapping.Kind, subresource 
 	return made, err
 }
 
-// Applied returns an object as it is after a manager applies fields to it.
-func (k *Kinds) Applied(ctx context.Context, live *unstructured.Unstructured, manager string, fields map[string]any) (*unstructured.Unstructured, error) {
-	kind, ok := k.Mapper.Lookup(live.GroupVersionKind())
-	if !ok {
-		return nil, fmt.Errorf("the API has no kind %s", live.GroupVersionKind())
-	}
-	made, err := k.manager(ctx, kind, "")
-	if err != nil {
-		return nil, err
-	}
-	config := &unstructured.Unstructured{Object: maps.Clone(fields)}
-	config.SetGroupVersionKind(live.GroupVersionKind())
-	applied, err := made.Apply(live.DeepCopy(), config, manager, true)
-	if err != nil {
-		return nil, err
-	}
-	object, ok := applied.(*unstructured.Unstructured)
-	if !ok {
-		return nil, fmt.Errorf("the merged object is a %T", applied)
-	}
-	return object, nil
-}
-
 // Patched returns an object as it is after a patch's manager has synced it with what all parents set there; nil for
 // nothing.
 func (k *Kinds) Patched(ctx context.Context, live *unstructured.Unstructured, manager string, content *patching.Part) (*unstructured.Unstructured, error) {

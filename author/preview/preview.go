@@ -161,11 +161,8 @@ func (p *Preview) Failed() bool {
 			return true
 		}
 	}
-	return p.failed || p.patchFailed() || len(p.Result.StatusFailed) > 0 || p.StatusRefused != nil
-}
-
-func (p *Preview) patchFailed() bool {
-	return slices.ContainsFunc(p.Result.Patches, func(o program.PatchResult) bool { return o.State == program.StateFailed })
+	patchFailed := slices.ContainsFunc(p.Result.Patches, func(o program.PatchResult) bool { return o.State == program.StateFailed })
+	return p.failed || patchFailed || len(p.Result.StatusFailed) > 0 || p.StatusRefused != nil
 }
 
 // Rendered lists the objects that the rule renders, whether they are applied, kept or refused.

@@ -81,7 +81,7 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 		return err
 	}
 	kinds.InDefaultNamespace(check.Programs, slices.Concat(parents, with))
-	refused := serve(cmd.Context(), known, check.Programs, parents, with)
+	refused := serve(cmd.Context(), known, check.Programs, parents)
 	previews, err := previewAll(cmd.Context(), check.Programs, parents, preview.Input{
 		With: with, Now: now, Namespace: o.rules.Namespace, Definitions: check.CRDs,
 	})
@@ -97,12 +97,9 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 	return err
 }
 
-// serve sets the defaults of objects, and converts parents to the versions that rules read. It returns for each parent
-// why the API server would refuse it.
-func serve(ctx context.Context, known definitions.Kinds, programs []*program.Program, parents, with []*unstructured.Unstructured) map[*unstructured.Unstructured]error {
-	for _, object := range with {
-		known.Fill(object)
-	}
+// serve sets the defaults of parents, and converts them to the versions that rules read. It returns for each parent why
+// the API server would refuse it.
+func serve(ctx context.Context, known definitions.Kinds, programs []*program.Program, parents []*unstructured.Unstructured) map[*unstructured.Unstructured]error {
 	refused := map[*unstructured.Unstructured]error{}
 	for _, parent := range parents {
 		known.Fill(parent)

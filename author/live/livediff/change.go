@@ -81,8 +81,11 @@ func (d *Differ) patches(ctx context.Context, p *livepreview.Preview) ([]Change,
 				return nil, err
 			}
 			for _, t := range targets {
+				if t.Err != nil {
+					return nil, t.Err
+				}
 				if t.Differs() {
-					all = append(all, Change{Action: Patched, Object: t.Unstructured, Message: "patch " + patch.ID, before: t.Unstructured, after: t.After})
+					all = append(all, Change{Action: Patched, Object: t.Unstructured, Message: "patch " + patch.ID, before: t.Before, after: t.After})
 				}
 			}
 		}

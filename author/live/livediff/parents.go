@@ -12,8 +12,6 @@ import (
 	"kanon.dev/kanon/author/live"
 	"kanon.dev/kanon/author/memory"
 	"kanon.dev/kanon/engine/apply"
-	"kanon.dev/kanon/engine/conditions"
-	"kanon.dev/kanon/rules/syntax"
 )
 
 // parents is the client for the kind of the rule's parents.
@@ -26,8 +24,8 @@ func (d *Differ) parents() (dynamic.NamespaceableResourceInterface, error) {
 	return d.options.Client.Resource(gvr), nil
 }
 
-// Written returns the parents among the objects of a file, as they would be in the cluster; see AsWritten. A parent
-// without a namespace gets the given one.
+// Written returns the parents among the objects of a file, as they would be in the cluster once they are applied, by
+// server-side dry runs: merged into the existing object, with defaults. A parent without a namespace gets the given one.
 func (d *Differ) Written(ctx context.Context, namespace string, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	resource, err := d.parents()
 	if err != nil {
@@ -42,41 +40,29 @@ func (d *Differ) Written(ctx context.Context, namespace string, objects []*unstr
 		if spec.Namespaced && object.GetNamespace() == "" {
 			object.SetNamespace(namespace)
 		}
-		parent, err := AsWritten(ctx, resource.Namespace(object.GetNamespace()), object)
+		err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			parent, err := written(ctx, resource.Namespace(object.GetNamespace()), object)
+			if err == nil {
+				parents = append(parents, parent)
+			}
+			return err
+		})
 		if err != nil {
-			return nil, err
+			return nil, d.redacted(apply.OfObject("dry run of", object, err))
 		}
-		parents = append(parents, parent)
 	}
 	return parents, nil
 }
 
-// AsWritten returns a parent as it would be in the cluster once it is applied: merged into the existing object, with
-// defaults, by a server-side dry run.
-func AsWritten(ctx context.Context, client dynamic.ResourceInterface, written *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	var parent *unstructured.Unstructured
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
-		parent, err = asWritten(ctx, client, written)
-		return err
-	})
-	if err == nil {
-		return parent, nil
-	}
-	err = apply.OfObject("dry run of", written, err)
-	if syntax.IsSecret(written.GroupVersionKind()) {
-		err = conditions.Redact(err)
-	}
-	return nil, err
-}
-
-func asWritten(ctx context.Context, client dynamic.ResourceInterface, written *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	existing, err := client.Get(ctx, written.GetName(), metav1.GetOptions{})
+// written returns an object as it is after a dry run that applies it.
+func written(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	existing, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return client.Create(ctx, written, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return client.Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	case err != nil:
 		return nil, err
 	}
-	memory.Merge(existing.Object, written.Object)
+	memory.Merge(existing.Object, object.Object)
 	return client.Update(ctx, existing, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 }

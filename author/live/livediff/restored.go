@@ -91,11 +91,11 @@ func (d *Differ) Restored(ctx context.Context) (changes []Change, notes []string
 		return nil, nil, err
 	}
 	for _, gvk := range kinds {
-		client, ok := d.options.Resource(gvk, "")
+		gvr, ok := d.options.Kinds.Resource(gvk)
 		if !ok {
 			continue // its objects are gone with the kind
 		}
-		list, err := client.List(ctx, metav1.ListOptions{})
+		list, err := d.options.Client.Resource(gvr).List(ctx, metav1.ListOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
 			notes = append(notes, fmt.Sprintf("what patches no longer set in objects of kind %s is not shown, which takes the right to list them in all namespaces", gvk.Kind))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -12,32 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/author/manifests"
 	"kanon.dev/kanon/author/memory"
 	"kanon.dev/kanon/author/preview"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/reconcile"
-	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/restmapping/openapi"
-	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program"
 )
-
-// Kinds knows the kinds of a cluster. *manifests.Kinds implements it.
-type Kinds interface {
-	Resource(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ok bool)
-	Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool)
-	Known() []schema.GroupVersionKind
-	Serving() (*restmapping.Mapper, *openapi.Published, error)
-}
 
 // Options are what a Previewer needs. All fields but Now and Try are required.
 type Options struct {
 	Client  dynamic.Interface
-	Kinds   Kinds
+	Kinds   *manifests.Kinds
 	Program *program.Program
 	// Namespace is Kanon's own.
 	Namespace string
@@ -45,19 +35,6 @@ type Options struct {
 	// Try shows, by a dry run, what the API server makes of a write; see memory.Trier. live is the object that was
 	// read, or nil.
 	Try func(ctx context.Context, a memory.Attempt, live *unstructured.Unstructured) (*unstructured.Unstructured, error)
-}
-
-// Resource returns the client for a kind in a namespace; false if the cluster does not have the kind. An empty
-// namespace means all namespaces.
-func (o Options) Resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, bool) {
-	gvr, ok := o.Kinds.Resource(gvk)
-	if !ok {
-		return nil, false
-	}
-	if kind, _ := o.Kinds.Lookup(gvk); !kind.Namespaced || namespace == "" {
-		return o.Client.Resource(gvr), true
-	}
-	return o.Client.Resource(gvr).Namespace(namespace), true
 }
 
 // Children reads the objects of the given kinds that the rule ruleID created for the parent. It needs no
@@ -235,33 +212,54 @@ func (p *Preview) Pruned() []Pruned {
 	return all
 }
 
-// Target is a live object that a contribution of a patch is for, and After the object with what the patch sets.
+// Target is a live object that a contribution of a patch is for.
 type Target struct {
 	*unstructured.Unstructured
-	After *unstructured.Unstructured
+	// Before and After are the object without and with what the patch sets. Err is why that is not known: the fields do
+	// not fit the kind.
+	Before, After *unstructured.Unstructured
+	Err           error
 }
 
 // Differs reports whether the object has other values than the patch sets.
-func (t Target) Differs() bool { return !equality.Semantic.DeepEqual(t.Object, t.After.Object) }
+func (t Target) Differs() bool {
+	if t.Err != nil {
+		return true
+	}
+	before, after := t.Before.DeepCopy(), t.After.DeepCopy()
+	for _, object := range []*unstructured.Unstructured{before, after} {
+		object.SetManagedFields(nil)
+		object.SetResourceVersion("")
+		annotations := object.GetAnnotations()
+		maps.DeleteFunc(annotations, func(name, _ string) bool { return strings.HasPrefix(name, "kanon.dev/") })
+		object.SetAnnotations(annotations)
+	}
+	return !equality.Semantic.DeepEqual(before.Object, after.Object)
+}
 
-// Targets returns the live objects that a contribution of a patch is for. The error reports a failed request, or that
-// the fields do not fit.
+// Targets returns the live objects that a contribution of a patch is for. The error reports a failed request.
 func (p *Preview) Targets(ctx context.Context, patch string, c program.Contribution) ([]Target, error) {
 	if err := ctx.Err(); err != nil || c.Object == nil {
 		return nil, err
 	}
 	objects, err := p.reader.Lookup(program.Query{GVK: c.Object.GroupVersionKind(), Target: c.Target})
+	if err != nil {
+		return nil, err
+	}
+	kinds, manager := p.reader.kinds, fieldset.PatchManager(p.ruleID, patch)+".shown" // without earlier fields, it relinquishes nothing
+	part, unfit := kinds.Part(ctx, c.Object)
 	targets := make([]Target, len(objects))
 	for i, object := range objects {
-		after := object.DeepCopy()
-		rest := patching.JoinShared(after, c.Object)
-		if after, err = p.reader.kinds.Applied(ctx, after, fieldset.PatchManager(p.ruleID, patch), rest); err != nil {
-			return nil, err
+		t := Target{Unstructured: object, Err: unfit}
+		if t.Err == nil {
+			t.Before, t.Err = kinds.Patched(ctx, object, manager, nil)
 		}
-		after.SetManagedFields(object.GetManagedFields())
-		targets[i] = Target{object, after}
+		if t.Err == nil {
+			t.After, t.Err = kinds.Patched(ctx, object, manager, part)
+		}
+		targets[i] = t
 	}
-	return targets, err
+	return targets, nil
 }
 
 // NotReady returns why an object that the rule renders is not ready; the Problem has no message if it is. known is

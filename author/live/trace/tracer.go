@@ -14,6 +14,7 @@ import (
 
 	"kanon.dev/kanon/author/live"
 	"kanon.dev/kanon/author/live/livepreview"
+	"kanon.dev/kanon/author/manifests"
 	"kanon.dev/kanon/author/redact"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
@@ -22,7 +23,7 @@ import (
 // Options are what a Tracer needs. All fields are required.
 type Options struct {
 	Client dynamic.Interface
-	Kinds  livepreview.Kinds
+	Kinds  *manifests.Kinds
 	// Rules returns the rules that may select an object. It is called for each object of a tree.
 	Rules func(ctx context.Context, object *unstructured.Unstructured) ([]Rule, error)
 	// Namespace is Kanon's own.

@@ -15,7 +15,6 @@ import (
 	"kanon.dev/kanon/author/live/livepreview"
 	"kanon.dev/kanon/author/manifests"
 	"kanon.dev/kanon/author/preview"
-	"kanon.dev/kanon/restmapping/definitions"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
@@ -96,11 +95,6 @@ func (o *EvalOptions) offline(cmd *cobra.Command) (*syntax.Rule, *manifests.Kind
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	known, err := definitions.NewKinds(checked.CRDs)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	known.Fill(parent)
 	kinds.InDefaultNamespace(checked.Programs, append(with, parent))
 	in := preview.Input{Parent: parent, With: with, Now: o.Now, Namespace: o.KanonNamespace, Definitions: checked.CRDs}
 	return rule, kinds, func(p *program.Program) (*preview.Preview, error) {
