@@ -9,10 +9,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -103,17 +101,12 @@ func (d *Differ) Restored(ctx context.Context) (changes []Change, notes []string
 		case err != nil:
 			return nil, nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
 		}
-		err = meta.EachListItem(list, func(item runtime.Object) error {
-			live, ok := item.(*unstructured.Unstructured)
-			if !ok || live.GetDeletionTimestamp() != nil {
-				return nil
+		for i := range list.Items {
+			found, err := d.restoredIn(ctx, &list.Items[i])
+			if err != nil {
+				return nil, nil, err
 			}
-			found, err := d.restoredIn(ctx, live)
 			changes = append(changes, found...)
-			return err
-		})
-		if err != nil {
-			return nil, nil, err
 		}
 	}
 	d.hide(ctx, changes, d.secrets)
@@ -142,6 +135,9 @@ func (d *Differ) patchedKinds(ctx context.Context) ([]schema.GroupVersionKind, e
 
 // restoredIn returns what would be restored in one object.
 func (d *Differ) restoredIn(ctx context.Context, live *unstructured.Unstructured) ([]Change, error) {
+	if live.GetDeletionTimestamp() != nil {
+		return nil, nil
+	}
 	var changes []Change
 	for _, id := range patching.Patched(live, d.previewer.RuleID()) {
 		change, err := d.restoredBy(ctx, live, id)
@@ -188,17 +184,11 @@ func (d *Differ) restoredBy(ctx context.Context, live *unstructured.Unstructured
 
 // hasSurplus reports whether a manager owns something in an object that content does not have.
 func hasSurplus(live *unstructured.Unstructured, manager string, content *patching.Part) bool {
-	wanted, paths := wantedIn(content)
-	held, _ := patching.PatchEntry(live, manager)
-	return held != nil && !held.Difference(paths).Empty() || patching.PlanSharedList(live, manager, wanted).Removes()
-}
-
-// wantedIn returns the items of a shared list and the paths that content sets; none for nil.
-func wantedIn(content *patching.Part) (items []string, paths *fieldpath.Set) {
 	if content == nil {
-		return nil, &fieldpath.Set{}
+		content = &patching.Part{Paths: &fieldpath.Set{}}
 	}
-	return content.Shared, content.Paths
+	held, _ := patching.PatchEntry(live, manager)
+	return held != nil && !held.Difference(content.Paths).Empty() || patching.PlanSharedList(live, manager, content.Shared).Removes()
 }
 
 // content merges what the evaluated parents set in an object by a patch. unknown names a parent for which that is not
