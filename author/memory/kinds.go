@@ -187,7 +187,9 @@ func (k *Kinds) manager(ctx context.Context, kind restmapping.Kind, subresource 
 
 // Patched returns an object as it is after a patch's manager has synced it with what all parents set there; nil for
 // nothing.
-func (k *Kinds) Patched(ctx context.Context, live *unstructured.Unstructured, manager string, content *patching.Part) (*unstructured.Unstructured, error) {
+func (k *Kinds) Patched(
+	ctx context.Context, live *unstructured.Unstructured, manager string, content *patching.Part,
+) (*unstructured.Unstructured, error) {
 	a := newAPI(k, time.Now)
 	a.immediate = true
 	object, err := a.load(live)

@@ -132,7 +132,9 @@ func (o *diffOptions) program(cmd *cobra.Command, where string, files []manifest
 }
 
 // parents are the parents that the arguments name, or that the flags choose.
-func (o *diffOptions) parents(cmd *cobra.Command, there *cli.Live, differ *livediff.Differ, rule *program.Program, names []string) ([]*unstructured.Unstructured, error) {
+func (o *diffOptions) parents(
+	cmd *cobra.Command, there *cli.Live, differ *livediff.Differ, rule *program.Program, names []string,
+) ([]*unstructured.Unstructured, error) {
 	ctx, gvk := cmd.Context(), rule.Parent.GVK
 	if len(names) > 0 && manifests.IsFileName(names[0]) {
 		objects, err := cli.ReadObjects(cmd, names)
@@ -141,7 +143,8 @@ func (o *diffOptions) parents(cmd *cobra.Command, there *cli.Live, differ *lived
 		}
 		parents, err := differ.Written(ctx, cmp.Or(o.live.Namespace, o.live.Cluster.Namespace()), objects)
 		if err == nil && len(parents) == 0 {
-			err = fmt.Errorf("there is no parent for the rule in %s: name a file with an object of kind %s in %s", names[0], gvk.Kind, gvk.GroupVersion())
+			err = fmt.Errorf("there is no parent for the rule in %s: name a file with an object of kind %s in %s",
+				names[0], gvk.Kind, gvk.GroupVersion())
 		}
 		return parents, err
 	}

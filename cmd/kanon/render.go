@@ -99,7 +99,9 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 
 // serve sets the defaults of parents, and converts them to the versions that rules read. It returns for each parent why
 // the API server would refuse it.
-func serve(ctx context.Context, known definitions.Kinds, programs []*program.Program, parents []*unstructured.Unstructured) map[*unstructured.Unstructured]error {
+func serve(
+	ctx context.Context, known definitions.Kinds, programs []*program.Program, parents []*unstructured.Unstructured,
+) map[*unstructured.Unstructured]error {
 	refused := map[*unstructured.Unstructured]error{}
 	for _, parent := range parents {
 		known.Fill(parent)

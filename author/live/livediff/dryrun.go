@@ -79,7 +79,9 @@ func (d *Differ) judged(ctx context.Context, a memory.Attempt, verb string, err 
 }
 
 // tryCreate returns the answer to a dry run of a creation.
-func tryCreate(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func tryCreate(
+	ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	object = object.DeepCopy()
 	object.SetResourceVersion("")
 	object.SetManagedFields(nil)
@@ -93,7 +95,9 @@ func tryCreate(ctx context.Context, client dynamic.ResourceInterface, object *un
 //
 // A dry run of a creation under the object's own name ends with AlreadyExists and returns no object. So the defaults
 // come from a creation under another name. If the API server refuses that one, the result is the object as rendered.
-func (d *Differ) tryRecreate(ctx context.Context, client dynamic.ResourceInterface, whole, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (d *Differ) tryRecreate(
+	ctx context.Context, client dynamic.ResourceInterface, whole, live *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	object := apply.WithoutAllocated(whole, live)
 	if _, err := tryCreate(ctx, client, object); err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, err

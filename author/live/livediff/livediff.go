@@ -43,7 +43,10 @@ type Differ struct {
 
 // New makes a Differ. It sends no request.
 func New(o livepreview.Options) *Differ {
-	d := &Differ{contributors: map[types.NamespacedName]contributor{}, unclear: map[string]bool{}, secrets: redact.Values{}, lost: map[string]redact.Values{}}
+	d := &Differ{
+		contributors: map[types.NamespacedName]contributor{}, unclear: map[string]bool{},
+		secrets: redact.Values{}, lost: map[string]redact.Values{},
+	}
 	o.Try = d.try
 	d.options, d.previewer = o, livepreview.New(o)
 	return d
@@ -140,9 +143,10 @@ func (d *Differ) rendered(ctx context.Context, p *livepreview.Preview, out *Chan
 			refused[identity.Of(r.Object)] = true
 		}
 		for _, object := range node.Objects {
-			change := Change{Action: Updated, Object: object.Unstructured, before: p.Objects[identity.Of(object.Unstructured)], after: p.After(object.Unstructured)}
+			id := identity.Of(object.Unstructured)
+			change := Change{Action: Updated, Object: object.Unstructured, before: p.Objects[id], after: p.After(object.Unstructured)}
 			switch {
-			case refused[identity.Of(object.Unstructured)]:
+			case refused[id]:
 				continue
 			case change.before == nil:
 				change.Action = Created

@@ -179,7 +179,8 @@ func (d *Differ) restoredBy(ctx context.Context, live *unstructured.Unstructured
 		return nil, err
 	}
 	after, err := kinds.Patched(ctx, live, manager, content)
-	return &Change{Action: Restored, Object: live, Message: "patch " + id + " no longer sets all that it has set there", before: before, after: after}, err
+	why := "patch " + id + " no longer sets all that it has set there"
+	return &Change{Action: Restored, Object: live, Message: why, before: before, after: after}, err
 }
 
 // hasSurplus reports whether a manager owns something in an object that content does not have.
