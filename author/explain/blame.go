@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"kanon.dev/kanon/author/redact"
 )
 
 // blame writes the object as YAML. Before each line are its source in a rule and the manager that wrote it last.
@@ -16,12 +18,12 @@ func (p ExplanationPrinter) blame(out *bytes.Buffer, e *Explanation) {
 		fmt.Fprintf(out, "# rule %s, %s, for %s\n", w.Rule, w.Part, objectName(w.Parent))
 		for _, text := range []string{w.Problem, w.Kept} {
 			if text != "" {
-				fmt.Fprintf(out, "#   %s\n", printable(text))
+				fmt.Fprintf(out, "#   %s\n", redact.Printable(text))
 			}
 		}
 	}
 	for _, note := range e.Notes {
-		fmt.Fprintf(out, "# %s\n", printable(note))
+		fmt.Fprintf(out, "# %s\n", redact.Printable(note))
 	}
 	if len(e.Writings)+len(e.Notes) == 0 {
 		out.WriteString("# no rule writes to it\n")
@@ -168,7 +170,7 @@ func (w *yamlWriter) leaf(text string, at Path, indent string) {
 	texts := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for i, t := range texts {
 		if i == 0 && f != nil && f.isRemarkable() {
-			t += "  # " + printable(f.Message)
+			t += "  # " + redact.Printable(f.Message)
 		}
 		w.lines = append(w.lines, line{text: indent + t, field: f})
 	}

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
 
+	"kanon.dev/kanon/author/redact"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/rules/diagnostic"
 )
@@ -103,7 +103,7 @@ func (p ExplanationPrinter) line(out *bytes.Buffer, label, text string) {
 	if label != "" {
 		label += ":"
 	}
-	fmt.Fprintf(out, "%-*s%s\n", labelWidth, label, printable(text))
+	fmt.Fprintf(out, "%-*s%s\n", labelWidth, label, redact.Printable(text))
 }
 
 // writer names the rule, part and parent that render a field.
@@ -135,7 +135,7 @@ func (p ExplanationPrinter) excerpt(s *Source, depth int) string {
 func lines(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
-		b.WriteString("  " + printable(strings.TrimRight(line, "\n")) + "\n")
+		b.WriteString("  " + redact.Printable(strings.TrimRight(line, "\n")) + "\n")
 	}
 	return b.String()
 }
@@ -199,10 +199,7 @@ func (p ExplanationPrinter) age(since time.Time) string {
 
 // objectName is KIND NAMESPACE/NAME.
 func objectName(r mark.Ref) string {
-	if r.Namespace == "" {
-		return r.Kind + " " + r.Name
-	}
-	return r.Kind + " " + r.Namespace + "/" + r.Name
+	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 }
 
 // maxShown is the maximum length of a shown value, in characters.
@@ -226,21 +223,8 @@ func shownValue(v any, hidden bool) string {
 	return text
 }
 
-// printable replaces control characters, which a terminal would obey.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) && r != ' ' && r != '\t' {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
-}
-
-// Write writes the explanation as JSON or as YAML.
-func (e *Explanation) Write(w io.Writer, format string) error { return write(w, format, e) }
-
-// write writes a value as JSON or as YAML.
-func write(w io.Writer, format string, value any) error {
+// WriteAs writes a value as json or as yaml.
+func WriteAs(w io.Writer, format string, value any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)

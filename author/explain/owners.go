@@ -2,11 +2,11 @@ package explain
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 )
@@ -59,40 +59,17 @@ func (m managed) of(path Path) []Owner {
 // resolve is the path of an owned field in the object; false if the object does not have it.
 func resolve(value any, path fieldpath.Path) (at Path, ok bool) {
 	for _, element := range path {
-		if element.FieldName != nil {
-			fields, _ := value.(map[string]any)
-			if value, ok = fields[*element.FieldName]; !ok {
-				return nil, false
-			}
-			at = append(at, named(*element.FieldName))
-			continue
-		}
-		items, _ := value.([]any)
-		index := 0
-		for index < len(items) && !isItem(element, items[index], index) {
-			index++
-		}
-		if index == len(items) {
+		next, token, ok := fieldset.StepInto(value, element)
+		if !ok {
 			return nil, false
 		}
-		value, at = items[index], append(at, Step{Index: index})
+		step := Step{}
+		if element.FieldName != nil {
+			step = named(*element.FieldName)
+		} else {
+			step.Index, _ = strconv.Atoi(token)
+		}
+		value, at = next, append(at, step)
 	}
 	return at, len(at) > 0
-}
-
-// isItem reports whether an element of a set stands for an item of a list.
-func isItem(e fieldpath.PathElement, item any, index int) bool {
-	switch {
-	case e.Key != nil:
-		fields, isMap := item.(map[string]any)
-		return isMap && !slices.ContainsFunc(*e.Key, func(f smdvalue.Field) bool {
-			own, has := fields[f.Name]
-			return !has || !smdvalue.Equals(f.Value, smdvalue.NewValueInterface(own))
-		})
-	case e.Value != nil:
-		return smdvalue.Equals(*e.Value, smdvalue.NewValueInterface(item))
-	case e.Index != nil:
-		return *e.Index == index
-	}
-	return false
 }

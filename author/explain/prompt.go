@@ -94,9 +94,6 @@ func (p *Prompt) answer(line string) error {
 	}
 }
 
-// IsTerminal reports whether a file is a terminal. Unlike a check for a device, it is false for /dev/null.
-func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) } //nolint:gosec // A file descriptor is a small number.
-
 // Run reads expressions from a terminal until it is closed.
 func (p *Prompt) Run(terminal *os.File) error {
 	t := term.NewTerminal(struct {

@@ -293,13 +293,13 @@ func at(text, message string) *diagnostic.Finding {
 func (r *Result) Write(w io.Writer, format string) error {
 	switch {
 	case format != "":
-		return write(w, format, r)
+		return WriteAs(w, format, r)
 	case r.Absent || r.Waits != "" || r.Fails != "":
 		return nil
 	case r.Hidden:
-		return write(w, "yaml", hiddenText)
+		return WriteAs(w, "yaml", hiddenText)
 	}
-	return write(w, "yaml", r.Value)
+	return WriteAs(w, "yaml", r.Value)
 }
 
 // About describes the value in one line.

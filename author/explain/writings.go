@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/author/preview"
@@ -37,7 +36,7 @@ func (r *Rule) Writings(live *unstructured.Unstructured) []Writing {
 	tracer := NewTracer(r.Decoded, r.Program, p.Evaluation)
 	all := r.asChild(tracer, live)
 	for _, patched := range tracer.Patches() {
-		if !isTarget(patched, live) {
+		if patched.Object.GroupVersionKind().GroupKind() != live.GroupVersionKind().GroupKind() || !patched.Target.Selects(live) {
 			continue
 		}
 		w := r.writing("patch "+patched.Patch, fieldset.PatchManager(r.ID, patched.Patch))
@@ -99,8 +98,8 @@ func (r *Rule) asChild(tracer *Tracer, live *unstructured.Unstructured) []Writin
 	for _, node := range r.Preview.Nodes {
 		w := r.writing("child "+node.ID, fieldset.Manager)
 		for _, kept := range node.Kept {
-			if identity.Of(kept.Object) == id {
-				return []Writing{r.rendered(w, tracer, node.ID, kept.Object, kept.Why)}
+			if identity.Of(kept.Unstructured) == id {
+				return []Writing{r.rendered(w, tracer, node.ID, kept.Unstructured, kept.Why)}
 			}
 		}
 		for _, object := range node.Objects {
@@ -158,15 +157,4 @@ func (r *Rule) rendered(w Writing, tracer *Tracer, node string, object *unstruct
 	child := r.Program.Children[r.Program.ByID[node]]
 	w.Ignored = slices.Concat(child.Ignore, r.Preview.Evaluation.Ignores(object))
 	return w
-}
-
-// isTarget reports whether an item of a patch applies to an object.
-func isTarget(p Patched, live *unstructured.Unstructured) bool {
-	if p.Object.GroupVersionKind().GroupKind() != live.GroupVersionKind().GroupKind() || !p.Target.AllNamespaces && p.Target.Namespace != live.GetNamespace() {
-		return false
-	}
-	if p.Target.Name != "" {
-		return p.Target.Name == live.GetName()
-	}
-	return p.Target.Selector != nil && p.Target.Selector.Matches(labels.Set(live.GetLabels()))
 }

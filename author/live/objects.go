@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"kanon.dev/kanon/author/live/livepreview"
+	"kanon.dev/kanon/author/manifests"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
@@ -51,7 +51,7 @@ type Item struct {
 // Reader reads the objects of rules.
 type Reader struct {
 	Client dynamic.Interface
-	Kinds  livepreview.Kinds
+	Kinds  *manifests.Kinds
 }
 
 // Query restricts which objects are read.

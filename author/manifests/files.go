@@ -76,29 +76,27 @@ func mayDefine(data []byte) bool {
 func readFiles(args []string, stdin io.Reader, endings ...string) ([]File, error) {
 	var inputs []File
 	seen := map[string]bool{}
-	add := func(path string, named bool) error {
-		if seen[path] {
-			return nil
-		}
-		seen[path] = true
-		if path == "-" {
-			data, err := io.ReadAll(stdin)
-			inputs = append(inputs, File{Name: "stdin", Data: data, Named: true})
-			return err
-		}
-		data, err := os.ReadFile(path)
-		inputs = append(inputs, File{Name: path, Data: data, Named: named})
-		return err
-	}
 	for _, arg := range args {
 		files, err := FilesOf(arg, endings...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", arg, Reason(err))
 		}
-		for _, file := range files {
-			if err := add(file, file == filepath.Clean(arg)); err != nil {
-				return nil, fmt.Errorf("%s: %w", file, Reason(err))
+		for _, path := range files {
+			if seen[path] {
+				continue
 			}
+			seen[path] = true
+			file := File{Name: path, Named: path == filepath.Clean(arg)}
+			if path == "-" {
+				file.Name = "stdin"
+				file.Data, err = io.ReadAll(stdin)
+			} else {
+				file.Data, err = os.ReadFile(path)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, Reason(err))
+			}
+			inputs = append(inputs, file)
 		}
 	}
 	return inputs, nil

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/discovery"
 	clientopenapi "k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
@@ -64,15 +63,6 @@ func ClusterKinds(ctx context.Context, config *rest.Config) (*Kinds, error) {
 		table: &restmapping.Table{}, given: openapi.Kinds{}, others: openapi.Kinds{},
 		cluster: mapper, live: openapi.NewPublished(clientopenapi.NewClientWithContext(client.RESTClient())),
 	}, nil
-}
-
-// Converter has the schema by which the API server merges objects of a kind. The error is openapi.ErrNoSchema if there
-// is none, or no cluster.
-func (k *Kinds) Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error) {
-	if k.live == nil {
-		return nil, openapi.ErrNoSchema
-	}
-	return k.live.Converter(ctx, gvk)
 }
 
 // Serving returns the kinds as the engine knows them: those of the cluster, if there is one, and those of files.

@@ -13,10 +13,24 @@ import (
 // RefusedDefinitions reports the definitions that Kanon would not apply to a cluster in its present state, both those
 // that rules make and those in their files. namespace is Kanon's own.
 func (c *Checked) RefusedDefinitions(ctx context.Context, cluster definitions.Cluster, namespace string) (diagnostic.Findings, error) {
-	d := definitionCheck{cluster: cluster}
+	var findings diagnostic.Findings
+	var failed error
+	check := func(wanted definitions.Wanted, about func(message, hint string) diagnostic.Finding) {
+		_, err := definitions.Prepare(ctx, cluster, wanted)
+		refusal, refused := errors.AsType[*definitions.Withheld](err)
+		if !refused {
+			failed = cmp.Or(failed, err)
+			return
+		}
+		f := about(refusal.Line(), refusal.Hint())
+		if refusal.Reason == definitions.ReasonForbidden { // Kanon itself may be allowed
+			f.Severity = diagnostic.SeverityWarning
+		}
+		findings = append(findings, f)
+	}
 	for _, rule := range c.Decoded {
 		if rule.Parent.Definition != nil {
-			d.check(ctx, WantedOf(rule, namespace), rule.AboutDefinition)
+			check(WantedOf(rule, namespace), rule.AboutDefinition)
 		}
 	}
 	for _, docs := range c.documents {
@@ -25,12 +39,12 @@ func (c *Checked) RefusedDefinitions(ctx context.Context, cluster definitions.Cl
 				continue
 			}
 			confirmed := syntax.ConfirmedRevisions(crd.GetAnnotations()[syntax.AnnotationConfirmDefinition])
-			d.check(ctx, definitions.Wanted{Definition: crd, Confirmed: confirmed}, func(message, hint string) diagnostic.Finding {
+			check(definitions.Wanted{Definition: crd, Confirmed: confirmed}, func(message, hint string) diagnostic.Finding {
 				return docs.AboutDefinition(i, message, hint)
 			})
 		}
 	}
-	return d.findings, d.err
+	return findings, failed
 }
 
 // WantedOf is the definition that a rule's schema makes, in the form that keeper takes. namespace is Kanon's own.
@@ -38,32 +52,5 @@ func WantedOf(rule *syntax.Rule, namespace string) definitions.Wanted {
 	return definitions.Wanted{
 		Definition: rule.Parent.Definition, Adopt: rule.Parent.AdoptsDefinition(), Confirmed: rule.ConfirmedDefinitions(),
 		Keeper: definitions.NameOf(namespace, cmp.Or(rule.Namespace, namespace), rule.Name),
-	}
-}
-
-// definitionCheck collects the findings of RefusedDefinitions.
-type definitionCheck struct {
-	cluster  definitions.Cluster
-	findings diagnostic.Findings
-	err      error
-}
-
-// check reports a definition that would not be applied. about makes the finding. After an error, check does nothing.
-func (d *definitionCheck) check(ctx context.Context, wanted definitions.Wanted, about func(message, hint string) diagnostic.Finding) {
-	if d.err != nil {
-		return
-	}
-	_, err := definitions.Prepare(ctx, d.cluster, wanted)
-	refusal, refused := errors.AsType[*definitions.Withheld](err)
-	switch {
-	case err == nil:
-	case refused:
-		f := about(refusal.Line(), refusal.Hint())
-		if refusal.Reason == definitions.ReasonForbidden { // Kanon itself may be allowed
-			f.Severity = diagnostic.SeverityWarning
-		}
-		d.findings = append(d.findings, f)
-	default:
-		d.err = err
 	}
 }

@@ -24,8 +24,8 @@ const (
 )
 
 // ReportFormats lists all formats, the default first.
-func ReportFormats() []ReportFormat {
-	return []ReportFormat{ReportText, ReportJSON, ReportSARIF, ReportGitHub}
+func ReportFormats() []string {
+	return []string{string(ReportText), string(ReportJSON), string(ReportSARIF), string(ReportGitHub)}
 }
 
 // Report is a set of findings to write.

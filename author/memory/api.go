@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/restmapping"
 )
@@ -100,6 +99,36 @@ type Backing interface {
 	Get(gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error)
 	// List returns the objects that a selector selects, in one namespace or, if that is empty, in all.
 	List(gvr schema.GroupVersionResource, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error)
+}
+
+// Trier is a Backing that shows, by dry runs, what its API server makes of writes.
+type Trier interface {
+	// Try returns the object as the API server would store it. nil leaves that to the API in memory.
+	Try(ctx context.Context, a Attempt) (*unstructured.Unstructured, error)
+}
+
+// Attempt is a write by a manager, after which an object is as Object.
+type Attempt struct {
+	GVR         schema.GroupVersionResource
+	Manager     string
+	Subresource string
+	Object      *unstructured.Unstructured
+}
+
+// tried returns what the API server of the Backing makes of next, which a request writes. Without a Trier, that is next.
+func (a *API) tried(ctx context.Context, r request, sent, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	trier, ok := a.backing.(Trier)
+	if !ok {
+		return next, nil
+	}
+	answer, err := trier.Try(ctx, Attempt{GVR: r.kind.GVR, Manager: r.manager, Subresource: r.subresource, Object: sent})
+	if answer == nil || err != nil {
+		return next, err
+	}
+	if generation := next.GetGeneration(); generation > 0 {
+		answer.SetGeneration(generation)
+	}
+	return answer, nil
 }
 
 // selection is what a Backing was asked for.
@@ -242,16 +271,12 @@ func (a *API) store(at ref, object *unstructured.Unstructured) {
 
 // Normalised returns a rendered object in the form in which the engine writes it, without its marks.
 func (a *API) Normalised(ctx context.Context, rendered *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	hasStatus := func(gvk schema.GroupVersionKind) bool {
-		kind, _ := a.kinds.Mapper.Lookup(gvk)
-		return kind.HasStatus
-	}
 	gvk := rendered.GroupVersionKind()
-	kind, err := apply.NewAPI(a, a.kinds.Schemas, hasStatus).Kind(ctx, gvk)
+	kind, err := a.kinds.Typed(ctx, gvk)
 	if err != nil {
 		return nil, err
 	}
-	return kind.Normalise(rendered, hasStatus(gvk)), nil
+	return kind.Normalise(rendered, a.kinds.hasStatus(gvk)), nil
 }
 
 // complete sets what the API server sets in a new object: metadata, the address of a Service, the phase of a Namespace,

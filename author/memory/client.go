@@ -2,15 +2,12 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
 	"kanon.dev/kanon/engine/watch"
@@ -35,14 +32,13 @@ func (c client) Objects(gvr schema.GroupVersionResource, namespace string) watch
 // client is an API as the engine's client.
 type client struct{ *API }
 
-// resource is a resource in one namespace, or in all.
+// resource is a resource in one namespace, or in all. It has the requests that the engine sends.
 type resource struct {
+	dynamic.ResourceInterface
 	api       *API
 	gvr       schema.GroupVersionResource
 	namespace string
 }
-
-var errUnsupported = errors.New("the API in memory does not support this")
 
 // Namespace implements dynamic.NamespaceableResourceInterface.
 func (r resource) Namespace(name string) dynamic.ResourceInterface {
@@ -76,20 +72,12 @@ func (r resource) Update(ctx context.Context, obj *unstructured.Unstructured, o 
 	return r.api.update(ctx, made, obj)
 }
 
-func (r resource) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, o metav1.UpdateOptions) (*unstructured.Unstructured, error) {
-	return r.Update(ctx, obj, o, "status")
-}
-
 func (r resource) Delete(_ context.Context, name string, o metav1.DeleteOptions, _ ...string) error {
 	made, err := r.request("kanon", o.DryRun, nil)
 	if err != nil {
 		return err
 	}
 	return r.api.delete(made, types.NamespacedName{Namespace: r.namespace, Name: name}, o)
-}
-
-func (r resource) DeleteCollection(context.Context, metav1.DeleteOptions, metav1.ListOptions) error {
-	return errUnsupported
 }
 
 func (r resource) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
@@ -112,10 +100,6 @@ func (r resource) List(_ context.Context, o metav1.ListOptions) (*unstructured.U
 	return list, nil
 }
 
-func (r resource) Watch(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
-	return nil, errUnsupported
-}
-
 func (r resource) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
 	made, err := r.request(o.FieldManager, o.DryRun, sub)
 	if err != nil {
@@ -123,16 +107,4 @@ func (r resource) Patch(ctx context.Context, name string, pt types.PatchType, da
 	}
 	made.force = o.Force != nil && *o.Force
 	return r.api.patch(ctx, made, types.NamespacedName{Namespace: r.namespace, Name: name}, pt, data)
-}
-
-func (r resource) Apply(ctx context.Context, name string, obj *unstructured.Unstructured, o metav1.ApplyOptions, sub ...string) (*unstructured.Unstructured, error) {
-	data, err := json.Marshal(obj.Object)
-	if err != nil {
-		return nil, err
-	}
-	return r.Patch(ctx, name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: o.FieldManager, DryRun: o.DryRun, Force: &o.Force}, sub...)
-}
-
-func (r resource) ApplyStatus(ctx context.Context, name string, obj *unstructured.Unstructured, o metav1.ApplyOptions) (*unstructured.Unstructured, error) {
-	return r.Apply(ctx, name, obj, o, "status")
 }

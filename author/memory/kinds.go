@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"kanon.dev/kanon/engine/apply"
+	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/restmapping/definitions"
 	"kanon.dev/kanon/restmapping/openapi"
@@ -181,27 +185,43 @@ func (k *Kinds) manager(ctx context.Context, kind restmapping.Kind, subresource 
 	return made, err
 }
 
-// Applied returns an object as it is after a manager applies fields to it.
-func (k *Kinds) Applied(ctx context.Context, live *unstructured.Unstructured, manager string, fields map[string]any) (*unstructured.Unstructured, error) {
-	kind, ok := k.Mapper.Lookup(live.GroupVersionKind())
-	if !ok {
-		return nil, fmt.Errorf("the API has no kind %s", live.GroupVersionKind())
-	}
-	made, err := k.manager(ctx, kind, "")
+// Patched returns an object as it is after a patch's manager has synced it with what all parents set there; nil for
+// nothing.
+func (k *Kinds) Patched(
+	ctx context.Context, live *unstructured.Unstructured, manager string, content *patching.Part,
+) (*unstructured.Unstructured, error) {
+	a := newAPI(k, time.Now)
+	a.immediate = true
+	object, err := a.load(live)
 	if err != nil {
 		return nil, err
 	}
-	config := &unstructured.Unstructured{Object: maps.Clone(fields)}
-	config.SetGroupVersionKind(live.GroupVersionKind())
-	applied, err := made.Apply(live.DeepCopy(), config, manager, true)
+	kind, err := a.kindOf(object)
 	if err != nil {
 		return nil, err
 	}
-	object, ok := applied.(*unstructured.Unstructured)
-	if !ok {
-		return nil, fmt.Errorf("the merged object is a %T", applied)
-	}
-	return object, nil
+	after, _, err := a.Patches().Sync(ctx, patching.Patch{GVR: kind.GVR, Object: object, Manager: manager, Content: content})
+	return after, err
+}
+
+// Patches returns a writer of patches to the API.
+func (a *API) Patches() *patching.Writer {
+	return patching.NewWriter(apply.NewAPI(a, a.kinds.Schemas, a.kinds.hasStatus), apply.Reserved{})
+}
+
+// Typed returns the schema of a kind by which the API server merges.
+func (k *Kinds) Typed(ctx context.Context, gvk schema.GroupVersionKind) (fieldset.Kind, error) {
+	return apply.NewAPI(nil, k.Schemas, k.hasStatus).Kind(ctx, gvk)
+}
+
+// Part returns what a parent sets in an object by a patch.
+func (k *Kinds) Part(ctx context.Context, object *unstructured.Unstructured) (*patching.Part, error) {
+	return newAPI(k, time.Now).Patches().Part(ctx, object)
+}
+
+func (k *Kinds) hasStatus(gvk schema.GroupVersionKind) bool {
+	kind, _ := k.Mapper.Lookup(gvk)
+	return kind.HasStatus
 }
 
 // plainObjects makes and converts objects for field managers. Of another version they have the same fields.

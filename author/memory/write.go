@@ -54,12 +54,19 @@ func (a *API) create(ctx context.Context, r request, given *unstructured.Unstruc
 		return nil, err
 	}
 	at := refOf(r.kind, object)
-	if a.Find(r.kind.GVR, at.Namespace, at.Name) != nil {
+	exists := a.Find(r.kind.GVR, at.Namespace, at.Name) != nil
+	if exists && !r.dryRun {
 		return nil, apierrors.NewAlreadyExists(at.GroupResource, at.Name)
 	}
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(r.kind.GVK)
 	object, err := a.managed(ctx, r, empty, object)
+	if err == nil {
+		object, err = a.tried(ctx, r, given, object)
+	}
+	if err == nil && exists { // an API server checks this last
+		err = apierrors.NewAlreadyExists(at.GroupResource, at.Name)
+	}
 	if err != nil || r.dryRun {
 		return object, err
 	}
@@ -188,6 +195,9 @@ func (a *API) write(
 		return next, nil
 	}
 	if !same(content(live), content(next)) {
+		if next, err = a.tried(ctx, r, next, next); err != nil {
+			return nil, err
+		}
 		a.Writes = append(a.Writes, Write{Updated, r.manager, next})
 	}
 	a.store(refOf(r.kind, next), next)

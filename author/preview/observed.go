@@ -83,8 +83,8 @@ func (v viewer) node(outcome program.NodeResult) Node {
 	rendered, child := &v.pass.Nodes[i], v.program.Children[v.program.ByID[outcome.ID]]
 	for _, object := range rendered.Kept {
 		w := v.write(object)
-		node.Kept = append(node.Kept, Kept{
-			Object: object, Why: whyKept(rendered, child, object, w.Before != nil), Ending: v.pass.Evaluation.Ending(object),
+		node.Kept = append(node.Kept, Object{
+			Unstructured: object, Why: whyKept(rendered, child, object, w.Before != nil),
 			Recreated: w.Before != nil && recreatesLater(rendered, child, w), NotReady: v.pass.Evaluation.WhyNotReady(outcome.ID, object),
 		})
 	}
@@ -111,17 +111,14 @@ func (v viewer) node(outcome program.NodeResult) Node {
 			written.SetAnnotations(annotations)
 		}
 		made := Object{
-			Unstructured: object, Written: written, Ignore: w.Policy.Ignore, Ending: v.pass.Evaluation.Ending(object),
+			Unstructured: object, Written: written, Ending: v.pass.Evaluation.Ending(object),
 			NotReady: v.pass.Evaluation.WhyNotReady(outcome.ID, object),
 		}
-		why := cmp.Or(w.Recreated, v.pass.Recreated[identity.Of(object)])
-		switch {
-		case why != "":
-			made.Recreation, made.WhyRecreated = RecreateNow, "is deleted and recreated: "+why
-		case w.Before != nil && child.UpdatePolicy == syntax.UpdateApplyOrRecreate && rendered.Recreation(i) != program.RecreationForbidden:
-			if made.Recreation = RecreateIfRefused; v.pass.Changed[identity.Of(object)] {
-				made.WhyRecreated = "is changed, or deleted and recreated where the API server does not allow the change"
-			}
+		mayRecreate := child.UpdatePolicy == syntax.UpdateApplyOrRecreate && rendered.Recreation(i) != program.RecreationForbidden
+		if why := cmp.Or(w.Recreated, v.pass.Recreated[identity.Of(object)]); why != "" {
+			made.Recreated, made.Why = true, "is deleted and recreated: "+why
+		} else if w.Before != nil && mayRecreate && v.pass.Changed[identity.Of(object)] {
+			made.Why = "is changed, or deleted and recreated where the API server does not allow the change"
 		}
 		node.Objects = append(node.Objects, made)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"kanon.dev/kanon/author/memory"
 	"kanon.dev/kanon/author/redact"
-	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/program"
@@ -63,60 +62,34 @@ type Node struct {
 	program.NodeResult
 	Objects []Object
 	// Kept are the rendered objects that are not applied: not created, or left unchanged.
-	Kept []Kept
+	Kept []Object
 	// Refused are the objects that cannot be written: the name is taken, or the API server would refuse them. Recreated
 	// objects are both in Objects and here.
 	Refused []Refused
 }
 
-// Object is an object that would be applied.
+// Object is a rendered object: one that would be applied, or that is kept as it is.
 type Object struct {
 	*unstructured.Unstructured
 	// Written is the object as the engine writes it, apart from its marks: the keys of list items have their defaults,
-	// and fields that the API server does not store are left out.
+	// and fields that the API server does not store are left out. It is nil if the object is kept.
 	Written *unstructured.Unstructured
-	// Ignore are the paths of the fields that are left to others.
-	Ignore []fieldset.Path
 	// Ending decides between deletion and orphaning when the object is no longer wanted.
 	Ending program.Ending
-	// Recreation decides whether the existing object is deleted first. WhyRecreated explains it, for a comment.
-	Recreation   Recreation
-	WhyRecreated string
-	// NotReady says why Live is not ready. An empty message means that it is ready.
+	// Recreated is true if the existing object is deleted first, or will be: once its rollout reaches it, or once its
+	// dependencies are ready.
+	Recreated bool
+	// Why says what happens to an object that is recreated or kept, and why.
+	Why string
+	// NotReady says why the existing object is not ready. An empty message means that it is ready or does not exist.
 	NotReady program.Problem
 }
-
-// Recreation decides whether an object is deleted and created again.
-type Recreation uint8
-
-const (
-	// RecreateNever changes the object in place, if it changes at all.
-	RecreateNever Recreation = iota
-	// RecreateIfRefused recreates the object if the API server refuses the change.
-	RecreateIfRefused
-	// RecreateNow deletes the object and creates it again.
-	RecreateNow
-)
 
 // Refused is an object that the engine would not write.
 type Refused struct {
 	Object *unstructured.Unstructured
 	// Err is the reason, such as a *apply.NameConflictError, a *apply.TerminatingError or a *definitions.Refusal.
 	Err error
-}
-
-// Kept is a rendered object that is not applied.
-type Kept struct {
-	Object *unstructured.Unstructured
-	// Why says what happens to the object instead, and why.
-	Why string
-	// Ending decides between deletion and orphaning when the object is no longer wanted.
-	Ending program.Ending
-	// Recreated is true if the object will be recreated later: once its rollout reaches it, or once its dependencies
-	// are ready.
-	Recreated bool
-	// NotReady says why the existing object is not ready. An empty message means that it is ready or does not exist.
-	NotReady program.Problem
 }
 
 // Evaluate reconciles the parent once, in an API in memory. ctx bounds the time of expressions. The error reports that
@@ -188,11 +161,8 @@ func (p *Preview) Failed() bool {
 			return true
 		}
 	}
-	return p.failed || p.patchFailed() || len(p.Result.StatusFailed) > 0 || p.StatusRefused != nil
-}
-
-func (p *Preview) patchFailed() bool {
-	return slices.ContainsFunc(p.Result.Patches, func(o program.PatchResult) bool { return o.State == program.StateFailed })
+	patchFailed := slices.ContainsFunc(p.Result.Patches, func(o program.PatchResult) bool { return o.State == program.StateFailed })
+	return p.failed || patchFailed || len(p.Result.StatusFailed) > 0 || p.StatusRefused != nil
 }
 
 // Rendered lists the objects that the rule renders, whether they are applied, kept or refused.
@@ -206,11 +176,8 @@ func (p *Preview) Rendered() []*unstructured.Unstructured {
 
 func (n Node) rendered() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
-	for _, object := range n.Objects {
+	for _, object := range slices.Concat(n.Objects, n.Kept) {
 		all = append(all, object.Unstructured)
-	}
-	for _, kept := range n.Kept {
-		all = append(all, kept.Object)
 	}
 	for _, refused := range n.Refused {
 		all = append(all, refused.Object)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -55,16 +54,8 @@ type writer struct {
 func (w *writer) comment(format string, args ...any) {
 	w.end()
 	for line := range strings.Lines(w.secrets.Text(fmt.Sprintf(format, args...))) {
-		w.text.WriteString("# " + strings.Map(inComment, strings.TrimSuffix(line, "\n")) + "\n")
+		w.text.WriteString("# " + redact.Printable(strings.TrimSuffix(line, "\n")) + "\n")
 	}
-}
-
-// inComment replaces line breaks and other control characters, so that text of objects cannot end a YAML comment.
-func inComment(r rune) rune {
-	if r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029') {
-		return ' '
-	}
-	return r
 }
 
 // end separates the last document from what follows.
@@ -115,12 +106,9 @@ func (w *writer) node(n Node) {
 			w.comment("child %s, not ready: %s%s", n.ID, where, n.Text())
 		}
 	}
-	for _, kept := range n.Kept {
-		w.comment("child %s: %s %s %s", n.ID, kept.Object.GetKind(), nameOf(kept.Object), kept.Why)
-	}
-	for _, object := range n.Objects {
-		if object.WhyRecreated != "" {
-			w.comment("child %s: %s %s %s", n.ID, object.GetKind(), nameOf(object.Unstructured), object.WhyRecreated)
+	for _, object := range slices.Concat(n.Kept, n.Objects) {
+		if object.Why != "" {
+			w.comment("child %s: %s %s %s", n.ID, object.GetKind(), nameOf(object.Unstructured), object.Why)
 		}
 	}
 	for _, refused := range n.Refused {
@@ -198,8 +186,5 @@ func (w *writer) later(out program.Result) {
 }
 
 func nameOf(u *unstructured.Unstructured) string {
-	if u.GetNamespace() == "" {
-		return u.GetName()
-	}
-	return u.GetNamespace() + "/" + u.GetName()
+	return strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
 }

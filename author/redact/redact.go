@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -283,4 +284,15 @@ func base64Forms(text string) []string {
 		}
 	}
 	return forms
+}
+
+// Printable replaces characters that end a line, or that a terminal would obey. Anybody may have written the texts of
+// objects.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\t' && !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"kanon.dev/kanon/author/live/livediff"
@@ -75,8 +76,7 @@ func (o *diffOptions) complete(cmd *cobra.Command, args []string, _ string) ([]c
 	if len(rules) != 1 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	gvk := rules[0].ParentKind()
-	return o.live.Names(cmd, strings.ToLower(gvk.Kind)+"."+gvk.Version+"."+gvk.Group), cobra.ShellCompDirectiveDefault
+	return o.live.Names(cmd, kindArg(rules[0].ParentKind())), cobra.ShellCompDirectiveDefault
 }
 
 func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
@@ -105,7 +105,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, args []string) error {
 		return cli.Say(cmd.OutOrStdout(), "# the rule is suspended: Kanon changes nothing for it\n")
 	}
 	differ := livediff.New(livepreview.Options{Client: there.Client, Kinds: kinds, Program: program, Namespace: o.live.KanonNamespace, Now: time.Now()})
-	parents, err := o.parents(cmd, differ, program, parentArgs)
+	parents, err := o.parents(cmd, there, differ, program, parentArgs)
 	if err != nil {
 		return err
 	}
@@ -132,31 +132,36 @@ func (o *diffOptions) program(cmd *cobra.Command, where string, files []manifest
 }
 
 // parents are the parents that the arguments name, or that the flags choose.
-func (o *diffOptions) parents(cmd *cobra.Command, differ *livediff.Differ, rule *program.Program, names []string) ([]*unstructured.Unstructured, error) {
-	ctx := cmd.Context()
+func (o *diffOptions) parents(
+	cmd *cobra.Command, there *cli.Live, differ *livediff.Differ, rule *program.Program, names []string,
+) ([]*unstructured.Unstructured, error) {
+	ctx, gvk := cmd.Context(), rule.Parent.GVK
+	if len(names) > 0 && manifests.IsFileName(names[0]) {
+		objects, err := cli.ReadObjects(cmd, names)
+		if err != nil {
+			return nil, err
+		}
+		parents, err := differ.Written(ctx, cmp.Or(o.live.Namespace, o.live.Cluster.Namespace()), objects)
+		if err == nil && len(parents) == 0 {
+			err = fmt.Errorf("there is no parent for the rule in %s: name a file with an object of kind %s in %s",
+				names[0], gvk.Kind, gvk.GroupVersion())
+		}
+		return parents, err
+	}
+	place, err := there.Place(kindArg(gvk))
+	if err != nil {
+		return nil, err
+	}
 	if len(names) == 0 {
-		return differ.Select(ctx, o.live.Namespace, o.live.Selector)
+		return place.In(o.live.Namespace).Select(ctx, o.live.Selector)
 	}
-	namespace := ""
-	if rule.Parent.Namespaced {
-		namespace = cmp.Or(o.live.Namespace, o.live.Cluster.Namespace())
-	}
-	if !manifests.IsFileName(names[0]) {
-		return differ.Named(ctx, namespace, names[0])
-	}
-	files, err := manifests.Read(names, nil)
-	if err != nil {
-		return nil, cli.Usagef(cmd, "%w", err)
-	}
-	objects, err := manifests.DistinctObjects(files)
-	if err != nil {
-		return nil, cli.AsGiven(cmd, err)
-	}
-	parents, err := differ.Written(ctx, namespace, objects)
-	if err == nil && len(parents) == 0 {
-		err = fmt.Errorf("there is no parent for the rule in %s: name a file with an object of kind %s in %s", names[0], rule.Parent.GVK.Kind, rule.Parent.GVK.GroupVersion())
-	}
-	return parents, err
+	parent, err := place.Read(ctx, names[0])
+	return []*unstructured.Unstructured{parent}, err
+}
+
+// kindArg is a kind as an argument of kubectl.
+func kindArg(gvk schema.GroupVersionKind) string {
+	return strings.ToLower(gvk.Kind) + "." + gvk.Version + "." + gvk.Group
 }
 
 // print prints the changes for each parent, and a summary if there are several.
@@ -172,7 +177,7 @@ func (o *diffOptions) print(cmd *cobra.Command, differ *livediff.Differ, rule *p
 			return err
 		}
 		if !chosen || changes.Concerns() { // for a named parent, say that the rule does not select it
-			if err := changes.Print(out, cli.HasColors(out)); err != nil {
+			if err := cli.Say(out, "%s", changes.Text(cli.HasColors(out))); err != nil {
 				return err
 			}
 		}
@@ -183,7 +188,8 @@ func (o *diffOptions) print(cmd *cobra.Command, differ *livediff.Differ, rule *p
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(cli.Warn(cmd.ErrOrStderr(), notes), livediff.PrintRestored(out, rule.Name, restored, cli.HasColors(out))); err != nil {
+	text := livediff.TextOf("rule "+rule.Name, restored, cli.HasColors(out))
+	if err := errors.Join(cli.Warn(cmd.ErrOrStderr(), notes), cli.Say(out, "%s", text)); err != nil {
 		return err
 	}
 	summary.AddRestored(restored)

@@ -82,7 +82,7 @@ func (o *evalOptions) ask(cmd *cobra.Command, p *explain.Prompt, args []string) 
 		return p.Once(args[0])
 	}
 	in, isFile := cmd.InOrStdin().(*os.File)
-	if !isFile || !explain.IsTerminal(in) || !cli.IsTerminal(cmd.OutOrStdout()) {
+	if !isFile || !cli.IsTerminal(in) || !cli.IsTerminal(cmd.OutOrStdout()) {
 		return p.Lines(cmd.InOrStdin())
 	}
 	if _, err := fmt.Fprintln(cmd.ErrOrStderr(), p.Session.Greeting()); err != nil {

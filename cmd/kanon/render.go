@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"kanon.dev/kanon/author/manifests"
 	"kanon.dev/kanon/author/preview"
 	"kanon.dev/kanon/cmd/kanon/internal/cli"
 	"kanon.dev/kanon/restmapping/definitions"
@@ -65,45 +64,24 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 	if err != nil {
 		return cli.Usagef(cmd, "%w", err)
 	}
-	read := func(args ...string) []manifests.File {
-		inputs, readErr := manifests.Read(args, cmd.InOrStdin())
-		err = errors.Join(err, readErr)
-		return inputs
-	}
-	ruleTexts, parentTexts, withTexts := read(ruleFiles...), read(parentFiles...), read(o.with...)
-	schemaTexts, schemasErr := manifests.SchemasFor(ruleFiles, o.rules.Schemas, cmd.InOrStdin())
-	err = errors.Join(err, schemasErr)
-	if err != nil {
-		return cli.Usagef(cmd, "%w", err)
-	}
-	parents, err1 := manifests.DistinctObjects(parentTexts)
-	with, err2 := manifests.DistinctObjects(withTexts)
-	if err := errors.Join(err1, err2); err != nil {
-		return cli.AsGiven(cmd, err)
-	}
-	kinds, err := manifests.BuiltinKinds()
+	check, kinds, err := o.rules.Read(cmd, ruleFiles)
 	if err != nil {
 		return err
 	}
-	check, err := manifests.Check(cmd.Context(), ruleTexts, schemaTexts, kinds, o.rules.Options())
-	if err != nil {
+	parents, err1 := cli.ReadObjects(cmd, parentFiles)
+	with, err2 := cli.ReadObjects(cmd, o.with)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	if err := (diagnostic.Printer{Color: cli.HasColors(cmd.ErrOrStderr())}).Print(cmd.ErrOrStderr(), check.Findings); err != nil {
 		return err
-	}
-	switch {
-	case check.Findings.HasErrors():
-		return cli.ErrFindings
-	case len(check.Programs) == 0:
-		return cli.NoRules(strings.Join(ruleFiles, ", "), ruleTexts)
 	}
 	known, err := definitions.NewKinds(check.CRDs)
 	if err != nil {
 		return err
 	}
 	kinds.InDefaultNamespace(check.Programs, slices.Concat(parents, with))
-	refused := serve(cmd.Context(), known, check.Programs, parents, with)
+	refused := serve(cmd.Context(), known, check.Programs, parents)
 	previews, err := previewAll(cmd.Context(), check.Programs, parents, preview.Input{
 		With: with, Now: now, Namespace: o.rules.Namespace, Definitions: check.CRDs,
 	})
@@ -119,12 +97,11 @@ func (o *renderOptions) render(cmd *cobra.Command, ruleFiles, parentFiles []stri
 	return err
 }
 
-// serve sets the defaults of objects, and converts parents to the versions that rules read. It returns for each parent
-// why the API server would refuse it.
-func serve(ctx context.Context, known definitions.Kinds, programs []*program.Program, parents, with []*unstructured.Unstructured) map[*unstructured.Unstructured]error {
-	for _, object := range with {
-		known.Fill(object)
-	}
+// serve sets the defaults of parents, and converts them to the versions that rules read. It returns for each parent why
+// the API server would refuse it.
+func serve(
+	ctx context.Context, known definitions.Kinds, programs []*program.Program, parents []*unstructured.Unstructured,
+) map[*unstructured.Unstructured]error {
 	refused := map[*unstructured.Unstructured]error{}
 	for _, parent := range parents {
 		known.Fill(parent)

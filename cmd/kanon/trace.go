@@ -122,15 +122,11 @@ func (o *traceOptions) show(cmd *cobra.Command, tracer *trace.Tracer, host strin
 	if cli.IsTerminal(out) {
 		screen.Height = func() int { _, height := cli.Size(out); return height }
 	}
-	err := tracer.Follow(cmd.Context(), trace.Following{
-		Read: read,
-		Show: func(root *trace.Node) error {
-			done()
-			return screen.Show(root)
-		},
-		Failed: func(err error) {
-			_ = cli.Say(notes, "Warning: %v; trying again\n", cli.OfCluster(cmd, err))
-		},
+	err := tracer.Follow(cmd.Context(), read, func(root *trace.Node) error {
+		done()
+		return screen.Show(root)
+	}, func(err error) {
+		_ = cli.Say(notes, "Warning: %v; trying again\n", cli.OfCluster(cmd, err))
 	})
 	if errors.Is(err, trace.ErrDeleted) {
 		return cli.Say(notes, "The object no longer exists\n")

@@ -63,7 +63,7 @@ func newValidateCommand() *cobra.Command {
 func (o *validateOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	o.rules.Add(cmd)
-	formats := formatNames()
+	formats := manifests.ReportFormats()
 	cli.Choice{Name: "output", Short: "o", Usage: "form of the findings: " + strings.Join(formats, ", "), Values: formats}.Add(cmd, &o.output)
 	flags.StringVar(&o.explain, "explain", "", "explain a `code` such as KN0204, and check nothing")
 	flags.BoolVar(&o.fix, "fix", false, "fix in the files what can be fixed, and print it")
@@ -168,13 +168,6 @@ func (o *validateOptions) print(out io.Writer, check *manifests.Checked) error {
 		r.Summary = ""
 	}
 	return r.Write(out, manifests.ReportFormat(o.output))
-}
-
-func formatNames() (names []string) {
-	for _, format := range manifests.ReportFormats() {
-		names = append(names, string(format))
-	}
-	return names
 }
 
 // check checks the rules against the built-in kinds, or those of a cluster.

@@ -140,7 +140,7 @@ func (o *whyOptions) explain(cmd *cobra.Command, there *cli.Live, arg cli.Object
 func (o *whyOptions) write(cmd *cobra.Command, e *explain.Explanation, detail bool) error {
 	out := cmd.OutOrStdout()
 	if o.output == "json" || o.output == "yaml" {
-		return e.Write(out, o.output)
+		return explain.WriteAs(out, o.output, e)
 	}
 	return explain.ExplanationPrinter{Now: time.Now(), Color: cli.HasColors(out)}.Print(out, e, detail)
 }

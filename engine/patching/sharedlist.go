@@ -83,17 +83,6 @@ func splitShared(object *unstructured.Unstructured) (*unstructured.Unstructured,
 	return &unstructured.Unstructured{Object: content}, names
 }
 
-// JoinShared adds the items of a shared list that a patch sets to an object that is not in the cluster, as
-// PlanSharedList does. It returns what else the patch sets.
-func JoinShared(object, patch *unstructured.Unstructured) (rest map[string]any) {
-	content, names := splitShared(patch)
-	if len(names) > 0 {
-		field := SharedField(object.GroupVersionKind().GroupKind())
-		object.Object[field] = PlanSharedList(object, "", names).Items(object, field)
-	}
-	return content.Object
-}
-
 func nameOfItem(item any) string {
 	fields, _ := item.(map[string]any)
 	name, _ := fields["name"].(string)

@@ -169,6 +169,17 @@ type Target struct {
 	Selector labels.Selector
 }
 
+// Selects reports whether an object of the kind is selected.
+func (t Target) Selects(object *unstructured.Unstructured) bool {
+	switch {
+	case !t.AllNamespaces && t.Namespace != object.GetNamespace():
+		return false
+	case t.Name != "":
+		return t.Name == object.GetName()
+	}
+	return t.Selector == nil || t.Selector.Matches(labels.Set(object.GetLabels()))
+}
+
 // Deletion says whether a rule wants its parent deleted.
 type Deletion uint8
 

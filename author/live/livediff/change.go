@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/author/live/livepreview"
@@ -77,20 +76,16 @@ func (d *Differ) patches(ctx context.Context, p *livepreview.Preview) ([]Change,
 	var all []Change
 	for _, patch := range p.Result.Patches {
 		for _, c := range patch.Contributions {
-			if c.Object == nil {
-				continue
-			}
-			targets, err := p.Targets(ctx, c)
+			targets, err := p.Targets(ctx, patch.ID, c)
 			if err != nil {
 				return nil, err
 			}
-			for _, live := range targets {
-				after, err := p.Patched(ctx, live, patch.ID, c)
-				if err != nil {
-					return nil, err
+			for _, t := range targets {
+				if t.Err != nil {
+					return nil, t.Err
 				}
-				if !equality.Semantic.DeepEqual(live.Object, after.Object) {
-					all = append(all, Change{Action: Patched, Object: live, Message: "patch " + patch.ID, before: live, after: after})
+				if t.Differs() {
+					all = append(all, Change{Action: Patched, Object: t.Unstructured, Message: "patch " + patch.ID, before: t.Before, after: t.After})
 				}
 			}
 		}

@@ -6,13 +6,10 @@
 //		fmt.Print(change.Unified())
 //	}
 //
-// Package livepreview evaluates the rule with the objects of the cluster, as for kanon render (livediff.go).
-//
-// Rendered objects are sent to the API server as dry runs with Kanon's field manager, so that defaults, admission and
-// refusals count (write.go). As in the engine, package engine/apply/fieldset decides which request that is, and which
-// fields an apply leaves to others (writing.go). If a write takes more than one request, the API server's own code
-// computes the result (merge.go). A recreated object is compared with a new one (recreate.go). The status is a dry run
-// too, if the cluster has the parent (status.go). Patches are compared without a request (change.go).
+// Package livepreview runs the engine's own reconcile on the objects of the cluster (livediff.go). What it writes to
+// children and to the parent's status is sent to the API server as dry runs, so that defaults, admission and refusals
+// count (dryrun.go, status.go). A recreated object is compared with a new one. Patches are compared without a request
+// (change.go), and what they no longer set is restored by the engine in an API in memory (restored.go).
 //
 // A Summary asks the prune guard about everything that was compared (summary.go).
 package livediff

@@ -1,28 +1,32 @@
 package livediff
 
 import (
+	"cmp"
 	"context"
-	"hash/maphash"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"kanon.dev/kanon/author/live/livepreview"
 	"kanon.dev/kanon/author/preview"
 	"kanon.dev/kanon/author/redact"
-	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/program"
+	"kanon.dev/kanon/rules/syntax"
 )
 
 // Differ compares what a rule renders with a cluster.
 type Differ struct {
 	options   livepreview.Options
 	previewer *livepreview.Previewer
-	shapes    fieldset.Shapes
+	// parent is the one that is compared. failure is the error of one of its dry runs that does not refuse an object.
+	parent  *unstructured.Unstructured
+	writes  bool
+	failure error
 	// contributors are the parents evaluated so far. evaluatedAll is true if these are all.
 	contributors map[types.NamespacedName]contributor
 	evaluatedAll bool
@@ -30,18 +34,22 @@ type Differ struct {
 	// notes on what could not be determined.
 	before  func(*unstructured.Unstructured) bool
 	unclear map[string]bool
-	// secrets are the values of the Secrets that the rule has to do with for these parents. lost hides values that
-	// objects may have from earlier Secrets.
-	secrets redact.Values
-	lost    *lost
+	// secrets are the values of the Secrets that the rule has to do with for these parents. lost are those that objects
+	// may have from earlier, by namespace, if hadSecrets, which is nil until it is needed.
+	secrets    redact.Values
+	lost       map[string]redact.Values
+	hadSecrets *bool
 }
 
 // New makes a Differ. It sends no request.
 func New(o livepreview.Options) *Differ {
-	return &Differ{
-		options: o, previewer: livepreview.New(o), shapes: fieldset.Shapes{Seed: maphash.MakeSeed()},
-		contributors: map[types.NamespacedName]contributor{}, unclear: map[string]bool{}, secrets: redact.Values{},
+	d := &Differ{
+		contributors: map[types.NamespacedName]contributor{}, unclear: map[string]bool{},
+		secrets: redact.Values{}, lost: map[string]redact.Values{},
 	}
+	o.Try = d.try
+	d.options, d.previewer = o, livepreview.New(o)
+	return d
 }
 
 // Changes are what the rule would change for one parent.
@@ -53,8 +61,8 @@ type Changes struct {
 	Preview *preview.Preview
 	// All are the changes: of children in the order of the rule, then of patches, then the status and deletions.
 	All []Change
-	// Problems are the parts of the rule that wait or fail for the parent.
-	Problems []Problem
+	// problems are the parts of the rule that wait or fail for the parent.
+	problems []problem
 
 	// unselected is true if the rule does not select the parent.
 	unselected bool
@@ -78,7 +86,7 @@ const (
 // Diff compares one parent. The error reports a failed request, or one that the user has no right to.
 func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*Changes, error) {
 	out := &Changes{Parent: parent, Idle: d.idle(parent)}
-	p, err := d.previewer.Preview(ctx, parent)
+	p, err := d.preview(ctx, parent, out.Idle == "")
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +99,7 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 		out.loseAtMost(d.options.Program, parent, p)
 		return out, nil
 	}
-	out.Preview, out.Problems = p.Preview, problemsOf(p.Preview)
+	out.Preview, out.problems = p.Preview, problemsOf(p.Preview)
 	if p.Unmatched == "" {
 		if err := d.rendered(ctx, p, out); err != nil {
 			return nil, err
@@ -101,6 +109,17 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 	d.parentEnded(p, out)
 	d.hide(ctx, out.All, p.Secrets)
 	return out, nil
+}
+
+// preview evaluates the rule for a parent, once more if somebody else changes an object meanwhile. writes is true if
+// dry runs are sent.
+func (d *Differ) preview(ctx context.Context, parent *unstructured.Unstructured, writes bool) (p *livepreview.Preview, err error) {
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+		d.parent, d.writes, d.failure = parent, writes, nil
+		p, err = d.previewer.Preview(ctx, parent)
+		return cmp.Or(d.failure, err)
+	})
+	return p, err
 }
 
 // idle returns why Kanon changes nothing for a parent.
@@ -119,30 +138,39 @@ func (d *Differ) idle(parent *unstructured.Unstructured) Idle {
 // rendered adds the changes to what the rule renders: children, patches and the status.
 func (d *Differ) rendered(ctx context.Context, p *livepreview.Preview, out *Changes) error {
 	for _, node := range p.Nodes {
-		for _, object := range node.Objects {
-			change, err := d.write(ctx, p, object)
-			if err != nil {
-				return err
-			}
-			if change != nil {
-				out.All = append(out.All, *change)
-			}
+		refused := map[identity.ID]bool{}
+		for _, r := range node.Refused {
+			refused[identity.Of(r.Object)] = true
 		}
-		for _, refused := range node.Refused {
-			out.All = append(out.All, Change{Action: Refused, Object: refused.Object, Message: d.reason(refused.Err), passes: !refused.IsFinal()})
+		for _, object := range node.Objects {
+			id := identity.Of(object.Unstructured)
+			change := Change{Action: Updated, Object: object.Unstructured, before: p.Objects[id], after: p.After(object.Unstructured)}
+			switch {
+			case refused[id]:
+				continue
+			case change.before == nil:
+				change.Action = Created
+			case object.Recreated:
+				change.Action, change.Message = Recreated, object.Why
+			case change.isEmpty():
+				continue
+			}
+			out.All = append(out.All, change)
+		}
+		for _, r := range node.Refused {
+			change := Change{Action: Refused, Object: r.Object, Message: d.reason(r.Err), passes: !r.IsFinal()}
+			policy := d.options.Program.Children[d.options.Program.ByID[node.ID]].UpdatePolicy
+			change.recreates = p.Owned[identity.Of(r.Object)] != nil && (policy == syntax.UpdateRecreate || policy == syntax.UpdateApplyOrRecreate)
+			out.All = append(out.All, change)
 		}
 		for _, kept := range node.Kept {
 			if kept.Recreated {
-				out.losses = append(out.losses, identity.Of(kept.Object))
+				out.losses = append(out.losses, identity.Of(kept.Unstructured))
 			}
 		}
 	}
 	patches, err := d.patches(ctx, p)
-	if err != nil {
-		return err
-	}
-	status, err := d.statusChange(ctx, p, out.Parent.GetResourceVersion() != "")
-	out.All = append(append(out.All, patches...), status...)
+	out.All = append(append(out.All, patches...), d.statusChange(p)...)
 	return err
 }
 

@@ -178,8 +178,8 @@ func TestFailures(t *testing.T) {
 				t.Fatal(err)
 			}
 			var problems []string
-			for _, problem := range changes.Problems {
-				problems = append(problems, problem.String())
+			for _, problem := range changes.problems {
+				problems = append(problems, problem.text)
 			}
 			check := func(what, got, want string) {
 				if !strings.HasPrefix(got, want) || want == "" && got != "" {

@@ -2,15 +2,16 @@ package livediff
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 
 	"kanon.dev/kanon/author/live"
+	"kanon.dev/kanon/author/memory"
+	"kanon.dev/kanon/engine/apply"
 )
 
 // parents is the client for the kind of the rule's parents.
@@ -23,47 +24,8 @@ func (d *Differ) parents() (dynamic.NamespaceableResourceInterface, error) {
 	return d.options.Client.Resource(gvr), nil
 }
 
-// Select reads the objects of the parents' kind that match a label selector, in a namespace, or in all if namespace is
-// empty. If there are none, it returns an error.
-func (d *Differ) Select(ctx context.Context, namespace, selector string) ([]*unstructured.Unstructured, error) {
-	resource, err := d.parents()
-	if err != nil {
-		return nil, err
-	}
-	kind := d.options.Program.Parent.GVK.Kind
-	list, err := resource.Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", kind, err)
-	}
-	if len(list.Items) == 0 {
-		return nil, errors.New(live.NoneFound(kind, selector))
-	}
-	parents := make([]*unstructured.Unstructured, len(list.Items))
-	for i := range list.Items {
-		parents[i] = &list.Items[i]
-	}
-	return parents, nil
-}
-
-// Named reads a parent by its name.
-func (d *Differ) Named(ctx context.Context, namespace, name string) ([]*unstructured.Unstructured, error) {
-	resource, err := d.parents()
-	if err != nil {
-		return nil, err
-	}
-	parent, err := resource.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		advice := "name another one, or a file"
-		if namespace != "" {
-			advice = "choose another namespace with -n, or name a file"
-		}
-		return nil, errors.New(live.Absent(ctx, d.options.Client, resource.Namespace(namespace), d.options.Program.Parent.GVK.Kind, namespace, name, advice))
-	}
-	return []*unstructured.Unstructured{parent}, err
-}
-
-// Written returns the parents among the objects of a file, as they would be in the cluster; see AsWritten. A parent
-// without a namespace gets the given one.
+// Written returns the parents among the objects of a file, as they would be in the cluster once they are applied, by
+// server-side dry runs: merged into the existing object, with defaults. A parent without a namespace gets the given one.
 func (d *Differ) Written(ctx context.Context, namespace string, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	resource, err := d.parents()
 	if err != nil {
@@ -78,11 +40,29 @@ func (d *Differ) Written(ctx context.Context, namespace string, objects []*unstr
 		if spec.Namespaced && object.GetNamespace() == "" {
 			object.SetNamespace(namespace)
 		}
-		parent, err := AsWritten(ctx, resource.Namespace(object.GetNamespace()), object)
+		err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			parent, err := written(ctx, resource.Namespace(object.GetNamespace()), object)
+			if err == nil {
+				parents = append(parents, parent)
+			}
+			return err
+		})
 		if err != nil {
-			return nil, err
+			return nil, d.redacted(apply.OfObject("dry run of", object, err))
 		}
-		parents = append(parents, parent)
 	}
 	return parents, nil
+}
+
+// written returns an object as it is after a dry run that applies it.
+func written(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	existing, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return client.Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	case err != nil:
+		return nil, err
+	}
+	memory.Merge(existing.Object, object.Object)
+	return client.Update(ctx, existing, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 }

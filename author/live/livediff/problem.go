@@ -7,37 +7,36 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// Problem is a part of a rule that waits or fails for a parent.
-type Problem struct {
-	// Part is the subject, such as "child web"; empty if Message names it.
-	Part string
-	// Fails is true if somebody has to change something, and false if the part waits.
-	Fails   bool
-	Message string
-}
-
-func (p Problem) String() string {
-	verb := "waits: "
-	if p.Fails {
-		verb = "fails: "
-	}
-	return strings.TrimSpace(p.Part+" "+verb) + " " + p.Message
+// problem is a part of a rule that waits or fails for a parent.
+type problem struct {
+	text string
+	// fails is true if somebody has to change something, and false if the part waits.
+	fails bool
 }
 
 // problemsOf returns what waits or fails in a preview. Values of Secrets are hidden.
-func problemsOf(p *preview.Preview) []Problem {
-	var all []Problem
+func problemsOf(p *preview.Preview) []problem {
+	var all []problem
 	add := func(part string, fails bool, message string) {
-		all = append(all, Problem{Part: part, Fails: fails, Message: p.Secrets.Text(message)})
+		verb := "waits: "
+		if fails {
+			verb = "fails: "
+		}
+		all = append(all, problem{strings.TrimSpace(part+" "+verb) + " " + p.Secrets.Text(message), fails})
+	}
+	of := func(part string, state program.State, found program.Problem) {
+		if state == program.StateWaiting || state == program.StateFailed {
+			add(part, state == program.StateFailed, found.Error())
+		}
 	}
 	if p.Unmatched != "" && p.Failed() {
 		add("the rule", true, p.Unmatched)
 	}
 	for _, node := range p.Nodes {
-		addState(add, "child "+node.ID, node.State, node.Problem)
+		of("child "+node.ID, node.State, node.Problem)
 	}
 	for _, patch := range p.Result.Patches {
-		addState(add, "patch "+patch.ID, patch.State, patch.Problem)
+		of("patch "+patch.ID, patch.State, patch.Problem)
 	}
 	for _, waiting := range p.Result.StatusWaiting {
 		add("", false, waiting)
@@ -48,19 +47,12 @@ func problemsOf(p *preview.Preview) []Problem {
 	return all
 }
 
-// addState adds a child or a patch if it waits or failed.
-func addState(add func(part string, fails bool, message string), part string, state program.State, problem program.Problem) {
-	if state == program.StateWaiting || state == program.StateFailed {
-		add(part, state == program.StateFailed, problem.Error())
-	}
-}
-
 // Failures lists what keeps the rule from doing everything for the parent: parts that fail, and refused objects.
 func (c *Changes) Failures() []string {
 	var all []string
-	for _, problem := range c.Problems {
-		if problem.Fails {
-			all = append(all, c.who()+": "+problem.String())
+	for _, problem := range c.problems {
+		if problem.fails {
+			all = append(all, c.who()+": "+problem.text)
 		}
 	}
 	for _, change := range c.All {

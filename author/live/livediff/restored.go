@@ -8,25 +8,18 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"kanon.dev/kanon/author/live"
 	"kanon.dev/kanon/author/preview"
 	"kanon.dev/kanon/engine/apply/fieldset"
-	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/patching"
-	"kanon.dev/kanon/engine/record"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -96,11 +89,11 @@ func (d *Differ) Restored(ctx context.Context) (changes []Change, notes []string
 		return nil, nil, err
 	}
 	for _, gvk := range kinds {
-		client, ok := d.options.Resource(gvk, "")
+		gvr, ok := d.options.Kinds.Resource(gvk)
 		if !ok {
 			continue // its objects are gone with the kind
 		}
-		list, err := client.List(ctx, metav1.ListOptions{})
+		list, err := d.options.Client.Resource(gvr).List(ctx, metav1.ListOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
 			notes = append(notes, fmt.Sprintf("what patches no longer set in objects of kind %s is not shown, which takes the right to list them in all namespaces", gvk.Kind))
@@ -108,17 +101,12 @@ func (d *Differ) Restored(ctx context.Context) (changes []Change, notes []string
 		case err != nil:
 			return nil, nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
 		}
-		err = meta.EachListItem(list, func(item runtime.Object) error {
-			live, ok := item.(*unstructured.Unstructured)
-			if !ok || live.GetDeletionTimestamp() != nil {
-				return nil
+		for i := range list.Items {
+			found, err := d.restoredIn(ctx, &list.Items[i])
+			if err != nil {
+				return nil, nil, err
 			}
-			found, err := d.restoredIn(ctx, live)
 			changes = append(changes, found...)
-			return err
-		})
-		if err != nil {
-			return nil, nil, err
 		}
 	}
 	d.hide(ctx, changes, d.secrets)
@@ -128,27 +116,28 @@ func (d *Differ) Restored(ctx context.Context) (changes []Change, notes []string
 // patchedKinds returns the kinds that the rule's patches may have set fields in: those of its text and of its record.
 func (d *Differ) patchedKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	var kinds []schema.GroupVersionKind
-	add := func(gvk schema.GroupVersionKind) {
-		if !slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == gvk.GroupKind() }) {
-			kinds = append(kinds, gvk)
-		}
-	}
 	for _, patch := range d.options.Program.Patches {
 		if patch.Target == nil {
-			add(d.options.Program.Parent.GVK)
+			kinds = append(kinds, d.options.Program.Parent.GVK)
 		} else {
-			add(patch.GVK)
+			kinds = append(kinds, patch.GVK)
 		}
 	}
 	stated, err := d.previewer.Record(ctx)
 	for _, patch := range stated.Patches {
-		add(record.Patch.GVK(patch))
+		kinds = append(kinds, patch.GVK())
 	}
-	return kinds, err
+	slices.SortStableFunc(kinds, func(a, b schema.GroupVersionKind) int {
+		return strings.Compare(a.GroupKind().String(), b.GroupKind().String())
+	})
+	return slices.CompactFunc(kinds, func(a, b schema.GroupVersionKind) bool { return a.GroupKind() == b.GroupKind() }), err
 }
 
 // restoredIn returns what would be restored in one object.
 func (d *Differ) restoredIn(ctx context.Context, live *unstructured.Unstructured) ([]Change, error) {
+	if live.GetDeletionTimestamp() != nil {
+		return nil, nil
+	}
 	var changes []Change
 	for _, id := range patching.Patched(live, d.previewer.RuleID()) {
 		change, err := d.restoredBy(ctx, live, id)
@@ -180,60 +169,36 @@ func (d *Differ) restoredBy(ctx context.Context, live *unstructured.Unstructured
 		d.unclear[fmt.Sprintf("what patch %s no longer sets is not shown, because it is not known what it sets for a parent: %s", id, unknown)] = true
 		return nil, nil
 	}
-	after, err := d.released(ctx, live, manager, content)
+	kinds, err := d.previewer.Kinds()
 	if err != nil {
 		return nil, err
 	}
-	// What other parents set there is a change of theirs, and no difference here.
-	before := live.DeepCopy()
-	if content != nil {
-		kinds, err := d.previewer.Kinds()
-		if err != nil {
-			return nil, err
-		}
-		// A manager without earlier fields: nothing is released.
-		if before, err = kinds.Applied(ctx, live, manager+".shown", content.AsObject()); err != nil {
-			return nil, err
-		}
+	// What other parents set there is a change of theirs, and no difference here. Another manager relinquishes nothing.
+	before, err := kinds.Patched(ctx, live, manager+".shown", content)
+	if err != nil {
+		return nil, err
 	}
-	if field := patching.SharedField(live.GroupVersionKind().GroupKind()); field != "" {
-		joinedBefore(before, after, field)
-	}
-	return &Change{Action: Restored, Object: live, Message: "patch " + id + " no longer sets all that it has set there", before: before, after: after}, nil
-}
-
-// joinedBefore adds to a list of before the items that after has.
-func joinedBefore(before, after *unstructured.Unstructured, field string) {
-	had, _ := before.Object[field].([]any)
-	has, _ := after.Object[field].([]any)
-	for _, item := range has {
-		if !slices.ContainsFunc(had, func(other any) bool { return equality.Semantic.DeepEqual(other, item) }) {
-			had = append(had, item)
-		}
-	}
-	if len(had) > 0 {
-		before.Object[field] = had
-	}
+	after, err := kinds.Patched(ctx, live, manager, content)
+	why := "patch " + id + " no longer sets all that it has set there"
+	return &Change{Action: Restored, Object: live, Message: why, before: before, after: after}, err
 }
 
 // hasSurplus reports whether a manager owns something in an object that content does not have.
 func hasSurplus(live *unstructured.Unstructured, manager string, content *patching.Part) bool {
-	wanted, paths := wantedIn(content)
-	held, _ := patching.PatchEntry(live, manager)
-	return held != nil && !held.Difference(paths).Empty() || patching.PlanSharedList(live, manager, wanted).Removes()
-}
-
-// wantedIn returns the items of a shared list and the paths that content sets; none for nil.
-func wantedIn(content *patching.Part) (items []string, paths *fieldpath.Set) {
 	if content == nil {
-		return nil, &fieldpath.Set{}
+		content = &patching.Part{Paths: &fieldpath.Set{}}
 	}
-	return content.Shared, content.Paths
+	held, _ := patching.PatchEntry(live, manager)
+	return held != nil && !held.Difference(content.Paths).Empty() || patching.PlanSharedList(live, manager, content.Shared).Removes()
 }
 
 // content merges what the evaluated parents set in an object by a patch. unknown names a parent for which that is not
 // known, and why; empty if it is known for all.
 func (d *Differ) content(ctx context.Context, live *unstructured.Unstructured, id string) (content *patching.Part, unknown string, err error) {
+	kinds, err := d.previewer.Kinds()
+	if err != nil {
+		return nil, "", err
+	}
 	var parts []*patching.Part
 	for _, parent := range slices.SortedFunc(maps.Keys(d.contributors), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
 		objects, doubt := d.setBy(d.contributors[parent], live, id)
@@ -241,7 +206,7 @@ func (d *Differ) content(ctx context.Context, live *unstructured.Unstructured, i
 			unknown = fmt.Sprintf("%s %s %s", d.options.Program.Parent.GVK.Kind, parent, doubt)
 		}
 		for _, object := range objects {
-			part, err := d.part(ctx, live, object)
+			part, err := kinds.Part(ctx, object)
 			if err != nil {
 				return nil, "", err
 			}
@@ -268,43 +233,16 @@ func (d *Differ) setBy(c contributor, live *unstructured.Unstructured, id string
 			doubt = cmp.Or(doubt, waits)
 		}
 		for _, contribution := range patch.Contributions {
-			switch {
-			case !d.isTarget(id, contribution.Target, live):
-			case contribution.Object == nil:
+			switch object := contribution.Object; {
+			case !contribution.Target.Selects(live):
+			case object == nil:
 				doubt = cmp.Or(doubt, waits)
-			default:
-				objects = append(objects, contribution.Object)
+			case object.GroupVersionKind().GroupKind() == live.GroupVersionKind().GroupKind():
+				objects = append(objects, object)
 			}
 		}
 	}
 	return objects, doubt
-}
-
-// part is what one parent sets in an object.
-func (d *Differ) part(ctx context.Context, live, object *unstructured.Unstructured) (*patching.Part, error) {
-	kind, err := d.kind(ctx, object.GroupVersionKind())
-	if err != nil {
-		return nil, err
-	}
-	served, _ := d.options.Kinds.Lookup(live.GroupVersionKind())
-	return patching.NewPart(kind, kind.Normalise(object, served.HasStatus))
-}
-
-// isTarget reports whether a contribution of a patch is for an object.
-func (d *Differ) isTarget(id string, target program.Target, live *unstructured.Unstructured) bool {
-	gvk := d.options.Program.Parent.GVK
-	for _, patch := range d.options.Program.Patches {
-		if patch.ID == id && patch.Target != nil {
-			gvk = patch.GVK
-		}
-	}
-	switch {
-	case gvk.GroupKind() != live.GroupVersionKind().GroupKind(), !target.AllNamespaces && target.Namespace != live.GetNamespace():
-		return false
-	case target.Name != "":
-		return target.Name == live.GetName()
-	}
-	return target.Selector == nil || target.Selector.Matches(labels.Set(live.GetLabels()))
 }
 
 // evaluateOthers evaluates the parents of the rule that are not evaluated yet.
@@ -325,7 +263,7 @@ func (d *Differ) evaluateOthers(ctx context.Context) error {
 		if _, done := d.contributors[identity.Of(parent).NamespacedName]; done {
 			continue
 		}
-		p, err := d.previewer.Preview(ctx, parent)
+		p, err := d.preview(ctx, parent, false)
 		if err != nil {
 			return err
 		}
@@ -333,74 +271,4 @@ func (d *Differ) evaluateOthers(ctx context.Context) error {
 	}
 	d.evaluatedAll = true
 	return nil
-}
-
-// released returns an object after a patch's manager restores what it took from others, and applies content; nil
-// applies nothing.
-func (d *Differ) released(ctx context.Context, live *unstructured.Unstructured, manager string, content *patching.Part) (*unstructured.Unstructured, error) {
-	object, err := givenBack(live, manager, content)
-	if err != nil {
-		return nil, err
-	}
-	var entries []any
-	for _, e := range fieldset.EntriesOf(object) {
-		entries = append(entries, e.Item())
-	}
-	config := map[string]any{}
-	if content != nil {
-		config = maps.Clone(content.AsObject())
-	}
-	config["apiVersion"], config["kind"] = live.GetAPIVersion(), live.GetKind()
-	after, err := d.applied(ctx, object, entries, manager, config)
-	if err != nil {
-		return nil, err
-	}
-	after.SetName(live.GetName())
-	after.SetNamespace(live.GetNamespace())
-	if field := patching.SharedField(live.GroupVersionKind().GroupKind()); field != "" {
-		wanted, _ := wantedIn(content)
-		if items := patching.PlanSharedList(live, manager, wanted).Items(live, field); len(items) > 0 {
-			after.Object[field] = items
-		} else {
-			delete(after.Object, field)
-		}
-	}
-	return after, nil
-}
-
-// givenBack returns an object with the restored values, and their owners, of fields that a patch's manager took from
-// others and no longer sets.
-func givenBack(live *unstructured.Unstructured, manager string, content *patching.Part) (*unstructured.Unstructured, error) {
-	held, _ := patching.PatchEntry(live, manager)
-	if held == nil {
-		held = &fieldpath.Set{}
-	}
-	object := live.DeepCopy()
-	_, restored := patching.SplitPrevious(live, manager, content, held)
-	for _, previous := range restored {
-		path, _ := previous.Fields()
-		if parent, ok := fieldset.LookUp(object.Object, path[:len(path)-1]); !ok || parent == nil {
-			continue // the field that contained it is gone
-		}
-		entries, err := patching.MoveOwnership(object, manager, cmp.Or(previous.Owner, patching.RestoreManager), fieldpath.NewSet(path))
-		if err != nil {
-			return nil, err
-		}
-		value, err := plain(previous.Value)
-		if err != nil {
-			return nil, err
-		}
-		fieldset.SetAt(object.Object, path, value)
-		mark.EnsureMap(object.Object, "metadata")["managedFields"] = entries
-	}
-	return object, nil
-}
-
-// plain converts the numbers of a value to the types that objects have.
-func plain(value any) (out any, err error) {
-	text, err := json.Marshal(value)
-	if err == nil {
-		err = json.Unmarshal(text, &out)
-	}
-	return out, err
 }

@@ -2,7 +2,6 @@ package livediff
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,37 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/author/memory"
 	"kanon.dev/kanon/engine/identity"
 )
 
 // A dry run needs the rights of the user, not those of Kanon. The API server answers Forbidden both if a right is
 // missing and if admission, such as a quota, refuses the object. A SelfSubjectAccessReview tells which one it is.
 
-// requestError is an error with the verb and the subresource of its request.
-type requestError struct {
-	verb, subresource string
-	error
-}
-
-func (e *requestError) Unwrap() error { return e.error }
-
-// asking adds the verb to the error of a request; nil stays nil.
-func asking(verb string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &requestError{verb: verb, error: err}
-}
-
 // checkRight returns an error if Forbidden means that the user lacks a right, and nil if admission refuses the object.
-func (d *Differ) checkRight(ctx context.Context, object *unstructured.Unstructured, forbidden error) error {
-	request, ok := errors.AsType[*requestError](forbidden)
-	gvr, known := d.options.Kinds.Resource(object.GroupVersionKind())
-	if !ok || !known {
-		return nil
-	}
+func (d *Differ) checkRight(ctx context.Context, a memory.Attempt, verb string, forbidden error) error {
+	namespace := a.Object.GetNamespace()
 	attributes := map[string]any{
-		"verb": request.verb, "group": gvr.Group, "version": gvr.Version, "resource": gvr.Resource, "subresource": request.subresource, "namespace": object.GetNamespace(), "name": object.GetName(),
+		"verb": verb, "group": a.GVR.Group, "version": a.GVR.Version, "resource": a.GVR.Resource, "subresource": a.Subresource,
+		"namespace": namespace, "name": a.Object.GetName(),
 	}
 	review := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": map[string]any{"resourceAttributes": attributes},
@@ -56,15 +37,15 @@ func (d *Differ) checkRight(ctx context.Context, object *unstructured.Unstructur
 	if allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); allowed {
 		return nil
 	}
-	where, resource := "", gvr.GroupResource().String()
-	if request.subresource != "" {
-		resource = gvr.Resource + "/" + request.subresource
+	where, resource := "", a.GVR.GroupResource().String()
+	if a.Subresource != "" {
+		resource = a.GVR.Resource + "/" + a.Subresource
 	}
-	if namespace := object.GetNamespace(); namespace != "" {
+	if namespace != "" {
 		where = fmt.Sprintf(" in namespace %q", namespace)
 	}
 	return &deniedError{fmt.Sprintf("dry run of %s: you have no right to %s %s%s, which a dry run needs as the write does",
-		identity.Of(object), request.verb, resource, where), forbidden}
+		identity.Of(a.Object), verb, resource, where), forbidden}
 }
 
 // deniedError replaces the text of an API server's error.

@@ -93,9 +93,6 @@ func (s *Summary) AddRestored(changes []Change) {
 // Differs reports whether anything changes for any parent.
 func (s *Summary) Differs() bool { return s.affected > 0 }
 
-// Fails reports whether the rule cannot do everything for some parent.
-func (s *Summary) Fails() bool { return s.failing > 0 }
-
 // String is one line, such as "12 parents: 1 ConfigMap is deleted, 3 Deployments change".
 func (s *Summary) String() string {
 	var parts []string

@@ -3,91 +3,52 @@ package livepreview
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/dynamic"
 
+	"kanon.dev/kanon/author/manifests"
 	"kanon.dev/kanon/author/memory"
 	"kanon.dev/kanon/author/preview"
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/operator"
-	"kanon.dev/kanon/engine/patching"
 	"kanon.dev/kanon/engine/reconcile"
-	"kanon.dev/kanon/restmapping"
-	"kanon.dev/kanon/restmapping/openapi"
-	"kanon.dev/kanon/rules"
 	"kanon.dev/kanon/rules/program"
 )
 
-// Kinds knows the kinds of a cluster. *manifests.Kinds implements it.
-type Kinds interface {
-	Resource(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ok bool)
-	Lookup(gvk schema.GroupVersionKind) (rules.Kind, bool)
-	Converter(ctx context.Context, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error)
-	Known() []schema.GroupVersionKind
-	Serving() (*restmapping.Mapper, *openapi.Published, error)
-}
-
-// Options are what a Previewer needs. All fields but Now are required.
+// Options are what a Previewer needs. All fields but Now and Try are required.
 type Options struct {
 	Client  dynamic.Interface
-	Kinds   Kinds
+	Kinds   *manifests.Kinds
 	Program *program.Program
 	// Namespace is Kanon's own.
 	Namespace string
 	Now       time.Time
+	// Try shows, by a dry run, what the API server makes of a write; see memory.Trier. live is the object that was
+	// read, or nil.
+	Try func(ctx context.Context, a memory.Attempt, live *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
-// Resource returns the client for a kind in a namespace; false if the cluster does not have the kind. An empty
-// namespace means all namespaces.
-func (o Options) Resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, bool) {
-	gvr, ok := o.Kinds.Resource(gvk)
-	if !ok {
-		return nil, false
-	}
-	if kind, _ := o.Kinds.Lookup(gvk); !kind.Namespaced || namespace == "" {
-		return o.Client.Resource(gvr), true
-	}
-	return o.Client.Resource(gvr).Namespace(namespace), true
-}
-
-// Children reads the objects of the given kinds that have the label of the rule ruleID, and returns those of the
-// parent. Without the right to list a kind in all namespaces, it reads only the parent's namespace. It needs no
+// Children reads the objects of the given kinds that the rule ruleID created for the parent. It needs no
 // Program.
 func (o Options) Children(ctx context.Context, ruleID string, kinds []schema.GroupVersionKind, parent *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	var children []*unstructured.Unstructured
-	asked := map[schema.GroupKind]bool{} // kinds may repeat a kind in several versions
-	for _, gvk := range kinds {
-		client, ok := o.Resource(gvk, "")
-		if !ok || asked[gvk.GroupKind()] {
-			continue // the kind does not exist, or is read already
-		}
-		asked[gvk.GroupKind()] = true
-		labelled := metav1.ListOptions{LabelSelector: mark.LabelRule + "=" + ruleID}
-		list, err := client.List(ctx, labelled)
-		if near, ok := o.Resource(gvk, parent.GetNamespace()); ok && apierrors.IsForbidden(err) && parent.GetNamespace() != "" {
-			list, err = near.List(ctx, labelled) // most children are there, and the user may have no rights elsewhere
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
-		}
-		for i := range list.Items {
-			object := &list.Items[i]
-			if owner, ok := mark.ReadOwner(object); ok && owner.Parent.UID == parent.GetUID() || metav1.IsControlledBy(object, parent) {
-				children = append(children, object)
-			}
-		}
+	p := &Previewer{options: o, ruleID: ruleID}
+	if _, err := p.Kinds(); err != nil {
+		return nil, err
 	}
-	return children, nil
+	r := newReader(ctx, p, parent.GetNamespace())
+	if err := r.children(kinds); err != nil {
+		return nil, err
+	}
+	return slices.Collect(maps.Values(r.owned(parent))), nil
 }
 
 // Previewer evaluates one rule.
@@ -126,13 +87,19 @@ type Preview struct {
 	// Objects are those that were read.
 	Objects map[identity.ID]*unstructured.Unstructured
 	// Owned are the existing objects that the rule created for the parent.
-	Owned map[identity.ID]bool
+	Owned map[identity.ID]*unstructured.Unstructured
 	// Lookups are the rule's lookups, in the order of the evaluation. Targets of patches are not among them.
 	Lookups []reconcile.Lookup
 
 	program *program.Program
 	reader  *reader
 	ruleID  string
+	cluster *memory.Cluster
+}
+
+// After returns an object as it is after the reconcile; nil if it does not exist.
+func (p *Preview) After(object *unstructured.Unstructured) *unstructured.Unstructured {
+	return p.cluster.Newest(object)
 }
 
 // Preview reconciles the parent once in memory, on top of the cluster. The error reports a failed request.
@@ -161,24 +128,20 @@ func (p *Previewer) Preview(ctx context.Context, parent *unstructured.Unstructur
 	if err != nil {
 		return nil, err
 	}
-	if err := r.children(stated.Children); err != nil {
+	kindsOfChildren := slices.Clone(options.Former)
+	for _, child := range o.Program.Children {
+		kindsOfChildren = append(kindsOfChildren, child.GVK)
+	}
+	if err := r.children(kindsOfChildren); err != nil {
 		return nil, err
 	}
 	out := &Preview{
-		Preview: preview.Of(ctx, c, o.Program, pass), Objects: r.objects, Owned: map[identity.ID]bool{},
-		program: o.Program, reader: r, ruleID: p.ruleID,
+		Preview: preview.Of(ctx, c, o.Program, pass), Objects: r.objects, Owned: r.owned(parent),
+		program: o.Program, reader: r, ruleID: p.ruleID, cluster: c,
 	}
 	out.Parent = parent
 	if pass.Observed != nil {
 		out.Lookups = pass.Lookups
-	}
-	for id, object := range r.objects {
-		if label := object.GetLabels()[mark.LabelRule]; label != p.ruleID {
-			continue
-		}
-		if owner, ok := mark.ReadOwner(object); ok && owner.Parent.UID == parent.GetUID() || metav1.IsControlledBy(object, parent) {
-			out.Owned[id] = true
-		}
 	}
 	return out, nil
 }
@@ -218,8 +181,7 @@ type Pruned struct {
 // not among them: Kanon leaves those as they are if it does not render them.
 func (p *Preview) Children() []operator.Child {
 	var all []operator.Child
-	for id := range p.Owned {
-		object := p.Objects[id]
+	for _, object := range p.Owned {
 		if owner, marked := mark.ReadOwner(object); marked && owner.Parent.UID == p.Parent.GetUID() {
 			all = append(all, operator.Child{Object: object, Owner: owner, IsMarked: true})
 		}
@@ -250,37 +212,63 @@ func (p *Preview) Pruned() []Pruned {
 	return all
 }
 
-// Targets returns the live objects that a contribution of a patch is for. The error reports a failed request.
-func (p *Preview) Targets(ctx context.Context, c program.Contribution) ([]*unstructured.Unstructured, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return p.reader.Lookup(program.Query{GVK: c.Object.GroupVersionKind(), Target: c.Target})
+// Target is a live object that a contribution of a patch is for.
+type Target struct {
+	*unstructured.Unstructured
+	// Before and After are the object without and with what the patch sets. Err is why that is not known: the fields do
+	// not fit the kind.
+	Before, After *unstructured.Unstructured
+	Err           error
 }
 
-// Patched returns a target with the fields that a contribution of a patch sets.
-func (p *Preview) Patched(ctx context.Context, target *unstructured.Unstructured, patch string, c program.Contribution) (*unstructured.Unstructured, error) {
-	after := target.DeepCopy()
-	rest := patching.JoinShared(after, c.Object)
-	after, err := p.reader.kinds.Applied(ctx, after, fieldset.PatchManager(p.ruleID, patch), rest)
-	if err == nil {
-		after.SetManagedFields(target.GetManagedFields())
+// Differs reports whether the object has other values than the patch sets.
+func (t Target) Differs() bool {
+	if t.Err != nil {
+		return true
 	}
-	return after, err
+	before, after := t.Before.DeepCopy(), t.After.DeepCopy()
+	for _, object := range []*unstructured.Unstructured{before, after} {
+		object.SetManagedFields(nil)
+		object.SetResourceVersion("")
+		annotations := object.GetAnnotations()
+		maps.DeleteFunc(annotations, func(name, _ string) bool { return strings.HasPrefix(name, "kanon.dev/") })
+		object.SetAnnotations(annotations)
+	}
+	return !equality.Semantic.DeepEqual(before.Object, after.Object)
+}
+
+// Targets returns the live objects that a contribution of a patch is for. The error reports a failed request.
+func (p *Preview) Targets(ctx context.Context, patch string, c program.Contribution) ([]Target, error) {
+	if err := ctx.Err(); err != nil || c.Object == nil {
+		return nil, err
+	}
+	objects, err := p.reader.Lookup(program.Query{GVK: c.Object.GroupVersionKind(), Target: c.Target})
+	if err != nil {
+		return nil, err
+	}
+	kinds, manager := p.reader.kinds, fieldset.PatchManager(p.ruleID, patch)+".shown" // without earlier fields, it relinquishes nothing
+	part, unfit := kinds.Part(ctx, c.Object)
+	targets := make([]Target, len(objects))
+	for i, object := range objects {
+		t := Target{Unstructured: object, Err: unfit}
+		if t.Err == nil {
+			t.Before, t.Err = kinds.Patched(ctx, object, manager, nil)
+		}
+		if t.Err == nil {
+			t.After, t.Err = kinds.Patched(ctx, object, manager, part)
+		}
+		targets[i] = t
+	}
+	return targets, nil
 }
 
 // NotReady returns why an object that the rule renders is not ready; the Problem has no message if it is. known is
 // false if the rule does not render the object now.
 func (p *Preview) NotReady(id identity.ID) (why program.Problem, known bool) {
 	for _, node := range p.Nodes {
-		for _, object := range node.Objects {
+		for _, object := range slices.Concat(node.Objects, node.Kept) {
 			if identity.Of(object.Unstructured) == id {
 				return object.NotReady, true
-			}
-		}
-		for _, kept := range node.Kept {
-			if identity.Of(kept.Object) == id {
-				return kept.NotReady, true
 			}
 		}
 	}

@@ -169,7 +169,7 @@ func TestPreview(t *testing.T) {
 	if p.MayPrune() {
 		t.Error("something is pruned while a node waits")
 	}
-	targets, err := p.Targets(t.Context(), p.Result.Patches[0].Contributions[0])
+	targets, err := p.Targets(t.Context(), "", p.Result.Patches[0].Contributions[0])
 	if err != nil || len(targets) != 1 || targets[0].GetName() != "shop" {
 		t.Error("targets:", targets, err)
 	}

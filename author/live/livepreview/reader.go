@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/author/memory"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/engine/record"
@@ -74,18 +76,19 @@ func (r *reader) Get(gvr schema.GroupVersionResource, namespace, name string) (*
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		r.err = fmt.Errorf("get %s %s: %w", gvr.GroupResource(), cacheName(namespace, name), err)
+		r.err = fmt.Errorf("get %s %s: %w", gvr.GroupResource(), strings.TrimPrefix(namespace+"/"+name, "/"), err)
 		return nil, r.err
 	}
 	r.objects[identity.Of(object)] = object
 	return object, nil
 }
 
-func cacheName(namespace, name string) string {
-	if namespace == "" {
-		return name
+// Try implements memory.Trier.
+func (r *reader) Try(ctx context.Context, a memory.Attempt) (*unstructured.Unstructured, error) {
+	if r.options.Try == nil {
+		return nil, nil
 	}
-	return namespace + "/" + name
+	return r.options.Try(ctx, a, r.objects[identity.Of(a.Object)])
 }
 
 // List implements memory.Backing. Without the right to list children in all namespaces, it reads only the parent's
@@ -122,15 +125,8 @@ func (r *reader) List(gvr schema.GroupVersionResource, namespace string, selecto
 	return found, nil
 }
 
-// children reads the parent's children of the rule's kinds and of its former kinds, as far as the engine has not.
-func (r *reader) children(former []record.Kind) error {
-	var kinds []schema.GroupVersionKind
-	for _, child := range r.options.Program.Children {
-		kinds = append(kinds, child.GVK)
-	}
-	for _, kind := range former {
-		kinds = append(kinds, kind.GVK())
-	}
+// children reads the children of some kinds, as far as the engine has not.
+func (r *reader) children(kinds []schema.GroupVersionKind) error {
 	selector, err := labels.Parse(mark.LabelRule)
 	for _, gvk := range kinds {
 		if kind, ok := r.kinds.Mapper.Lookup(gvk); ok && err == nil {
@@ -138,6 +134,19 @@ func (r *reader) children(former []record.Kind) error {
 		}
 	}
 	return err
+}
+
+// owned returns the objects among those that were read that the rule created for the parent.
+func (r *reader) owned(parent *unstructured.Unstructured) map[identity.ID]*unstructured.Unstructured {
+	all := map[identity.ID]*unstructured.Unstructured{}
+	for id, object := range r.objects {
+		owner, ok := mark.ReadOwner(object)
+		isOwned := ok && owner.Parent.UID == parent.GetUID() || metav1.IsControlledBy(object, parent)
+		if object.GetLabels()[mark.LabelRule] == r.ruleID && isOwned {
+			all[id] = object
+		}
+	}
+	return all
 }
 
 // Lookup implements program.Reader.

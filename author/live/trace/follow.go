@@ -16,34 +16,28 @@ import (
 // ErrDeleted reports that the followed object no longer exists.
 var ErrDeleted = errors.New("the object was deleted")
 
-// Following configures Follow. All fields are required.
-type Following struct {
-	// Read reads the object. If the object no longer exists, it returns the API server's error, or one that wraps it.
-	Read func(ctx context.Context) (*unstructured.Unstructured, error)
-	// Show receives the first tree, and then each tree that differs from the one before. Times alone are no difference.
-	Show func(root *Node) error
-	// Failed receives the error of a failed reading. The reading is retried.
-	Failed func(error)
-}
-
-// Follow reads the tree of an object again and again, and shows it whenever it has changed, until ctx ends. The error is
-// ErrDeleted, that of the first reading, or that of Show.
-func (t *Tracer) Follow(ctx context.Context, f Following) error {
+// Follow reads the tree of an object again and again until ctx ends. It shows the first tree, and then each that differs
+// from the one before; times alone are no difference. If the object no longer exists, read returns the API server's
+// error, or one that wraps it. failed receives the error of a reading that is retried. The error is ErrDeleted, that of
+// the first reading, or that of show.
+func (t *Tracer) Follow(
+	ctx context.Context, read func(context.Context) (*unstructured.Unstructured, error), show func(*Node) error, failed func(error),
+) error {
 	shown := ""
 	err := wait.PollUntilContextCancel(ctx, live.Pause, true, func(ctx context.Context) (bool, error) {
-		root, err := t.Read(ctx, f.Read)
+		root, err := t.Read(ctx, read)
 		switch {
 		case apierrors.IsNotFound(err) && shown != "":
 			return false, ErrDeleted
 		case err != nil && shown == "":
 			return false, err
 		case err != nil:
-			f.Failed(err)
+			failed(err)
 			return false, nil
 		}
 		if now := root.statements(); now != shown {
 			shown = now
-			return false, f.Show(root)
+			return false, show(root)
 		}
 		return false, nil
 	})

@@ -28,15 +28,9 @@ type facts struct {
 	preview  *livepreview.Preview
 	children []*unstructured.Unstructured
 	// targets are those of patches: by the patch, then by the contribution.
-	targets [][][]target
+	targets [][][]livepreview.Target
 	// awaitsStatus reports whether an object of a kind is ready only once it has a status.
 	awaitsStatus func(schema.GroupVersionKind) bool
-}
-
-// target is an object that a patch is for. differs is true if it has other values than the patch sets.
-type target struct {
-	*unstructured.Unstructured
-	differs bool
 }
 
 // branch is what a rule contributes to the tree of its parent.
@@ -157,22 +151,12 @@ func selectorText(q program.Query) string {
 // child adds the objects of one of the rule's children, and notes why objects are missing.
 func (b *branch) child(f facts, node preview.Node) {
 	before := len(b.nodes)
-	for _, object := range node.Objects {
+	for _, object := range slices.Concat(node.Objects, node.Kept) {
 		b.rendered(f, node, object)
-	}
-	for _, kept := range node.Kept {
-		live := b.live(f, kept.Object)
-		if live == nil {
-			b.add(nodeOf(Child, kept.Object).of(f.rule.Name, node.ID).in(Skipped), nil).note(FromRule, "", kept.Why)
-			continue
-		}
-		n := b.add(nodeOf(Child, live).of(f.rule.Name, node.ID).in(Ready), live)
-		n.notReady(kept.NotReady, live)
-		n.note(FromRule, "", kept.Why)
 	}
 	for _, refused := range node.Refused {
 		n := nodeOf(Child, refused.Object).of(f.rule.Name, node.ID).in(Refused)
-		if live := f.preview.Objects[identity.Of(refused.Object)]; live != nil && f.preview.Owned[identity.Of(live)] {
+		if live := f.preview.Objects[identity.Of(refused.Object)]; live != nil && f.preview.Owned[identity.Of(live)] != nil {
 			n = nodeOf(Child, live).of(f.rule.Name, node.ID) // it is the parent's own, which is being deleted
 			b.objects[n] = live
 			n.terminating(live)
@@ -194,30 +178,24 @@ func (b *branch) child(f facts, node preview.Node) {
 	}
 }
 
-// live returns the live object of a rendered one; nil if there is none, or if the parent does not own it.
-func (b *branch) live(f facts, rendered *unstructured.Unstructured) *unstructured.Unstructured {
-	id := identity.Of(rendered)
-	if !f.preview.Owned[id] {
-		return nil
-	}
-	return f.preview.Objects[id]
-}
-
-// rendered adds an object that the rule renders.
+// rendered adds an object that the rule renders. One that is not written is live only if the parent owns it.
 func (b *branch) rendered(f facts, node preview.Node, object preview.Object) {
-	live := f.preview.Objects[identity.Of(object.Unstructured)]
-	if live == nil {
+	id := identity.Of(object.Unstructured)
+	live, owned, written := f.preview.Objects[id], f.preview.Owned[id] != nil, object.Written != nil
+	switch {
+	case live == nil && written:
 		b.add(nodeOf(Child, object.Unstructured).of(f.rule.Name, node.ID).in(Missing), nil)
+		return
+	case !written && !owned:
+		b.add(nodeOf(Child, object.Unstructured).of(f.rule.Name, node.ID).in(Skipped), nil).note(FromRule, "", object.Why)
 		return
 	}
 	n := b.add(nodeOf(Child, live).of(f.rule.Name, node.ID).in(Ready), live)
-	if !f.preview.Owned[identity.Of(live)] {
+	if !owned {
 		n.note(FromRule, "", "exists, and the rule takes it over: Kanon has not done so yet")
 	}
 	n.notReady(object.NotReady, live)
-	if object.WhyRecreated != "" {
-		n.note(FromRule, "", object.WhyRecreated)
-	}
+	n.note(FromRule, "", object.Why)
 }
 
 // notReady adds the rule's reason why an object is not ready.
@@ -303,8 +281,7 @@ func (b *branch) obsolete(f facts) {
 		}
 		n.note(FromRule, "", "the rule no longer renders it; "+fate)
 	}
-	for id := range f.preview.Owned {
-		live := f.preview.Objects[id]
+	for _, live := range f.preview.Owned {
 		if live.GetDeletionTimestamp() == nil || slices.ContainsFunc(b.nodes, func(n *Node) bool { return n.Role == Child && n.UID == live.GetUID() }) {
 			continue
 		}
@@ -324,7 +301,7 @@ func blockers(p *preview.Preview) string {
 }
 
 // patch adds the targets of a patch.
-func (b *branch) patch(f facts, patch program.PatchResult, targets [][]target) {
+func (b *branch) patch(f facts, patch program.PatchResult, targets [][]livepreview.Target) {
 	added := false
 	for i, c := range patch.Contributions {
 		if c.Object == nil {
@@ -333,7 +310,7 @@ func (b *branch) patch(f facts, patch program.PatchResult, targets [][]target) {
 		added = true
 		for _, target := range targets[i] {
 			n := nodeOf(Patch, target.Unstructured).of(f.rule.Name, patch.ID).in(Applied)
-			if target.differs {
+			if target.Differs() {
 				n.in(NotApplied).note(FromRule, "", "the fields have other values than the rule sets")
 			}
 			b.nodes = append(b.nodes, n)

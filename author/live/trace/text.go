@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/author/live"
+	"kanon.dev/kanon/author/redact"
 )
 
 // Style configures how a tree is written as text.
@@ -113,7 +113,7 @@ func (n *Node) title(namespace string) string {
 	if n.Role == Lookup || n.Role == Patch {
 		title = string(n.Role) + " " + title
 	}
-	return printable(title)
+	return redact.Printable(title)
 }
 
 // rules names the rule that the object belongs to and the rules that select it.
@@ -142,7 +142,7 @@ func (n Note) text(now time.Time) string {
 	if len(times) > 0 {
 		text += " (" + strings.Join(times, ", ") + ")"
 	}
-	return printable(text)
+	return redact.Printable(text)
 }
 
 // statement is the text of a note, without times.
@@ -154,7 +154,7 @@ func (n Note) statement() string {
 	if n.Source == FromEvent {
 		text = "event " + text
 	}
-	return printable(text)
+	return redact.Printable(text)
 }
 
 // age formats an age like kubectl: 5m, 3d2h.
@@ -163,16 +163,6 @@ func age(since, now time.Time) string {
 		return "-"
 	}
 	return live.Age(since, now)
-}
-
-// printable replaces characters that move a terminal's cursor. Anybody may have written the texts of objects.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // table has rows of cells in columns, and between them notes of the full width.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,16 +14,16 @@ import (
 
 	"kanon.dev/kanon/author/live"
 	"kanon.dev/kanon/author/live/livepreview"
+	"kanon.dev/kanon/author/manifests"
 	"kanon.dev/kanon/author/redact"
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/identity"
-	"kanon.dev/kanon/rules/program"
 )
 
 // Options are what a Tracer needs. All fields are required.
 type Options struct {
 	Client dynamic.Interface
-	Kinds  livepreview.Kinds
+	Kinds  *manifests.Kinds
 	// Rules returns the rules that may select an object. It is called for each object of a tree.
 	Rules func(ctx context.Context, object *unstructured.Unstructured) ([]Rule, error)
 	// Namespace is Kanon's own.
@@ -180,6 +179,7 @@ func (w *walk) gather(ctx context.Context, rule Rule, parent *unstructured.Unstr
 	if rule.Program == nil {
 		children, err := o.Children(ctx, rule.ID, rule.Kinds, parent)
 		f.children = children
+		sortObjects(children)
 		w.isUnsure = true
 		return f, err
 	}
@@ -189,17 +189,15 @@ func (w *walk) gather(ctx context.Context, rule Rule, parent *unstructured.Unstr
 	}
 	maps.Copy(w.secrets, p.Secrets)
 	if parent.GetDeletionTimestamp() != nil && rule.Program.Finalize == nil {
-		for id := range p.Owned { // nothing is rendered any more
-			f.children = append(f.children, p.Objects[id])
-		}
+		f.children = slices.Collect(maps.Values(p.Owned)) // nothing is rendered any more
 		sortObjects(f.children)
 		return f, nil
 	}
 	f.preview = p
 	for _, patch := range p.Result.Patches {
-		var all [][]target
+		var all [][]livepreview.Target
 		for _, c := range patch.Contributions {
-			targets, err := targetsOf(ctx, p, patch.ID, c)
+			targets, err := p.Targets(ctx, patch.ID, c)
 			if err != nil {
 				return f, fmt.Errorf("rule %s: %w", rule.Name, err)
 			}
@@ -208,23 +206,6 @@ func (w *walk) gather(ctx context.Context, rule Rule, parent *unstructured.Unstr
 		f.targets = append(f.targets, all)
 	}
 	return f, nil
-}
-
-// targetsOf lists the objects that a contribution of a patch is for.
-func targetsOf(ctx context.Context, p *livepreview.Preview, patch string, c program.Contribution) ([]target, error) {
-	if c.Object == nil {
-		return nil, nil
-	}
-	objects, err := p.Targets(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	targets := make([]target, len(objects))
-	for i, object := range objects {
-		after, err := p.Patched(ctx, object, patch, c)
-		targets[i] = target{object, err != nil || !equality.Semantic.DeepEqual(object.Object, after.Object)}
-	}
-	return targets, nil
 }
 
 // hide removes the values of Secrets from the texts of a tree.

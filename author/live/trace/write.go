@@ -1,12 +1,9 @@
 package trace
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"kanon.dev/kanon/author/explain"
 	"kanon.dev/kanon/author/live"
@@ -42,18 +39,8 @@ func (n *Node) Write(w io.Writer, format Format, s Style) error {
 		out = text(n, s)
 	case Wide:
 		out = wide(n, s)
-	case JSON:
-		data, err := json.MarshalIndent(whole, "", "  ")
-		if err != nil {
-			return fmt.Errorf("write the tree as JSON: %w", err)
-		}
-		out = string(data) + "\n"
-	case YAML:
-		data, err := yaml.Marshal(whole)
-		if err != nil {
-			return fmt.Errorf("write the tree as YAML: %w", err)
-		}
-		out = string(data)
+	case JSON, YAML:
+		return explain.WriteAs(w, string(format), whole)
 	case Dot, Mermaid:
 		return explain.WriteGraphs(w, explain.GraphFormat(format), whole.graph())
 	default:

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -96,6 +97,26 @@ func (p *Place) Read(ctx context.Context, name string) (*unstructured.Unstructur
 		return nil, fmt.Errorf("get %s %s: %w", p.Kind.Kind, name, err)
 	}
 	return object, nil
+}
+
+// Select reads the objects that match a label selector. If there are none, it returns an error.
+func (p *Place) Select(ctx context.Context, selector string) ([]*unstructured.Unstructured, error) {
+	list, err := p.Resource.List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", p.Kind.Kind, err)
+	}
+	if len(list.Items) == 0 {
+		text := live.NoneFound(p.Kind.Kind, selector)
+		if p.Namespace != "" {
+			text += " in " + live.NothingIn(ctx, p.there.Client, p.Namespace)
+		}
+		return nil, errors.New(text)
+	}
+	objects := make([]*unstructured.Unstructured, len(list.Items))
+	for i := range list.Items {
+		objects[i] = &list.Items[i]
+	}
+	return objects, nil
 }
 
 // Read reads the object that an argument names.

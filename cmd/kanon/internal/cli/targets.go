@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kanon.dev/kanon/author/live"
 )
@@ -134,20 +133,13 @@ func (t *TargetFlags) choose(ctx context.Context, there *Live, kind string, quer
 		return nil, err
 	}
 	place = place.In(query.Namespace)
-	list, err := place.Resource.List(ctx, metav1.ListOptions{LabelSelector: t.Selector})
+	objects, err := place.Select(ctx, t.Selector)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", kind, err)
+		return nil, err
 	}
-	if len(list.Items) == 0 {
-		in := ""
-		if place.Namespace != "" {
-			in = " in " + live.NothingIn(ctx, there.Client, place.Namespace)
-		}
-		return nil, fmt.Errorf("%s%s", live.NoneFound(place.Kind.Kind, t.Selector), in)
-	}
-	found := make([]live.Target, len(list.Items))
-	for i := range list.Items {
-		found[i] = live.Target{Object: &list.Items[i], Resource: place.In(list.Items[i].GetNamespace()).Resource}
+	found := make([]live.Target, len(objects))
+	for i, object := range objects {
+		found[i] = live.Target{Object: object, Resource: place.In(object.GetNamespace()).Resource}
 	}
 	return found, nil
 }

@@ -16,11 +16,7 @@ import (
 // IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // A file descriptor is a small number.
 }
 
 // HasColors reports whether to use colours: on a terminal that supports them, unless NO_COLOR (no-color.org) is set.
@@ -51,13 +47,8 @@ func SayIfSlow(w io.Writer, line string) (done func()) {
 
 // Size is the size of a terminal in characters; zero if w is not a terminal.
 func Size(w io.Writer) (width, height int) {
-	file, ok := w.(*os.File)
-	if !ok || !IsTerminal(w) {
-		return 0, 0
-	}
-	width, height, err := term.GetSize(int(file.Fd()))
-	if err != nil {
-		return 0, 0
+	if file, ok := w.(*os.File); ok {
+		width, height, _ = term.GetSize(int(file.Fd())) //nolint:gosec // A file descriptor is a small number.
 	}
 	return width, height
 }

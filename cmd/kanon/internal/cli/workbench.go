@@ -15,7 +15,6 @@ import (
 	"kanon.dev/kanon/author/live/livepreview"
 	"kanon.dev/kanon/author/manifests"
 	"kanon.dev/kanon/author/preview"
-	"kanon.dev/kanon/restmapping/definitions"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
@@ -73,11 +72,11 @@ func (o *EvalOptions) offline(cmd *cobra.Command) (*syntax.Rule, *manifests.Kind
 	if o.Parent != "" {
 		files = append(files, o.Parent)
 	}
-	parents, err := readObjects(cmd, files)
+	parents, err := ReadObjects(cmd, files)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	with, err := readObjects(cmd, o.With)
+	with, err := ReadObjects(cmd, o.With)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -96,11 +95,6 @@ func (o *EvalOptions) offline(cmd *cobra.Command) (*syntax.Rule, *manifests.Kind
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	known, err := definitions.NewKinds(checked.CRDs)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	known.Fill(parent)
 	kinds.InDefaultNamespace(checked.Programs, append(with, parent))
 	in := preview.Input{Parent: parent, With: with, Now: o.Now, Namespace: o.KanonNamespace, Definitions: checked.CRDs}
 	return rule, kinds, func(p *program.Program) (*preview.Preview, error) {
@@ -109,8 +103,8 @@ func (o *EvalOptions) offline(cmd *cobra.Command) (*syntax.Rule, *manifests.Kind
 	}, nil
 }
 
-// readObjects reads the objects in files.
-func readObjects(cmd *cobra.Command, names []string) ([]*unstructured.Unstructured, error) {
+// ReadObjects reads the objects in files. An object that occurs twice is a usage error.
+func ReadObjects(cmd *cobra.Command, names []string) ([]*unstructured.Unstructured, error) {
 	files, err := manifests.Read(names, cmd.InOrStdin())
 	if err != nil {
 		return nil, Usagef(cmd, "%w", err)
