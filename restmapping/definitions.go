@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -238,4 +242,186 @@ func unwrap(obj any) any {
 
 func loggerFor(ctx context.Context, resource schema.GroupVersionResource) logr.Logger {
 	return logr.FromContextOrDiscard(ctx).WithValues("resource", resource.GroupResource().String())
+}
+
+// customResource has the needed fields of a CustomResourceDefinition. The informer keeps it instead of the object,
+// whose schemas can take a megabyte.
+type customResource struct {
+	metav1.ObjectMeta // only name, uid, resourceVersion, generation
+	resource          schema.GroupResource
+	kind              string
+	namespaced        bool
+	served            sets.Set[string] // versions
+	established       bool
+	terminating       bool
+}
+
+func keepCustomResource(item any) (any, error) {
+	obj, ok := item.(*unstructured.Unstructured)
+	if !ok {
+		return item, nil // already transformed
+	}
+	group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "plural")
+	kind, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "kind")
+	scope, _, _ := unstructured.NestedString(obj.Object, "spec", "scope")
+	c := &customResource{
+		ObjectMeta:  keepMeta(obj),
+		resource:    schema.GroupResource{Group: group, Resource: plural},
+		kind:        kind,
+		namespaced:  scope == "Namespaced",
+		served:      sets.New[string](),
+		established: hasCondition(obj, "Established"),
+		terminating: hasCondition(obj, "Terminating"),
+	}
+	for _, version := range mapsAt(obj, "spec", "versions") {
+		if served, _ := version["served"].(bool); served {
+			name, _ := version["name"].(string)
+			c.served.Insert(name)
+		}
+	}
+	return c, nil
+}
+
+// sameKinds reports whether two states of a definition define the same kinds.
+func (c *customResource) sameKinds(o *customResource) bool {
+	return c.UID == o.UID && c.Generation == o.Generation &&
+		c.established == o.established && c.terminating == o.terminating
+}
+
+// apiService has the needed fields of an APIService.
+type apiService struct {
+	metav1.ObjectMeta // only name, uid, resourceVersion, generation
+	version           schema.GroupVersion
+	// remote is true if another API server serves the group version. Local APIServices add nothing to discovery and the
+	// definitions: each built-in group, and each group of a CustomResourceDefinition, has one.
+	remote bool
+	// available is true if the remote API server answers.
+	available bool
+}
+
+func keepAPIService(item any) (any, error) {
+	obj, ok := item.(*unstructured.Unstructured)
+	if !ok {
+		return item, nil // already transformed
+	}
+	group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
+	version, _, _ := unstructured.NestedString(obj.Object, "spec", "version")
+	service, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "service")
+	return &apiService{
+		ObjectMeta: keepMeta(obj),
+		version:    schema.GroupVersion{Group: group, Version: version},
+		remote:     service != nil,
+		available:  hasCondition(obj, "Available"),
+	}, nil
+}
+
+// sameKinds reports whether two states of an APIService stand for the same kinds.
+func (s *apiService) sameKinds(o *apiService) bool {
+	if !s.remote && !o.remote {
+		return true
+	}
+	return s.UID == o.UID && s.Generation == o.Generation && s.available == o.available
+}
+
+func keepMeta(obj *unstructured.Unstructured) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:            obj.GetName(),
+		UID:             obj.GetUID(),
+		ResourceVersion: obj.GetResourceVersion(),
+		Generation:      obj.GetGeneration(),
+	}
+}
+
+func hasCondition(obj *unstructured.Unstructured, name string) bool {
+	return slices.ContainsFunc(mapsAt(obj, "status", "conditions"), func(c map[string]any) bool {
+		return c["type"] == name && c["status"] == string(metav1.ConditionTrue)
+	})
+}
+
+// mapsAt returns the items of a list that are maps, without copying them.
+func mapsAt(obj *unstructured.Unstructured, path ...string) []map[string]any {
+	value, _, _ := unstructured.NestedFieldNoCopy(obj.Object, path...)
+	items, _ := value.([]any)
+	list := make([]map[string]any, 0, len(items))
+	for _, item := range items {
+		if m, ok := item.(map[string]any); ok {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+type definitionWatch struct {
+	resource schema.GroupVersionResource
+	informer cache.SharedIndexInformer
+	// failed is closed at the first error.
+	failed     chan struct{}
+	failedOnce sync.Once
+	// failing is true after an outage was logged, until the next event.
+	failing atomic.Bool
+}
+
+func newDefinitionWatch(client dynamic.Interface, resource schema.GroupVersionResource) *definitionWatch {
+	return &definitionWatch{
+		resource: resource,
+		informer: dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, nil, nil).Informer(),
+		failed:   make(chan struct{}),
+	}
+}
+
+// start runs the informer in group until ctx ends. late is called if the first list succeeds only after an error. The
+// error reports that the informer already runs.
+func (w *definitionWatch) start(
+	ctx context.Context, group *sync.WaitGroup, keep cache.TransformFunc, handler cache.ResourceEventHandler, late func(),
+) error {
+	log := loggerFor(ctx, w.resource)
+	ctx = logr.NewContext(ctx, log)
+	if err := w.informer.SetTransform(keep); err != nil {
+		return err
+	}
+	if err := w.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		if ctx.Err() != nil { // the requests of an informer that is stopped end with an error, too
+			return
+		}
+		if !w.failing.Swap(true) {
+			log.Error(err, "Cannot watch definitions of kinds; retrying")
+		}
+		w.failedOnce.Do(func() { close(w.failed) })
+	}); err != nil {
+		return err
+	}
+	for _, h := range []cache.ResourceEventHandler{handler, w.recovery(log)} {
+		if _, err := w.informer.AddEventHandlerWithOptions(h, cache.HandlerOptions{Logger: &log}); err != nil {
+			return err
+		}
+	}
+	group.Go(func() { w.informer.RunWithContext(ctx) })
+	group.Go(func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.informer.HasSyncedChecker().Done():
+		}
+		select {
+		case <-w.failed:
+			late()
+		default:
+		}
+	})
+	return nil
+}
+
+// recovery returns a handler that ends an outage at the first event after it.
+func (w *definitionWatch) recovery(log logr.Logger) cache.ResourceEventHandler {
+	event := func() {
+		if w.failing.Load() && w.failing.Swap(false) {
+			log.Info("Watching definitions of kinds again")
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { event() },
+		UpdateFunc: func(any, any) { event() },
+		DeleteFunc: func(any) { event() },
+	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
@@ -364,7 +363,7 @@ func (c *compiler) expression(n *yamltree.Node, p yamltree.Part, sc *compileScop
 	for _, conversion := range checked.Conversions {
 		c.meant = c.meant || conversion.Typed
 	}
-	prog, issues := run.New(expr, run.Options{
+	prog, issues := celenv.NewProgram(expr, celenv.Options{
 		CostLimit: c.limits.ExpressionCost, Absent: a.Absent, Moving: a.Moving, Conversions: checked.Conversions,
 		Branch: c.branches(expr, at),
 	})

@@ -83,10 +83,11 @@ func (l SurveyedLoss) String() string {
 
 // Survey makes a Survey. Fields of a status do not count as losses: controllers set them again.
 func (c *Comparison) Survey() (*Survey, error) {
-	s := &Survey{comparison: c, pairs: c.pairs(), groups: make(map[group]*SurveyedLoss)}
-	var err error
-	s.before, s.after, err = c.kinds()
-	return s, err
+	s := &Survey{comparison: c, before: Kinds{}, after: Kinds{}, pairs: c.pairs(), groups: make(map[group]*SurveyedLoss)}
+	if err := s.before.add(c.before); err != nil {
+		return nil, err
+	}
+	return s, s.after.add(c.after)
 }
 
 // pairs returns the versions in which objects are compared: the storage version, and those that are served. If a

@@ -1,10 +1,15 @@
 package openapi
 
 import (
+	_ "embed" // objectmeta.json
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -88,4 +93,142 @@ func isObject(s *jsonSchema) bool {
 
 func (b *builder) kindPlace(gvk schema.GroupVersionKind, component string) place {
 	return place{name: gvk.GroupVersion().String() + "." + gvk.Kind, mark: b.mark(component), native: isNative(component)}
+}
+
+// metaJSON has the components of metadata, as Kubernetes publishes them: a CustomResourceDefinition does not repeat
+// them.
+//
+//go:embed objectmeta.json
+var metaJSON []byte
+
+// errNoVersion reports that a definition has no served version.
+var errNoVersion = errors.New("it has no spec.group, no spec.names.kind or no version that is served")
+
+// FromCRD reads the schemas of a CustomResourceDefinition, one for each served version. A version without a schema has
+// none. The error reports that the definition cannot be read.
+func FromCRD(crd *unstructured.Unstructured) (Kinds, error) { return new(Pool).FromCRD(crd) }
+
+// FromCRD is FromCRD with a Pool that shares the schemas.
+func (p *Pool) FromCRD(crd *unstructured.Unstructured) (Kinds, error) {
+	documents := make(map[schema.GroupVersion]components)
+	err := addComponents(documents, crd)
+	kinds := make(Kinds)
+	for _, of := range documents {
+		var text []byte
+		if text, err = of.document(); err == nil {
+			var found Kinds
+			found, err = p.FromDocument(text)
+			maps.Copy(kinds, found)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read CustomResourceDefinition %s: %w", crd.GetName(), err)
+	}
+	return kinds, nil
+}
+
+// NewFixed returns the schemas of the built-in kinds and of definitions. It asks no API server.
+func NewFixed(crds []*unstructured.Unstructured) (*Published, error) {
+	s := NewPublished(nil)
+	builtin, err := builtinEntry()
+	if err != nil {
+		return nil, err
+	}
+	for gvk := range builtin.kinds {
+		s.entries[gvk.GroupVersion()] = builtin
+	}
+	documents := make(map[schema.GroupVersion]components)
+	for _, crd := range crds {
+		if err := addComponents(documents, crd); err != nil {
+			return nil, fmt.Errorf("read CustomResourceDefinition %s: %w", crd.GetName(), err)
+		}
+	}
+	for gv, of := range documents {
+		e := &entry{url: gv.String(), checked: time.Now(), known: &sync.Map{}}
+		text, err := of.document()
+		if err == nil {
+			e.converter, err = newConverter(text)
+		}
+		if err == nil {
+			e.kinds, err = s.kinds.FromDocument(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the definitions of %s: %w", gv, err)
+		}
+		s.entries[gv] = e
+	}
+	return s, nil
+}
+
+//nolint:gochecknoglobals // decoded once, and never changed
+var builtinEntry = sync.OnceValues(func() (*entry, error) {
+	kinds, err := BuiltinKinds()
+	if err != nil {
+		return nil, err
+	}
+	document, err := decompress(compressed)
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in schemas: %w", err)
+	}
+	converter, err := newConverter(document)
+	return &entry{url: "builtin", checked: time.Now(), known: &sync.Map{}, converter: converter, kinds: kinds}, err
+})
+
+// components are the schemas of the OpenAPI document of a group and version.
+type components map[string]any
+
+func (c components) document() ([]byte, error) {
+	return json.Marshal(map[string]any{"components": map[string]any{"schemas": c}})
+}
+
+// addComponents adds the schemas of a definition to those of the documents that an API server would publish for it.
+func addComponents(to map[schema.GroupVersion]components, crd *unstructured.Unstructured) error {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	keepsUnknown, _, _ := unstructured.NestedBool(crd.Object, "spec", "preserveUnknownFields")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions") // a copy
+	served := false
+	for _, item := range versions {
+		version, _ := item.(map[string]any)
+		name, _ := version["name"].(string)
+		if version["served"] != true || name == "" || group == "" || kind == "" {
+			continue
+		}
+		served = true
+		content, found, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
+		if !found {
+			continue
+		}
+		gv := schema.GroupVersion{Group: group, Version: name}
+		if to[gv] == nil {
+			var meta struct {
+				Components struct {
+					Schemas components `json:"schemas"`
+				} `json:"components"`
+			}
+			if err := json.Unmarshal(metaJSON, &meta); err != nil {
+				return fmt.Errorf("read the schema of metadata: %w", err)
+			}
+			to[gv] = meta.Components.Schemas
+		}
+		properties, _ := content["properties"].(map[string]any)
+		if properties == nil {
+			properties = map[string]any{}
+			content["properties"] = properties
+		}
+		properties["apiVersion"], properties["kind"] = map[string]any{"type": "string"}, map[string]any{"type": "string"}
+		properties["metadata"] = map[string]any{"allOf": []any{map[string]any{"$ref": componentPrefix + objectMeta}}}
+		if keepsUnknown {
+			content["x-kubernetes-preserve-unknown-fields"] = true
+		}
+		content["x-kubernetes-group-version-kind"] = []any{map[string]any{"group": group, "version": name, "kind": kind}}
+		to[gv][group+"."+name+"."+kind] = content
+	}
+	if !served {
+		return errNoVersion
+	}
+	return nil
 }

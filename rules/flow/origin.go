@@ -6,7 +6,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
-	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
 )
 
@@ -56,7 +56,7 @@ func (o *Origin) Steady() *Origin {
 // What depends on now is followed through expressions like any other origin. now itself, and now with a constant added
 // to it or subtracted from a constant, moves with the clock at a speed that is known here: 1 for now and now - t, -1
 // for t - now. A comparison of two such values, and a function that rounds a time, does not move: its value stays until
-// a time that the evaluation can compute (run.Clock). Everything else that is computed from now drifts: it can change
+// a time that the evaluation can compute (celenv.Clock). Everything else that is computed from now drifts: it can change
 // with every second, and nobody knows when. A variable may have such a value, but nothing may be decided by it, nor
 // rendered from it unless spec.requeueAfter sets how often.
 
@@ -89,7 +89,7 @@ func (a *analyzer) clockedCall(e ast.Expr, operands []*Origin) *Origin {
 		return a.sum(e, moving[0]-moving[1])
 	case isConversion(function) && len(moving) == 1:
 		return clocked(moving[0])
-	case run.IsComparison(function), a.Expr.Env().Functions().Own(function).ChangesAt(moving):
+	case celenv.IsComparison(function), a.Expr.Env().Own(function).ChangesAt(moving):
 		a.out.Moving[e.ID()] = slices.Clone(moving)
 		return fixed()
 	}

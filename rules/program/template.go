@@ -10,7 +10,6 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/run"
 )
 
 // Template is a compiled part of a rule: a Const, an Expr, a Text, a Map or a List. Render returns plain JSON that the
@@ -91,7 +90,7 @@ func (t Expr) Render(s Scope) (any, bool, *Problem) {
 		return nil, false, nil
 	case errors.Is(err, celenv.ErrTooManyParts):
 		return nil, false, session.tooLarge()
-	case errors.Is(err, run.ErrMemory), errors.Is(err, run.ErrSharedMemory):
+	case errors.Is(err, celenv.ErrMemory), errors.Is(err, celenv.ErrSharedMemory):
 		return nil, false, session.refusal(err)
 	case err != nil:
 		return nil, false, Failure("%s: %s", Shorten(t.X.Text), session.misplaced(err))
