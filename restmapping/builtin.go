@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,9 +55,7 @@ func (t *Table) Lookup(gvk schema.GroupVersionKind) (Kind, bool) {
 
 // Kinds lists all kinds, sorted by group, version and kind.
 func (t *Table) Kinds() []Kind {
-	return slices.SortedFunc(maps.Values(t.kinds), func(a, b Kind) int {
-		return cmp.Or(cmp.Compare(a.GVK.Group, b.GVK.Group), cmp.Compare(a.GVK.Version, b.GVK.Version), cmp.Compare(a.GVK.Kind, b.GVK.Kind))
-	})
+	return sorted(t.kinds)
 }
 
 func (t *Table) add(kind Kind) {

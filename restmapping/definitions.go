@@ -33,33 +33,28 @@ func newDefinitions(client dynamic.Interface, s *snapshot) *definitions {
 		changed: make(chan struct{}, 1),
 		gone:    sets.New[schema.GroupResource](),
 	}
-	customResources := schema.GroupVersionResource{
-		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	watch := func(group, resource string) *definitionWatch {
+		gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
+		if _, ok := s.resources[gvr]; !ok {
+			return nil
+		}
+		return newDefinitionWatch(client, gvr)
 	}
-	if _, ok := s.resources[customResources]; ok {
-		d.customResources = newDefinitionWatch(client, customResources)
-	}
-	apiServices := schema.GroupVersionResource{
-		Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices",
-	}
-	if _, ok := s.resources[apiServices]; ok {
-		d.apiServices = newDefinitionWatch(client, apiServices)
-	}
+	d.customResources = watch("apiextensions.k8s.io", "customresourcedefinitions")
+	d.apiServices = watch("apiregistration.k8s.io", "apiservices")
 	return d
 }
 
 // start starts the watches in group; they end with ctx. known reports whether discovery lists a group version. The
 // error reports that an informer cannot be set up.
 func (d *definitions) start(ctx context.Context, group *sync.WaitGroup, known func(schema.GroupVersion) bool) error {
-	if d.customResources != nil {
-		handler := d.customResourceHandler()
-		if err := d.customResources.start(ctx, group, keepCustomResource, handler, d.signal); err != nil {
+	if w := d.customResources; w != nil {
+		if err := w.start(ctx, group, keepCustomResource, d.customResourceHandler(), d.signal); err != nil {
 			return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
 		}
 	}
-	if d.apiServices != nil {
-		handler := d.apiServiceHandler(known)
-		if err := d.apiServices.start(ctx, group, keepAPIService, handler, d.signal); err != nil {
+	if w := d.apiServices; w != nil {
+		if err := w.start(ctx, group, keepAPIService, d.apiServiceHandler(known), d.signal); err != nil {
 			return fmt.Errorf("watch APIServices: %w", err)
 		}
 	}
@@ -90,55 +85,56 @@ func (d *definitions) signal() {
 	}
 }
 
-// customResourceHandler signals the changes that discovery can show. That excludes definitions that are not
-// established, and other conditions.
-func (d *definitions) customResourceHandler() cache.ResourceEventHandler {
+// handlerOf returns a handler that signals the changes of definitions that discovery can show: those that appear or
+// vanish, if the function says so, and those that change.
+func handlerOf[T any](signal func(), appears, vanishes func(T) bool, changes func(old, is T) bool) cache.ResourceEventHandler {
+	signalIf := func(counts bool) {
+		if counts {
+			signal()
+		}
+	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			if c, ok := obj.(*customResource); ok && !initial && c.established {
-				d.signal()
-			}
+			is, ok := obj.(T)
+			signalIf(ok && !initial && appears(is))
 		},
 		UpdateFunc: func(before, after any) {
-			old, wasOne := before.(*customResource)
-			c, isOne := after.(*customResource)
-			if wasOne && isOne && !c.sameKinds(old) && (old.established || c.established) {
-				d.signal()
-			}
+			old, wasOne := before.(T)
+			is, isOne := after.(T)
+			signalIf(wasOne && isOne && changes(old, is))
 		},
 		DeleteFunc: func(obj any) {
-			if c, ok := unwrap(obj).(*customResource); ok && c.established {
-				d.mu.Lock()
-				d.gone.Insert(c.resource)
-				d.mu.Unlock()
-				d.signal()
+			if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = last.Obj
 			}
+			is, ok := obj.(T)
+			signalIf(ok && vanishes(is))
 		},
 	}
+}
+
+// customResourceHandler leaves out definitions that are not established, and other conditions.
+func (d *definitions) customResourceHandler() cache.ResourceEventHandler {
+	established := func(c *customResource) bool { return c.established }
+	vanishes := func(c *customResource) bool {
+		if c.established {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.gone.Insert(c.resource)
+		}
+		return c.established
+	}
+	return handlerOf(d.signal, established, vanishes, func(old, c *customResource) bool {
+		return !c.sameKinds(old) && (old.established || c.established)
+	})
 }
 
 // apiServiceHandler signals changes of remote APIServices. Local ones come and go with the definitions. They count only
 // if discovery disagrees, as when an upgraded API server has new groups.
 func (d *definitions) apiServiceHandler(known func(schema.GroupVersion) bool) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, initial bool) {
-			if s, ok := obj.(*apiService); ok && !initial && (s.remote || !known(s.version)) {
-				d.signal()
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			old, wasOne := before.(*apiService)
-			s, isOne := after.(*apiService)
-			if wasOne && isOne && !s.sameKinds(old) {
-				d.signal()
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if s, ok := unwrap(obj).(*apiService); ok && (s.remote || known(s.version)) {
-				d.signal()
-			}
-		},
-	}
+	appears := func(s *apiService) bool { return s.remote || !known(s.version) }
+	vanishes := func(s *apiService) bool { return s.remote || known(s.version) }
+	return handlerOf(d.signal, appears, vanishes, func(old, s *apiService) bool { return !s.sameKinds(old) })
 }
 
 func (d *definitions) all() map[schema.GroupResource]Definition {
@@ -231,13 +227,6 @@ func listOf[T any](w *definitionWatch) []T {
 		}
 	}
 	return list
-}
-
-func unwrap(obj any) any {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		return gone.Obj
-	}
-	return obj
 }
 
 func loggerFor(ctx context.Context, resource schema.GroupVersionResource) logr.Logger {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -65,7 +64,7 @@ type Mapper struct {
 	started     atomic.Int64
 	mu          sync.Mutex
 	// subscribers is guarded by mu.
-	subscribers []*subscriber
+	subscribers []*func(Change)
 	// lastErr is the error of the newest refresh; nil if it succeeded, at least in part. Guarded by mu.
 	lastErr error
 }
@@ -117,7 +116,7 @@ func (m *Mapper) Kinds() []Kind {
 	if s == nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Values(s.kinds), func(a, b Kind) int { return compareGVK(a.GVK, b.GVK) })
+	return sorted(s.kinds)
 }
 
 // Kind answers from memory if it can. Otherwise it refreshes, at most once and at a limited rate, and answers from the
@@ -263,10 +262,6 @@ func NewFixed(kinds []Kind) *Mapper {
 	return m
 }
 
-type subscriber struct {
-	notify func(Change)
-}
-
 // Subscribe calls f after each refresh that changed something, with all differences since the last call; several
 // changes may come in one call. The first discovery counts: to a subscriber from before Run, every kind is Added. Calls
 // come from Run's goroutine, in order, one at a time and outside locks. Run notices nothing while f runs. f may call
@@ -274,23 +269,14 @@ type subscriber struct {
 //
 // The returned function ends the subscription. A call that has begun may still be running when it returns.
 func (m *Mapper) Subscribe(f func(Change)) (cancel func()) {
-	s := &subscriber{notify: f}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.subscribers = append(m.subscribers, s)
-	return func() { m.unsubscribe(s) }
-}
-
-func (m *Mapper) unsubscribe(s *subscriber) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.subscribers = slices.DeleteFunc(m.subscribers, func(other *subscriber) bool { return other == s })
-}
-
-func (m *Mapper) isSubscribed(s *subscriber) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Contains(m.subscribers, s)
+	m.subscribers = append(m.subscribers, &f)
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.subscribers = slices.DeleteFunc(m.subscribers, func(other *func(Change)) bool { return other == &f })
+	}
 }
 
 // notify notifies every subscriber of the differences between the current snapshot and the one that was last notified
@@ -310,9 +296,12 @@ func (m *Mapper) notify(ctx context.Context, last *snapshot) *snapshot {
 	m.mu.Lock()
 	subscribers := slices.Clone(m.subscribers)
 	m.mu.Unlock()
-	for _, s := range subscribers {
-		if m.isSubscribed(s) {
-			s.notify(change)
+	for _, notify := range subscribers {
+		m.mu.Lock()
+		subscribed := slices.Contains(m.subscribers, notify)
+		m.mu.Unlock()
+		if subscribed {
+			(*notify)(change)
 		}
 	}
 	return now

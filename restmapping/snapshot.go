@@ -238,6 +238,10 @@ func (c *Change) sort() {
 	c.Groups = slices.Compact(c.Groups)
 }
 
+func sorted(kinds map[schema.GroupVersionKind]Kind) []Kind {
+	return slices.SortedFunc(maps.Values(kinds), func(a, b Kind) int { return compareGVK(a.GVK, b.GVK) })
+}
+
 func compareGVK(a, b schema.GroupVersionKind) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind))
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
@@ -231,11 +230,8 @@ func (o *origin) Moves() bool { return o != nil && o.Origin.Moves() }
 
 // names resolves the names in an expression. It compiles the variables and the lookups that the expression reads.
 type names struct {
-	c    *compiler
-	sc   *compileScope
-	expr *celenv.Expression
-	// node is the scalar that contains the expression.
-	node *yamltree.Node
+	c  *compiler
+	sc *compileScope
 }
 
 // Origin is where the value of a name of the scope comes from; nil for every other name.

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"unique"
 	"weak"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 )
 
 type builder struct {
-	components map[string]*jsonSchema
+	components map[string]*spec.Schema
 	pool       *Pool
 	// parts and made are by component.
 	parts map[string]part
@@ -54,7 +55,7 @@ func (p place) below(field string) place {
 
 func (p place) String() string { return p.name + p.mark }
 
-func newBuilder(components map[string]*jsonSchema, pool *Pool) *builder {
+func newBuilder(components map[string]*spec.Schema, pool *Pool) *builder {
 	return &builder{
 		components: components, pool: pool,
 		parts: map[string]part{}, made: map[string]*Schema{},
@@ -74,26 +75,26 @@ func (b *builder) keep(s *Schema) { b.fresh[s.Name] = s }
 func (b *builder) component(name string) *Schema {
 	for range len(b.components) { // a component may be an alias of another one
 		s := b.components[name]
-		if s == nil || s.refersTo() == "" {
+		if s == nil || refersTo(s) == "" {
 			break
 		}
-		name = s.refersTo()
+		name = refersTo(s)
 	}
 	if made := b.made[name]; made != nil {
 		return made
 	}
 	s := b.components[name]
 	switch {
-	case s == nil, s.refersTo() != "":
+	case s == nil, refersTo(s) != "":
 		return b.simple(Schema{})
 	case name == quantity:
 		return b.simple(Schema{Type: IntOrString, Format: FormatQuantity})
-	case s.typ() == Object && len(s.Properties) == 0 && !s.EmbeddedResource:
+	case typeOf(s) == Object && len(s.Properties) == 0 && !isEmbedded(s):
 		// A Go type with its own encoding, such as RawExtension or FieldsV1.
 		return b.simple(Schema{})
 	}
 	p := place{name: name, mark: b.mark(name), native: isNative(name)}
-	if s.typ() != Object {
+	if typeOf(s) != Object {
 		made := &Schema{}
 		b.made[name] = made // it may refer to itself
 		*made = *b.schema(s, p)
@@ -111,7 +112,7 @@ func (b *builder) component(name string) *Schema {
 }
 
 // kind makes the schema of whole objects of a kind.
-func (b *builder) kind(s *jsonSchema, p place) *Schema {
+func (b *builder) kind(s *spec.Schema, p place) *Schema {
 	if made := b.named(p.String()); made != nil {
 		return made
 	}
@@ -125,8 +126,8 @@ func (b *builder) kind(s *jsonSchema, p place) *Schema {
 		// The creator of an object does not set the status.
 		made.Fields["status"] = b.field(Field{Schema: status.Schema, Defaulted: status.Defaulted})
 	}
-	if spec := made.Fields["spec"]; spec != nil && p.native {
-		made.Fields["spec"] = b.field(Field{Schema: b.ownSpec(spec.Schema, p), Required: spec.Required, Defaulted: spec.Defaulted, Always: spec.Always})
+	if own := made.Fields["spec"]; own != nil && p.native {
+		made.Fields["spec"] = b.field(Field{Schema: b.ownSpec(own.Schema, p), Required: own.Required, Defaulted: own.Defaulted, Always: own.Always})
 	}
 	b.keep(made)
 	return made
@@ -179,11 +180,11 @@ func (b *builder) metadata() *Schema {
 	return &made
 }
 
-func (b *builder) schema(s *jsonSchema, p place) *Schema {
-	if ref := s.refersTo(); ref != "" {
+func (b *builder) schema(s *spec.Schema, p place) *Schema {
+	if ref := refersTo(s); ref != "" {
 		return b.varied(b.component(ref), s)
 	}
-	switch t := s.typ(); t {
+	switch t := typeOf(s); t {
 	case Object:
 		if p.native && len(s.Properties) == 0 {
 			return b.simple(Schema{}) // a map of anything
@@ -192,16 +193,13 @@ func (b *builder) schema(s *jsonSchema, p place) *Schema {
 		b.object(made, s, p)
 		return made
 	case Map:
-		return b.simple(Schema{Type: t, Nullable: s.Nullable, Atomic: s.isAtomic(), Items: b.items(s.AdditionalProperties.schema, p)})
+		return b.simple(Schema{Type: t, Nullable: s.Nullable, Atomic: isAtomic(s), Items: b.items(s.AdditionalProperties.Schema, p)})
 	case List:
-		made := Schema{Type: t, Nullable: s.Nullable}
-		if s.Items != nil {
-			made.Items = b.items(s.Items.schema, p)
+		made := Schema{Type: t, Nullable: s.Nullable, Items: b.items(itemsOf(s), p), Set: isWord(s, "list-type", "set")}
+		if isWord(s, "list-type", "map") {
+			made.Keys, _ = s.Extensions.GetStringSlice("x-kubernetes-list-map-keys")
+			made.KeyDefaults = b.keyDefaults(itemsOf(s), made.Keys)
 		}
-		if s.ListType == "map" {
-			made.Keys, made.KeyDefaults = s.ListMapKeys, b.keyDefaults(s)
-		}
-		made.Set = s.ListType == "set"
 		return b.simple(made)
 	default:
 		made := Schema{Type: t, Nullable: s.Nullable, Format: s.Format}
@@ -219,12 +217,12 @@ func (b *builder) schema(s *jsonSchema, p place) *Schema {
 }
 
 // varied is a component's schema with what a reference adds: that it is nullable or atomic.
-func (b *builder) varied(s *Schema, reference *jsonSchema) *Schema {
+func (b *builder) varied(s *Schema, reference *spec.Schema) *Schema {
 	varied, sign := *s, ""
 	if reference.Nullable && !s.Nullable {
 		varied.Nullable, sign = true, "?"
 	}
-	if reference.isAtomic() && !s.Atomic && (s.Type == Object || s.Type == Map) {
+	if isAtomic(reference) && !s.Atomic && (s.Type == Object || s.Type == Map) {
 		varied.Atomic, sign = true, sign+"!"
 	}
 	switch {
@@ -242,26 +240,20 @@ func (b *builder) varied(s *Schema, reference *jsonSchema) *Schema {
 }
 
 // keyDefaults returns the defaults of a list's keys; nil if no key has one.
-func (b *builder) keyDefaults(s *jsonSchema) []any {
-	if s.Items == nil {
-		return nil
-	}
-	element := s.Items.schema
+func (b *builder) keyDefaults(element *spec.Schema, keys []string) []any {
 	for range len(b.components) { // a component may be an alias of another one
-		if element == nil || element.refersTo() == "" {
+		if element == nil || refersTo(element) == "" {
 			break
 		}
-		element = b.components[element.refersTo()]
+		element = b.components[refersTo(element)]
 	}
-	if element == nil {
-		return nil
-	}
-	values, found := make([]any, len(s.ListMapKeys)), false
-	for i, key := range s.ListMapKeys {
-		if property := element.Properties[key]; property != nil {
-			values[i] = property.scalarDefault()
-			found = found || values[i] != nil
+	values, found := make([]any, len(keys)), false
+	for i, key := range keys {
+		if element != nil {
+			property := element.Properties[key]
+			values[i] = scalarDefault(&property)
 		}
+		found = found || values[i] != nil
 	}
 	if !found {
 		return nil
@@ -269,34 +261,30 @@ func (b *builder) keyDefaults(s *jsonSchema) []any {
 	return values
 }
 
-func (b *builder) items(s *jsonSchema, p place) *Schema {
+func (b *builder) items(s *spec.Schema, p place) *Schema {
 	if s == nil {
 		return nil
 	}
 	return b.schema(s, place{name: p.name + "[]", mark: p.mark, native: p.native})
 }
 
-func (b *builder) object(made *Schema, s *jsonSchema, p place) {
-	additional := s.AdditionalProperties != nil && s.AdditionalProperties.allows
+func (b *builder) object(made *Schema, s *spec.Schema, p place) {
 	*made = Schema{
 		Name: unique.Make(p.String()).Value(), Type: Object, Nullable: s.Nullable,
-		Open: s.PreserveUnknown || additional, Atomic: s.isAtomic(),
+		Open: isTrue(s, "preserve-unknown-fields") || allowsOthers(s), Atomic: isAtomic(s),
 		Fields: make(map[string]*Field, len(s.Properties)),
 	}
 	for name, property := range s.Properties {
-		if property == nil {
-			continue
-		}
-		f := Field{Schema: b.schema(property, p.below(name)), Required: slices.Contains(s.Required, name), Immutable: property.isImmutable()}
-		if value := bytes.TrimSpace(property.Default); len(value) > 0 && string(value) != "null" {
+		f := Field{Schema: b.schema(&property, p.below(name)), Required: slices.Contains(s.Required, name), Immutable: isImmutable(&property)}
+		if property.Default != nil {
 			// A zero value of Go is no default of a required field.
-			f.Defaulted = !p.native || !f.Required || !isZero(value) || takesNone(p.name+"."+name)
+			f.Defaulted = !p.native || !f.Required || !isZero(property.Default) || takesNone(p.name+"."+name)
 		}
 		f.Required = f.Required && !f.Defaulted && !takesNone(p.name+"."+name)
 		f.Always = p.native && isAlwaysSet(p.name, name)
 		made.Fields[unique.Make(name).Value()] = b.field(f)
 	}
-	if s.EmbeddedResource {
+	if isEmbedded(s) {
 		text := b.simple(Schema{Type: String})
 		made.Fields["apiVersion"] = b.field(Field{Schema: text, Required: true})
 		made.Fields["kind"] = b.field(Field{Schema: text, Required: true})
@@ -308,8 +296,14 @@ func isNative(component string) bool { return strings.HasPrefix(component, nativ
 
 // isZero reports whether a default is the zero value of a Go type. The API server cannot distinguish it from a missing
 // value, and refuses it in most required fields. It accepts false.
-func isZero(value []byte) bool {
-	return slices.Contains([]string{`{}`, `""`, `0`, `[]`}, string(value))
+func isZero(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return value == "" || value == 0.0
 }
 
 // takesNone reports whether the API server accepts objects without the field, although the documents of Kubernetes
@@ -383,22 +377,22 @@ func (b *builder) part(name string) part {
 		return p
 	}
 	p.sum = sumOf(b.components[name])
-	var walk func(s *jsonSchema)
-	walk = func(s *jsonSchema) {
-		if component, ok := strings.CutPrefix(s.Ref, componentPrefix); ok {
+	var walk func(s *spec.Schema)
+	walk = func(s *spec.Schema) {
+		if component, ok := strings.CutPrefix(s.Ref.String(), componentPrefix); ok {
 			p.refs = append(p.refs, component)
 		}
-		if s.EmbeddedResource {
+		if isEmbedded(s) {
 			p.refs = append(p.refs, objectMeta)
 		}
-		s.children(walk)
+		children(s, walk)
 	}
 	walk(b.components[name])
 	b.parts[name] = p
 	return p
 }
 
-func sumOf(s *jsonSchema) [sha256.Size]byte {
+func sumOf(s *spec.Schema) [sha256.Size]byte {
 	text, err := json.Marshal(s)
 	if err != nil { // cannot happen: it was read from JSON
 		text = []byte(err.Error())

@@ -9,8 +9,11 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // Kinds are the schemas of whole objects, by kind.
@@ -47,48 +50,54 @@ func FromDocument(data []byte) (Kinds, error) { return new(Pool).FromDocument(da
 
 // FromDocument is FromDocument with a Pool that shares the schemas.
 func (p *Pool) FromDocument(data []byte) (Kinds, error) {
-	components, err := readDocument(data)
+	components, err := decodeDocument(data)
 	if err != nil {
 		return nil, err
+	}
+	return p.kindsOf(components)
+}
+
+// kindsOf returns the schemas of the kinds among the components of a document.
+func (p *Pool) kindsOf(components map[string]*spec.Schema) (Kinds, error) {
+	if components == nil {
+		return nil, fmt.Errorf("decode the OpenAPI document: %w", errNoComponents)
+	}
+	for _, s := range components {
+		dropUnread(s)
 	}
 	b := newBuilder(components, p)
 	kinds := make(Kinds)
 	for name, s := range components {
-		for _, kind := range s.Kinds {
-			if isObject(s) {
-				kinds[kind.gvk()] = b.kind(s, b.kindPlace(kind.gvk(), name))
-			}
+		var all []metav1.GroupVersionKind
+		if !isObject(s) || s.Extensions.GetObject("x-kubernetes-group-version-kind", &all) != nil {
+			continue
+		}
+		for _, kind := range all {
+			gvk := schema.GroupVersionKind(kind)
+			kinds[gvk] = b.kind(s, b.kindPlace(gvk, name))
 		}
 	}
 	p.put(b.fresh)
 	return kinds, nil
 }
 
-func readDocument(data []byte) (map[string]*jsonSchema, error) {
+func decodeDocument(data []byte) (map[string]*spec.Schema, error) {
 	var document struct {
 		Components struct {
-			Schemas map[string]*jsonSchema `json:"schemas"`
+			Schemas map[string]*spec.Schema `json:"schemas"`
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(data, &document); err != nil {
 		return nil, fmt.Errorf("decode the OpenAPI document: %w", err)
 	}
-	components := document.Components.Schemas
-	if components == nil {
-		return nil, fmt.Errorf("decode the OpenAPI document: %w", errNoComponents)
-	}
-	for name, s := range components {
-		if s == nil {
-			delete(components, name)
-		}
-	}
-	return components, nil
+	maps.DeleteFunc(document.Components.Schemas, func(_ string, s *spec.Schema) bool { return s == nil })
+	return document.Components.Schemas, nil
 }
 
 // isObject reports whether a component describes stored objects: it has the metadata of an object, not of a list.
-func isObject(s *jsonSchema) bool {
+func isObject(s *spec.Schema) bool {
 	metadata := s.Properties["metadata"]
-	return metadata != nil && metadata.refersTo() == objectMeta
+	return refersTo(&metadata) == objectMeta
 }
 
 func (b *builder) kindPlace(gvk schema.GroupVersionKind, component string) place {
@@ -147,18 +156,13 @@ func NewFixed(crds []*unstructured.Unstructured) (*Published, error) {
 		}
 	}
 	for gv, of := range documents {
-		e := &entry{url: gv.String(), checked: time.Now(), known: &sync.Map{}}
 		text, err := of.document()
 		if err == nil {
-			e.converter, err = newConverter(text)
-		}
-		if err == nil {
-			e.kinds, err = s.kinds.FromDocument(text)
+			s.entries[gv], err = s.kinds.entryOf(gv.String(), text, time.Now())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the definitions of %s: %w", gv, err)
 		}
-		s.entries[gv] = e
 	}
 	return s, nil
 }
@@ -173,7 +177,11 @@ var builtinEntry = sync.OnceValues(func() (*entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in schemas: %w", err)
 	}
-	converter, err := newConverter(document)
+	components, err := decodeDocument(document)
+	if err != nil {
+		return nil, err
+	}
+	converter, err := managedfields.NewTypeConverter(components, false)
 	return &entry{url: "builtin", checked: time.Now(), known: &sync.Map{}, converter: converter, kinds: kinds}, err
 })
 

@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/openapi"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 const (
@@ -349,30 +347,28 @@ func indexKey(gv schema.GroupVersion) string {
 }
 
 func (s *Published) read(ctx context.Context, document openapi.GroupVersionWithContext, at time.Time) (*entry, error) {
-	e := &entry{url: document.ServerRelativeURL(), checked: at, known: &sync.Map{}}
+	url := document.ServerRelativeURL()
 	text, err := document.SchemaWithContext(ctx, runtime.ContentTypeJSON)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", e.url, err)
+		return nil, fmt.Errorf("read %s: %w", url, err)
 	}
-	if e.converter, err = newConverter(text); err != nil {
-		return nil, fmt.Errorf("read %s: %w", e.url, err)
+	e, err := s.kinds.entryOf(url, text, at)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", url, err)
 	}
-	e.kinds, e.kindsErr = s.kinds.FromDocument(text)
 	return e, nil
 }
 
-func newConverter(text []byte) (managedfields.TypeConverter, error) {
-	var content struct {
-		Components struct {
-			Schemas map[string]*spec.Schema `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(text, &content); err != nil {
-		return nil, fmt.Errorf("decode it: %w", err)
-	}
-	converter, err := managedfields.NewTypeConverter(content.Components.Schemas, false)
+// entryOf returns the entry of a document.
+func (p *Pool) entryOf(url string, document []byte, at time.Time) (*entry, error) {
+	components, err := decodeDocument(document)
 	if err != nil {
+		return nil, err
+	}
+	e := &entry{url: url, checked: at, known: &sync.Map{}}
+	if e.converter, err = managedfields.NewTypeConverter(components, false); err != nil {
 		return nil, fmt.Errorf("convert it: %w", err)
 	}
-	return converter, nil
+	e.kinds, e.kindsErr = p.kindsOf(components)
+	return e, nil
 }

@@ -41,7 +41,7 @@
 // list would be too long. function.go has the rows, limits.go the checks, and dispatcher.go the libraries in fixed
 // versions, and the implementations with what differs from them.
 //
-// Kanon's own functions are those of text (text.go), of objects (objects.go) and of times (times.go). To add one, write
+// Kanon's own functions are those of text and objects (text.go) and of times (times.go). To add one, write
 // it there and into the tables of docs/reference/functions.md. If a call depends on the evaluation (the source of random text, the kinds that have a status), the function resolves that
 // from the activation, by a name that no expression can contain.
 //
@@ -49,8 +49,8 @@
 //
 // A Program is a planned expression. Its options come from the checks of the rule: which reads may be missing, which
 // comparisons depend on the time, and which reads are times or bytes by their schema. Around the parts of the
-// expression, program.go puts the meter (meter.go), reads (path.go, conversion.go), the clock (clock.go), and operators
-// within bounds and in a fixed order (operators.go). budget.go has three limits, each with errors of its own:
+// expression, program.go puts operators within bounds and in a fixed order, reads (path.go, json.go), the clock (times.go),
+// and the meter. budget.go has that, and three limits, each with errors of its own:
 //
 //   - Cost. A meter counts calls, iterations of loops, and the length of what a call reads and returns. One expression
 //     has a limit (ErrCostLimit); all expressions of an evaluation share a Budget (ErrBudget).

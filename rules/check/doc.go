@@ -1,6 +1,6 @@
 // Package check finds mistakes in a rule with the schemas of its kinds: the types of expressions, and the fields of templates.
 //
-// A Parser parses expressions and runs CEL's own checker on them; cel.go puts CEL's messages into plain words. Check then
+// A Parser parses expressions and runs CEL's own checker on them; reporter.go puts CEL's messages into plain words. Check then
 // finds the types in an expression by schema, such as that of parent.spec.replicas. It reports what CEL cannot see: fields
 // that do not exist, fields that may be missing, operands of incompatible types, comparisons that are always false.
 //

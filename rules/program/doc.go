@@ -25,7 +25,7 @@
 // What each file does:
 //
 //   - program.go is the compiled rule, and result.go what an evaluation reads and its results.
-//   - template.go and typed.go render parts of a rule. problem.go evaluates expressions and says why a part has no value,
+//   - template.go renders parts of a rule. problem.go evaluates expressions and says why a part has no value,
 //     and session.go has the limits.
 //   - evaluation.go has the order of an evaluation, and scope.go resolves names.
 //   - render.go renders a child, keeps the values that were generated once, and decides what happens to the object:

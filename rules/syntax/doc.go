@@ -20,5 +20,5 @@
 // decode.go begins at the document. fields.go reads the fields of a mapping, and translates those of kro, Metacontroller
 // and others. fill.go fills the structs with them, by the table in package language. rule.go, children.go and lookups.go
 // have the structs. kindschema.go has the definitions of kinds, manifest.go finds rules among other documents and hides
-// the values of Secrets, and names.go knows which names are valid where. ignorepath.go has the paths of ignore.
+// the values of Secrets, and names.go knows which names are valid where, and has the paths of ignore.
 package syntax
