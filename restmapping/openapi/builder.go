@@ -140,20 +140,25 @@ func (b *builder) ownSpec(plain *Schema, p place) *Schema {
 	if plain.Type != Object || len(alwaysSet()[title]) == 0 {
 		return plain
 	}
-	name := unique.Make(plain.Name + markSign + title).Value() // marked with the kind's title
+	return b.variant(plain, plain.Name+markSign+title, func(fields map[string]*Field) { // marked with the kind's title
+		for field, f := range plain.Fields {
+			if isAlwaysSet(title, field) {
+				always := *f
+				always.Always = true
+				fields[field] = b.field(always)
+			}
+		}
+	})
+}
+
+// variant is an object's schema with other fields.
+func (b *builder) variant(plain *Schema, name string, change func(fields map[string]*Field)) *Schema {
 	if made := b.named(name); made != nil {
 		return made
 	}
 	made := *plain
-	made.Name = name
-	made.Fields = maps.Clone(plain.Fields)
-	for field, f := range plain.Fields {
-		if isAlwaysSet(title, field) {
-			always := *f
-			always.Always = true
-			made.Fields[field] = b.field(always)
-		}
-	}
+	made.Name, made.Fields = unique.Make(name).Value(), maps.Clone(plain.Fields)
+	change(made.Fields)
 	b.keep(&made)
 	return &made
 }
@@ -164,20 +169,13 @@ func (b *builder) metadata() *Schema {
 	if plain.Type != Object {
 		return plain
 	}
-	name := "metadata" + plain.Name[len(objectMeta):]
-	if made := b.named(name); made != nil {
-		return made
-	}
-	made := *plain
-	made.Name = name
-	made.Fields = maps.Clone(plain.Fields)
-	for _, filled := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
-		if f := made.Fields[filled]; f != nil {
-			made.Fields[filled] = b.field(Field{Schema: f.Schema, Defaulted: true})
+	return b.variant(plain, "metadata"+plain.Name[len(objectMeta):], func(fields map[string]*Field) {
+		for _, filled := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
+			if f := fields[filled]; f != nil {
+				fields[filled] = b.field(Field{Schema: f.Schema, Defaulted: true})
+			}
 		}
-	}
-	b.keep(&made)
-	return &made
+	})
 }
 
 func (b *builder) schema(s *spec.Schema, p place) *Schema {

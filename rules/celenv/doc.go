@@ -35,7 +35,7 @@
 // check of the arguments. A test compares the declarations with the environment, so that an update of cel-go cannot add
 // a function without bounds, or another overload of one (testdata/overloads.txt).
 //
-//	{names{"split"}, costReads, large, 0, limitSplit},
+//	declare(costReads, large, 0, limitSplit, "split")
 //
 // This row says that split processes its whole text, that its list can be large, and that limitSplit refuses calls whose
 // list would be too long. function.go has the rows, limits.go the checks, and dispatcher.go the libraries in fixed

@@ -282,28 +282,12 @@ const (
 
 // declarations returns Kanon's own functions, and the declarations of all functions of the environment, by name.
 func declarations() (own map[string]*Function, all map[string]Declaration) {
-	own, all = map[string]*Function{}, map[string]Declaration{}
-	for _, r := range libraryFunctions() {
-		for _, function := range r.functions {
-			all[function] = Declaration{cost: r.cost, result: r.result, longest: r.longest, limits: r.limits}
-		}
-	}
+	own, all = map[string]*Function{}, libraryFunctions()
 	for _, fn := range ownFunctions() {
 		own[fn.name], all[fn.name] = fn, fn.declared
 	}
 	return own, all
 }
-
-// row is a line of the table of declarations, for functions with the same bounds.
-type row struct {
-	functions names
-	cost      CostClass
-	result    result
-	longest   int
-	limits    func(args ...ref.Val) ref.Val
-}
-
-type names []string
 
 // refuse returns an error for arguments that are not allowed; else nil.
 func (d Declaration) refuse(name string, args ...ref.Val) ref.Val {
@@ -359,73 +343,78 @@ func textUnits(args ...ref.Val) uint64 {
 }
 
 // libraryFunctions has the operators, the functions of CEL, and those of the libraries of cel-go and Kubernetes.
-func libraryFunctions() []row {
-	return []row{
-		// operators, and functions that the macros of loops expand to
-		{names{operators.Add}, costFree, large, 0, limitSum},
-		{names{
-			operators.LogicalNot, operators.Negate, operators.NotStrictlyFalse, operators.Modulo, operators.LogicalAnd, operators.Multiply,
-			operators.Subtract, operators.Divide, "__not_strictly_false__", operators.LogicalOr, "type", operators.OptSelect,
-			operators.Conditional, operators.OptIndex, operators.Index, "dyn", operators.In, operators.NotEquals, operators.LessEquals,
-			operators.Less, operators.Equals, operators.GreaterEquals, operators.Greater, operators.OldIn, "in", "size",
-		}, costFree, small, 0, nil},
-
-		// conversions
-		{names{"bool", "double", "duration", "int", "timestamp", "uint"}, costFree, small, maxNumber, nil},
-		{names{"bytes"}, costReads, large, 0, nil},
-		{names{"string"}, costFree, large, 0, nil},
-
-		// text
-		{names{"base64.decode", "base64.encode", "json.encode", "reverse", "strings.quote", "substring"}, costReads, large, 0, nil},
-		{names{"charAt"}, costReads, small, 0, nil},
-		{names{"contains", "endsWith", "startsWith", "trim"}, costFree, small, 0, nil},
-		{names{"find", "matches"}, costPattern, small, 0, limitMatch},
-		{names{"findAll"}, costPattern, large, 0, limitMatch},
-		{names{"format"}, costReads, large, 0, limitFormat},
-		{names{"indexOf", "lastIndexOf"}, costReads, small, 0, within},
-		{names{"join"}, costReads, large, 0, within},
-		{names{"lowerAscii", "upperAscii"}, costFree, large, 0, nil},
-		{names{"replace"}, costReads, large, 0, within},
-		{names{"split"}, costReads, large, 0, limitSplit},
-
-		// lists, maps and optional values
-		{names{"@sortByAssociatedKeys", "sort"}, costReads, large, 0, limitSorted},
-		{names{"cel.@mapInsert", "lists.range", "slice", "optional.unwrap", "unwrapOpt"}, costReads, large, 0, nil},
-		{names{"distinct"}, costPairs, large, 0, limitPairs},
-		{names{
-			"first", "last", "hasValue", "optional.none", "optional.of", "optional.ofNonZeroValue", "or", "orValue", "value",
-		}, costFree, small, 0, nil},
-		{names{"flatten"}, costReads, large, 0, limitFlatten},
-		{names{"includes", "isSorted", "max", "min", "sum"}, costReads, small, 0, nil},
-		{names{"sets.contains", "sets.equivalent", "sets.intersects"}, costPairs, small, 0, limitPairs},
-
-		// numbers and times
-		{names{
-			"getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth",
-			"getSeconds",
-		}, costZone, small, maxNumber, nil},
-		{names{"math.@max", "math.@min"}, costReads, small, 0, nil},
-		{names{
-			"math.abs", "math.bitAnd", "math.bitNot", "math.bitOr", "math.bitShiftLeft", "math.bitShiftRight", "math.bitXor", "math.ceil",
-			"math.floor", "math.isFinite", "math.isInf", "math.isNaN", "math.round", "math.sign", "math.sqrt", "math.trunc",
-		}, costFree, small, 0, nil},
-
-		// Kubernetes
-		{names{"add", "sub"}, costFree, large, 0, nil},
-		{names{
-			"asApproximateFloat", "asInteger", "compareTo", "family", "format.byte", "format.date", "format.datetime", "format.dns1035Label",
-			"format.dns1035LabelPrefix", "format.dns1123Label", "format.dns1123LabelPrefix", "format.dns1123Subdomain",
-			"format.dns1123SubdomainPrefix", "format.labelValue", "format.named", "format.qualifiedName", "format.uri", "format.uuid",
-			"isGlobalUnicast", "isGreaterThan", "isInteger", "isLessThan", "isLinkLocalMulticast", "isLinkLocalUnicast", "isLoopback",
-			"isUnspecified", "major", "masked", "minor", "patch", "prefixLength", "sign",
-		}, costFree, small, 0, nil},
-		{names{
-			"cidr", "containsCIDR", "containsIP", "ip", "ip.isCanonical", "isCIDR", "isIP", "isSemver", "semver",
-		}, costReads, large, maxNumber, nil},
-		{names{"getEscapedPath", "getHost", "getHostname", "getPort", "getQuery", "getScheme"}, costReads, large, 0, nil},
-		{names{"isQuantity", "quantity"}, costReads, large, maxNumber, limitExponent},
-		{names{"isURL"}, costReads, small, maxNamed, nil},
-		{names{"url"}, costReads, large, maxNamed, nil},
-		{names{"validate"}, costReads, large, maxNamed, nil},
+func libraryFunctions() map[string]Declaration {
+	all := map[string]Declaration{}
+	declare := func(cost CostClass, result result, longest int, limits func(...ref.Val) ref.Val, functions ...string) {
+		for _, function := range functions {
+			all[function] = Declaration{cost: cost, result: result, longest: longest, limits: limits}
+		}
 	}
+	// operators, and functions that the macros of loops expand to
+	declare(costFree, large, 0, limitSum, operators.Add)
+	declare(costFree, small, 0, nil,
+		operators.LogicalNot, operators.Negate, operators.NotStrictlyFalse, operators.Modulo, operators.LogicalAnd, operators.Multiply,
+		operators.Subtract, operators.Divide, "__not_strictly_false__", operators.LogicalOr, "type", operators.OptSelect,
+		operators.Conditional, operators.OptIndex, operators.Index, "dyn", operators.In, operators.NotEquals, operators.LessEquals,
+		operators.Less, operators.Equals, operators.GreaterEquals, operators.Greater, operators.OldIn, "in", "size",
+	)
+
+	// conversions
+	declare(costFree, small, maxNumber, nil, "bool", "double", "duration", "int", "timestamp", "uint")
+	declare(costReads, large, 0, nil, "bytes")
+	declare(costFree, large, 0, nil, "string")
+
+	// text
+	declare(costReads, large, 0, nil, "base64.decode", "base64.encode", "json.encode", "reverse", "strings.quote", "substring")
+	declare(costReads, small, 0, nil, "charAt")
+	declare(costFree, small, 0, nil, "contains", "endsWith", "startsWith", "trim")
+	declare(costPattern, small, 0, limitMatch, "find", "matches")
+	declare(costPattern, large, 0, limitMatch, "findAll")
+	declare(costReads, large, 0, limitFormat, "format")
+	declare(costReads, small, 0, within, "indexOf", "lastIndexOf")
+	declare(costReads, large, 0, within, "join")
+	declare(costFree, large, 0, nil, "lowerAscii", "upperAscii")
+	declare(costReads, large, 0, within, "replace")
+	declare(costReads, large, 0, limitSplit, "split")
+
+	// lists, maps and optional values
+	declare(costReads, large, 0, limitSorted, "@sortByAssociatedKeys", "sort")
+	declare(costReads, large, 0, nil, "cel.@mapInsert", "lists.range", "slice", "optional.unwrap", "unwrapOpt")
+	declare(costPairs, large, 0, limitPairs, "distinct")
+	declare(costFree, small, 0, nil,
+		"first", "last", "hasValue", "optional.none", "optional.of", "optional.ofNonZeroValue", "or", "orValue", "value",
+	)
+	declare(costReads, large, 0, limitFlatten, "flatten")
+	declare(costReads, small, 0, nil, "includes", "isSorted", "max", "min", "sum")
+	declare(costPairs, small, 0, limitPairs, "sets.contains", "sets.equivalent", "sets.intersects")
+
+	// numbers and times
+	declare(costZone, small, maxNumber, nil,
+		"getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth",
+		"getSeconds",
+	)
+	declare(costReads, small, 0, nil, "math.@max", "math.@min")
+	declare(costFree, small, 0, nil,
+		"math.abs", "math.bitAnd", "math.bitNot", "math.bitOr", "math.bitShiftLeft", "math.bitShiftRight", "math.bitXor", "math.ceil",
+		"math.floor", "math.isFinite", "math.isInf", "math.isNaN", "math.round", "math.sign", "math.sqrt", "math.trunc",
+	)
+
+	// Kubernetes
+	declare(costFree, large, 0, nil, "add", "sub")
+	declare(costFree, small, 0, nil,
+		"asApproximateFloat", "asInteger", "compareTo", "family", "format.byte", "format.date", "format.datetime", "format.dns1035Label",
+		"format.dns1035LabelPrefix", "format.dns1123Label", "format.dns1123LabelPrefix", "format.dns1123Subdomain",
+		"format.dns1123SubdomainPrefix", "format.labelValue", "format.named", "format.qualifiedName", "format.uri", "format.uuid",
+		"isGlobalUnicast", "isGreaterThan", "isInteger", "isLessThan", "isLinkLocalMulticast", "isLinkLocalUnicast", "isLoopback",
+		"isUnspecified", "major", "masked", "minor", "patch", "prefixLength", "sign",
+	)
+	declare(costReads, large, maxNumber, nil,
+		"cidr", "containsCIDR", "containsIP", "ip", "ip.isCanonical", "isCIDR", "isIP", "isSemver", "semver",
+	)
+	declare(costReads, large, 0, nil, "getEscapedPath", "getHost", "getHostname", "getPort", "getQuery", "getScheme")
+	declare(costReads, large, maxNumber, limitExponent, "isQuantity", "quantity")
+	declare(costReads, small, maxNamed, nil, "isURL")
+	declare(costReads, large, maxNamed, nil, "url")
+	declare(costReads, large, maxNamed, nil, "validate")
+	return all
 }

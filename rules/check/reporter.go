@@ -9,6 +9,7 @@ import (
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
@@ -212,8 +213,8 @@ func syntaxHint(before, token string) (hint, meant string) {
 		return "write || for or; there are no pipes, a function is called as f(x) or x.f()", ""
 	case "?":
 		return defaultHint, ""
-	case "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "namespace", "package", "return",
-		"var", "void", "while":
+	}
+	if syntax.IsCELWord(token) {
 		return "give it another name; a field of an object is read in backquotes after a dot, as in parent.spec.`" + token + "`", ""
 	}
 	switch isString := strings.Trim(token[:1], `"'`) == ""; {

@@ -349,11 +349,13 @@ var (
 
 // AboutDefinition is a finding about the definition that comes from the rule's schema.
 func (r *Rule) AboutDefinition(message, hint string) diagnostic.Finding {
-	f := diagnostic.New(r.Source.At(r.Parent.Schema.Node), diagnostic.CodeHeldCRD, "%s", message)
-	if hint != "" {
-		f.WithHint("%s", hint)
-	}
-	return *f.WithLines(r.Source)
+	return heldFinding(r.Source, r.Source.At(r.Parent.Schema.Node), message, hint)
+}
+
+func heldFinding(src *yamltree.Source, at diagnostic.Position, message, hint string) diagnostic.Finding {
+	f := diagnostic.New(at, diagnostic.CodeHeldCRD, "%s", message)
+	f.Hint = hint
+	return *f.WithLines(src)
 }
 
 // IsBeside reports whether CRDs[i] is beside rules, and does not come from a rule's schema.
@@ -362,11 +364,7 @@ func (docs *Documents) IsBeside(i int) bool { return docs.definitions[i].readers
 // AboutDefinition is a finding about the effect of CRDs[i] in a cluster.
 func (docs *Documents) AboutDefinition(i int, message, hint string) diagnostic.Finding {
 	d := docs.definitions[i]
-	f := diagnostic.New(d.place(DefinitionPlace{Path: []string{"metadata", "name"}}), diagnostic.CodeHeldCRD, "%s", message)
-	if hint != "" {
-		f.WithHint("%s", hint)
-	}
-	return *f.WithLines(d.src)
+	return heldFinding(d.src, d.place(DefinitionPlace{Path: []string{"metadata", "name"}}), message, hint)
 }
 
 // DefinedTwice is a finding about CRDs[i], which differs from others.CRDs[j] of the same name.
