@@ -141,36 +141,20 @@ func (m *Mapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (Kind, e
 // API server is known not to have the kind. It wraps ErrUnavailable if discovery of its group failed: the kind may
 // exist.
 func (m *Mapper) Missing(gvk schema.GroupVersionKind) error {
-	s := m.current.Load()
-	if s == nil {
-		return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, errNotAsked)
-	}
-	if _, ok := s.kinds[gvk]; ok {
+	if _, ok := m.Lookup(gvk); ok {
 		return nil
 	}
-	for gv, cause := range s.failed {
-		if gv.Group == gvk.Group {
-			return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, cause)
-		}
-	}
-	return s.unknown(gvk)
+	return m.current.Load().missing(gvk)
 }
 
 func (m *Mapper) whyMissing(gvk schema.GroupVersionKind) error {
 	m.mu.Lock()
 	cause := m.lastErr
 	m.mu.Unlock()
-	s := m.current.Load()
-	if cause == nil && s != nil {
-		cause = s.failed[gvk.GroupVersion()]
-		if cause == nil {
-			return s.unknown(gvk)
-		}
+	if cause != nil {
+		return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, cause)
 	}
-	if cause == nil {
-		cause = errNotAsked
-	}
-	return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, cause)
+	return m.current.Load().missing(gvk)
 }
 
 // errNotAsked is the cause if every discovery so far was cancelled.

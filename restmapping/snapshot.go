@@ -164,7 +164,16 @@ func diff(before, after *snapshot) Change {
 	return c
 }
 
-func (s *snapshot) unknown(gvk schema.GroupVersionKind) *UnknownKindError {
+// missing returns why a kind is not in the snapshot, which is nil before the first discovery.
+func (s *snapshot) missing(gvk schema.GroupVersionKind) error {
+	if s == nil {
+		return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, errNotAsked)
+	}
+	for gv, cause := range s.failed {
+		if gv.Group == gvk.Group {
+			return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, cause)
+		}
+	}
 	e := &UnknownKindError{GVK: gvk}
 	for other := range s.kinds {
 		if other.GroupKind() == gvk.GroupKind() {

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,9 +147,7 @@ func (s *Published) Forget(gv schema.GroupVersion) {
 // Recheck checks the entry of gv against the server, and loads it again if it changed; changed reports that. If the
 // last check was less than half a second ago, it sends no request.
 func (s *Published) Recheck(ctx context.Context, gv schema.GroupVersion) (changed bool, err error) {
-	s.mu.Lock()
-	before := s.entries[gv]
-	s.mu.Unlock()
+	before := s.entry(gv)
 	after, err := s.load(ctx, gv, recheckInterval)
 	if err != nil {
 		return false, err
@@ -237,106 +236,82 @@ func (s *Published) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*Sch
 // load returns the entry of gv. It reads from the server if there is none, or if it was last checked more than maxAge
 // ago (a negative maxAge accepts any age). Concurrent callers share one read.
 func (s *Published) load(ctx context.Context, gv schema.GroupVersion, maxAge time.Duration) (*entry, error) {
-	for {
-		if e := s.fresh(gv, maxAge); e != nil {
-			return e, nil
-		}
-		if s.client == nil {
-			return s.fixed(gv), nil
-		}
-		led := false
-		result, err, _ := s.flight.Do("document "+gv.String(), func() (any, error) {
-			led = true
-			return s.refresh(ctx, gv)
-		})
-		if !led && sharedCancel(ctx, err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("load the OpenAPI schema of %s: %w", gv, err)
-		}
-		e, ok := result.(*entry)
-		if !ok {
-			return nil, fmt.Errorf("load the OpenAPI schema of %s: unexpected %T", gv, result)
-		}
+	e := s.entry(gv)
+	if s.client == nil {
+		return cmp.Or(e, &entry{}), nil
+	}
+	if e != nil && !e.checked.IsZero() && (maxAge < 0 || time.Since(e.checked) < maxAge) {
 		return e, nil
 	}
+	if err := s.once(ctx, "document "+gv.String(), func() error { return s.refresh(ctx, gv) }); err != nil {
+		return nil, fmt.Errorf("load the OpenAPI schema of %s: %w", gv, err)
+	}
+	return s.entry(gv), nil
 }
 
-// fixed returns the entry of gv without asking a server.
-func (s *Published) fixed(gv schema.GroupVersion) *entry {
+func (s *Published) entry(gv schema.GroupVersion) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.entries[gv]; e != nil {
-		return e
-	}
-	return &entry{}
+	return s.entries[gv]
 }
 
-// sharedCancel reports whether a read failed only because the context of another caller, which led it, ended.
-func sharedCancel(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
-}
-
-func (s *Published) fresh(gv schema.GroupVersion, maxAge time.Duration) *entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, ok := s.entries[gv]
-	if !ok || e.checked.IsZero() || (maxAge >= 0 && time.Since(e.checked) >= maxAge) {
-		return nil
+// once runs a read that concurrent callers share. If it fails only because the context of another caller, which led it,
+// ended, it runs again.
+func (s *Published) once(ctx context.Context, key string, read func() error) error {
+	for {
+		led := false
+		_, err, _ := s.flight.Do(key, func() (any, error) {
+			led = true
+			return nil, read()
+		})
+		if led || ctx.Err() != nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
 	}
-	return e
 }
 
 // refresh reads the index and, if the content hash changed, the document.
-func (s *Published) refresh(ctx context.Context, gv schema.GroupVersion) (*entry, error) {
+func (s *Published) refresh(ctx context.Context, gv schema.GroupVersion) error {
 	index, at, err := s.readIndex(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.mu.Lock()
-	old := s.entries[gv]
-	s.mu.Unlock()
-	next := &entry{checked: at}
+	next, old := &entry{checked: at}, s.entry(gv)
 	if document, ok := index[indexKey(gv)]; ok {
 		if old != nil && old.url == document.ServerRelativeURL() {
 			next = old.checkedAt(at)
 		} else if next, err = s.read(ctx, document, at); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entries[gv] = next
-	return next, nil
+	return nil
 }
 
 // readIndex returns the index and when it was requested. Group-versions that are loaded together share one read.
 func (s *Published) readIndex(ctx context.Context) (map[string]openapi.GroupVersionWithContext, time.Time, error) {
-	for {
+	err := s.once(ctx, "index", func() error {
 		s.mu.Lock()
-		index, at := s.index, s.indexed
+		isFresh := s.index != nil && time.Since(s.indexed) < recheckInterval
 		s.mu.Unlock()
-		if index != nil && time.Since(at) < recheckInterval {
-			return index, at, nil
+		if isFresh {
+			return nil
 		}
-		led := false
-		_, err, _ := s.flight.Do("index", func() (any, error) {
-			led = true
-			at := time.Now()
-			index, err := s.client.PathsWithContext(ctx)
-			if err != nil {
-				return nil, fmt.Errorf("read the index /openapi/v3: %w", err)
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.index, s.indexed = index, at
-			return nil, nil
-		})
-		if err != nil && (led || !sharedCancel(ctx, err)) {
-			return nil, time.Time{}, err
+		at := time.Now()
+		index, err := s.client.PathsWithContext(ctx)
+		if err != nil {
+			return fmt.Errorf("read the index /openapi/v3: %w", err)
 		}
-	}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.index, s.indexed = index, at
+		return nil
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.index, s.indexed, err
 }
 
 func indexKey(gv schema.GroupVersion) string {

@@ -323,13 +323,8 @@ func (e *encoded) value(val any) ref.Val {
 	return Adapter{}.NativeToValue(val)
 }
 
-// Encoded converts a JSON value in which base64 encodes bytes where the schema says so. It may return an error value.
-func Encoded(val any, schema *openapi.Schema, decode func(text string) ref.Val) ref.Val {
-	return (&encoded{schema: schema, decode: decode}).value(val)
-}
-
-// Typed is Encoded, but it also converts text to times and durations, and numbers to doubles, by the schema. Rules read
-// such fields in the same way.
+// Typed converts a JSON value by its schema as rules read fields: base64 to bytes, text to times and durations, and numbers
+// to doubles. It may return an error value.
 func Typed(val any, schema *openapi.Schema) ref.Val {
 	return (&encoded{schema: schema, decode: Decode, typed: true}).value(val)
 }
@@ -390,19 +385,14 @@ type Conversion struct {
 // convert converts the value of a node. vars is the activation of the evaluation. A value of another type than in the
 // schema stays unchanged, and so does one that CEL computed.
 func (c Conversion) convert(vars interpreter.Activation, id int64, val any) (any, error) {
-	var out ref.Val
-	switch {
-	case c.Typed && c.Schema.Type == openapi.List:
+	if c.Typed && c.Schema.Type == openapi.List {
 		return Conversion{Schema: c.Schema.Items, Typed: true}.items(vars, id, val)
-	case c.Typed:
-		out = Typed(val, c.Schema)
-	default:
-		decode := Decode
-		if b := budgetOf(interpreter.AsFrame(vars)); b != nil {
-			decode = b.Decode
-		}
-		out = Encoded(val, c.Schema, decode)
 	}
+	decode := Decode
+	if b := budgetOf(interpreter.AsFrame(vars)); b != nil {
+		decode = b.Decode
+	}
+	out := (&encoded{schema: c.Schema, decode: decode, typed: c.Typed}).value(val)
 	if failed, ok := out.(*types.Err); ok {
 		if missed, ok := errors.AsType[*ReadError](failed); ok {
 			missed.NodeID = id
