@@ -111,7 +111,10 @@ func (c *compiler) checkRandomIdentity(spec *syntax.Child, u *flow.Uses) {
 
 func (c *compiler) checkSame(p *program.Program) {
 	rule := c.rule
-	type identity struct{ group, kind, namespace, name string }
+	type identity struct {
+		schema.GroupKind
+		flow.ObjectText
+	}
 	seen := map[identity]int{}
 	for i, child := range p.Children {
 		spec := &rule.Children[i]
@@ -120,11 +123,7 @@ func (c *compiler) checkSame(p *program.Program) {
 		if !ok || spec.Many() || spec.Gaps["forEach"] || spec.Gaps["when"] || child.GVK.Kind == "" {
 			continue
 		}
-		namespace, _ := metadata.Get("namespace").Text()
-		if namespace = flow.SameText(namespace); namespace == "${parent.metadata.namespace}" {
-			namespace = "" // the default
-		}
-		id := identity{child.GVK.Group, child.GVK.Kind, namespace, flow.SameText(name)}
+		id := identity{child.GVK.GroupKind(), flow.ObjectTextOf(metadata.Get("name"), metadata.Get("namespace"))}
 		first, twice := seen[id]
 		if !twice {
 			seen[id] = i

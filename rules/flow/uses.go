@@ -384,7 +384,7 @@ func (w writtenField) IsReadBy(r FieldRead) bool {
 
 // ObjectText is the name and namespace of an object as written in the rule. Equal texts give the same object for one
 // parent.
-type ObjectText struct{ Name, namespace string }
+type ObjectText struct{ Name, Namespace string }
 
 // ObjectTextOf is the ObjectText of two fields. The parent's namespace is empty.
 func ObjectTextOf(name, namespace *yamltree.Node) ObjectText {
@@ -393,7 +393,7 @@ func ObjectTextOf(name, namespace *yamltree.Node) ObjectText {
 		out.Name = SameText(text)
 	}
 	if text, ok := namespace.Text(); ok && SameText(text) != "${parent.metadata.namespace}" {
-		out.namespace = SameText(text)
+		out.Namespace = SameText(text)
 	}
 	return out
 }
