@@ -254,7 +254,10 @@ func (c *compiler) conform(template *yamltree.Node, gvk schema.GroupVersionKind,
 }
 
 func (c *compiler) templateCheck(gvk schema.GroupVersionKind, shared, hasStatus bool) check.TemplateCheck {
-	return check.TemplateCheck{Reporter: c.Reporter, Compiled: c.compiledScalar, Table: c.types, BuiltIn: syntax.IsBuiltIn(gvk.Group), Shared: shared, DropsStatus: hasStatus}
+	return check.TemplateCheck{
+		Reporter: c.Reporter, Compiled: c.compiledScalar, Table: c.types,
+		BuiltIn: syntax.IsBuiltIn(gvk.Group), Shared: shared, DropsStatus: hasStatus,
+	}
 }
 
 // checkPlace reports a rule in a namespace other than that of its source, and sets the ServiceAccount with which the

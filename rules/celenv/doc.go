@@ -42,7 +42,8 @@
 // versions, and the implementations with what differs from them.
 //
 // Kanon's own functions are those of text and objects (text.go) and of times (times.go). To add one, write
-// it there and into the tables of docs/reference/functions.md. If a call depends on the evaluation (the source of random text, the kinds that have a status), the function resolves that
+// it there and into the tables of docs/reference/functions.md. If a call
+// depends on the evaluation (the source of random text, the kinds that have a status), the function resolves that
 // from the activation, by a name that no expression can contain.
 //
 // # Evaluation
