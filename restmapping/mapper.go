@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -63,7 +64,7 @@ type Mapper struct {
 	started     atomic.Int64
 	mu          sync.Mutex
 	// subscribers is guarded by mu.
-	subscribers []*subscriber
+	subscribers []*func(Change)
 	// lastErr is the error of the newest refresh; nil if it succeeded, at least in part. Guarded by mu.
 	lastErr error
 }
@@ -115,7 +116,7 @@ func (m *Mapper) Kinds() []Kind {
 	if s == nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Values(s.kinds), func(a, b Kind) int { return compareGVK(a.GVK, b.GVK) })
+	return sorted(s.kinds)
 }
 
 // Kind answers from memory if it can. Otherwise it refreshes, at most once and at a limited rate, and answers from the
@@ -140,36 +141,20 @@ func (m *Mapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (Kind, e
 // API server is known not to have the kind. It wraps ErrUnavailable if discovery of its group failed: the kind may
 // exist.
 func (m *Mapper) Missing(gvk schema.GroupVersionKind) error {
-	s := m.current.Load()
-	if s == nil {
-		return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, errNotAsked)
-	}
-	if _, ok := s.kinds[gvk]; ok {
+	if _, ok := m.Lookup(gvk); ok {
 		return nil
 	}
-	for gv, cause := range s.failed {
-		if gv.Group == gvk.Group {
-			return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, cause)
-		}
-	}
-	return s.unknown(gvk)
+	return m.current.Load().missing(gvk)
 }
 
 func (m *Mapper) whyMissing(gvk schema.GroupVersionKind) error {
 	m.mu.Lock()
 	cause := m.lastErr
 	m.mu.Unlock()
-	s := m.current.Load()
-	if cause == nil && s != nil {
-		cause = s.failed[gvk.GroupVersion()]
-		if cause == nil {
-			return s.unknown(gvk)
-		}
+	if cause != nil {
+		return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, cause)
 	}
-	if cause == nil {
-		cause = errNotAsked
-	}
-	return fmt.Errorf("look up %s: %w: %w", gvk, ErrUnavailable, cause)
+	return m.current.Load().missing(gvk)
 }
 
 // errNotAsked is the cause if every discovery so far was cancelled.
@@ -240,4 +225,68 @@ func (m *Mapper) publish(s *snapshot) {
 	case m.published <- struct{}{}:
 	default:
 	}
+}
+
+// NewFixed returns a Mapper that knows these kinds and no others. It asks no API server.
+func NewFixed(kinds []Kind) *Mapper {
+	s := &snapshot{
+		kinds: make(map[schema.GroupVersionKind]Kind, len(kinds)), resources: make(map[schema.GroupVersionResource]schema.GroupVersionKind, len(kinds)),
+		versions: sets.New[schema.GroupVersion](),
+	}
+	for _, kind := range kinds {
+		s.add(kind)
+		s.versions.Insert(kind.GVK.GroupVersion())
+	}
+	m := &Mapper{
+		misses: flowcontrol.NewFakeNeverRateLimiter(), synced: make(chan struct{}),
+		published: make(chan struct{}, 1), refreshing: make(chan struct{}, 1),
+	}
+	m.current.Store(s)
+	close(m.synced)
+	return m
+}
+
+// Subscribe calls f after each refresh that changed something, with all differences since the last call; several
+// changes may come in one call. The first discovery counts: to a subscriber from before Run, every kind is Added. Calls
+// come from Run's goroutine, in order, one at a time and outside locks. Run notices nothing while f runs. f may call
+// any method of the Mapper.
+//
+// The returned function ends the subscription. A call that has begun may still be running when it returns.
+func (m *Mapper) Subscribe(f func(Change)) (cancel func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.subscribers = append(m.subscribers, &f)
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.subscribers = slices.DeleteFunc(m.subscribers, func(other *func(Change)) bool { return other == &f })
+	}
+}
+
+// notify notifies every subscriber of the differences between the current snapshot and the one that was last notified
+// of. It returns the current one.
+func (m *Mapper) notify(ctx context.Context, last *snapshot) *snapshot {
+	now := m.current.Load()
+	if now == last {
+		return last
+	}
+	logFailed(ctx, last, now)
+	change := diff(last, now)
+	if change.Empty() {
+		return now
+	}
+	logr.FromContextOrDiscard(ctx).V(4).Info("Kinds have changed",
+		"added", len(change.Added), "removed", len(change.Removed), "changed", len(change.Changed))
+	m.mu.Lock()
+	subscribers := slices.Clone(m.subscribers)
+	m.mu.Unlock()
+	for _, notify := range subscribers {
+		m.mu.Lock()
+		subscribed := slices.Contains(m.subscribers, notify)
+		m.mu.Unlock()
+		if subscribed {
+			(*notify)(change)
+		}
+	}
+	return now
 }

@@ -11,6 +11,7 @@ import (
 	labelop "k8s.io/apimachinery/pkg/selection"
 
 	"kanon.dev/kanon/rules/diagnostic"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
@@ -70,7 +71,7 @@ func FindClashes(all []*syntax.Rule) [][]Clash {
 		speaking[as] = append(speaking[as], i)
 		for c := range r.Children {
 			id := clashIdentity(&r.Children[c])
-			if id.name == "" {
+			if id.Name == "" {
 				continue
 			}
 			for _, m := range making[id] {
@@ -111,15 +112,14 @@ func ofConditions(r, other *syntax.Rule) Clash {
 func ofChildren(r *syntax.Rule, child int, other *syntax.Rule, theirs int, id childIdentity) Clash {
 	return Clash{With: other, Position: r.Children[child].Pos, Other: other.Children[theirs].Pos, Message: fmt.Sprintf(
 		"child %s is the same %s %s as child %s of rule %s: only one of the two rules can make it; give one of them another name",
-		r.Children[child].Label(), id.kind, id.name, other.Children[theirs].Label(), other.Name)}
+		r.Children[child].Label(), id.Kind, id.Name, other.Children[theirs].Label(), other.Name)}
 }
 
 // childIdentity identifies the object of a child by the texts of its name and namespace. Equal texts give equal names
 // for one parent.
 type childIdentity struct {
-	group, kind string
-	// namespace is empty for the namespace of the parent, and for a cluster-scoped object.
-	namespace, name string
+	schema.GroupKind
+	flow.ObjectText
 	// fixed is true if the texts have no expression, so that they are the same for all parents.
 	fixed bool
 }
@@ -127,7 +127,7 @@ type childIdentity struct {
 // isOne reports whether the children of two rules with this identity are one object: the rules have the same parents,
 // or the object is the same for all parents.
 func (id childIdentity) isOne(a, b *syntax.Parent) bool {
-	return id.fixed && id.namespace != "" || a.GVK.GroupKind() == b.GVK.GroupKind() && overlap(a, b)
+	return id.fixed && id.Namespace != "" || a.GVK.GroupKind() == b.GVK.GroupKind() && overlap(a, b)
 }
 
 // clashIdentity is the identity of a child's object. It has no name if the object depends on more than the parent: the
@@ -142,13 +142,9 @@ func clashIdentity(c *syntax.Child) childIdentity {
 	if !named || gvk.Kind == "" || !readsParentOnly(name) || !readsParentOnly(namespace) {
 		return childIdentity{}
 	}
-	if strings.TrimSpace(namespace) == "${parent.metadata.namespace}" {
-		namespace = ""
-	}
-	return childIdentity{
-		group: gvk.Group, kind: gvk.Kind, namespace: namespace, name: name,
-		fixed: !yamltree.HasExpression(name) && !yamltree.HasExpression(namespace),
-	}
+	id := childIdentity{GroupKind: gvk.GroupKind(), ObjectText: flow.ObjectTextOf(metadata.Get("name"), metadata.Get("namespace"))}
+	id.fixed = !yamltree.HasExpression(id.Name) && !yamltree.HasExpression(id.Namespace)
+	return id
 }
 
 // otherNames matches what an expression can read besides the parent.

@@ -12,7 +12,6 @@ import (
 
 	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
@@ -337,12 +336,11 @@ func (c *compiler) expression(n *yamltree.Node, p yamltree.Part, sc *compileScop
 	report := func(offset int, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
 		return c.Report(at(offset), code, format, args...)
 	}
-	known, scope, before := &names{c: c, sc: sc, node: n}, sc.flow(), c.Count()
+	known, scope, before := &names{c: c, sc: sc}, sc.flow(), c.Count()
 	expr, complete := c.parser.Parse(p.Text, scope, known, report)
 	if expr == nil {
 		return nil, nil
 	}
-	known.expr = expr
 	a := flow.Analyze(flow.Input{Expr: expr, Rule: c.rule, Children: c.children, Scope: scope, Names: known, Position: at, Report: report})
 	maps.Copy(c.read, a.Live)
 	c.drifts = c.drifts || a.Drifts
@@ -364,7 +362,7 @@ func (c *compiler) expression(n *yamltree.Node, p yamltree.Part, sc *compileScop
 	for _, conversion := range checked.Conversions {
 		c.meant = c.meant || conversion.Typed
 	}
-	prog, issues := run.New(expr, run.Options{
+	prog, issues := celenv.NewProgram(expr, celenv.Options{
 		CostLimit: c.limits.ExpressionCost, Absent: a.Absent, Moving: a.Moving, Conversions: checked.Conversions,
 		Branch: c.branches(expr, at),
 	})

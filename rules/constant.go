@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/check"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
@@ -91,11 +90,11 @@ func (e *evaluator) Evaluate(expr *celenv.Expression, x *program.Expression, var
 	case err == nil:
 		e.values[x] = newConstant(val, session.Budget.Memory.Retained(), reads)
 		return true
-	case errors.Is(err, run.ErrBudget), errors.Is(err, run.ErrDeadline):
+	case errors.Is(err, celenv.ErrBudget), errors.Is(err, celenv.ErrDeadline):
 		return true // that is not the fault of this expression alone
-	case errors.Is(err, run.ErrMemory):
+	case errors.Is(err, celenv.ErrMemory):
 		return true // the limits are those of who runs the rule; an evaluation says so
-	case errors.Is(err, run.ErrCostLimit):
+	case errors.Is(err, celenv.ErrCostLimit):
 		f := e.Report(at(0), diagnostic.CodeTooCostly, "this costs more than the %s allowed by --max-expression-cost", diagnostic.Number(e.limits.ExpressionCost))
 		f.Length = e.SpanOfAll(f.Position)
 		f.WithHint("go over shorter lists, or compute a part of it once, in a variable")
@@ -148,7 +147,7 @@ func (e *evaluator) Try(n *yamltree.Node, t program.Template, vars constantVaria
 	trial := e.trial(vars)
 	p := evaluate(t, trial)
 	e.cost = trial.Session().Budget.Cost
-	if p == nil || trial.Session().Late || errors.Is(p, run.ErrAbsent) {
+	if p == nil || trial.Session().Late || errors.Is(p, celenv.ErrAbsent) {
 		return
 	}
 	offset, length := max(strings.Index(n.Raw(), "${"), 0), 0
@@ -209,7 +208,7 @@ func literalError(x *celenv.Expression, e ast.Expr) (text ast.Expr, err error) {
 	switch call.FunctionName() {
 	case "quantity", "semver", "ip", "cidr", "url", "fromJson", "fromYaml", "int", "uint", "double", "bool", "timestamp", "duration", "cron":
 		if !slices.ContainsFunc(args, func(a ast.Expr) bool { return a.Kind() != ast.LiteralKind }) {
-			_, err = run.Value(x, e)
+			_, err = celenv.EvalPart(x, e)
 		}
 	case "matches", "find", "findAll":
 		if pattern, ok := flow.LiteralText(args[0]); ok {

@@ -46,14 +46,12 @@
 // compile.go has the order of compilation, and each compile_*.go one part of a rule. What needs the whole rule has a file:
 //
 //	order.go      which child needs which, and reads of what may be skipped
-//	identity.go   which objects the templates are
-//	generated.go  random values that are generated once
+//	identity.go   which objects the templates are, and random values that are generated once
 //	immutable.go  fields and names that cannot follow a change
 //	constant.go   expressions that read nothing
-//	reach.go      namespaces, rights, and parents that no rule deletes
 //	infer.go      the types of the status
 //	clash.go      conflicts between rules
-//	kinds.go      kinds and their schemas
+//	kinds.go      kinds and their schemas, and what a rule may reach
 //	adhoc.go      expressions that are no part of a rule
 //
 // testdata has a case for each behaviour; go test -update rewrites the expected results.

@@ -9,7 +9,6 @@ import (
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/program"
 	"kanon.dev/kanon/rules/syntax"
@@ -253,7 +252,7 @@ func (t *Tracer) objectOf(expr *celenv.Expression, path flow.Path, in place) *ma
 // evaluate is the JSON value of a part of an expression; nil if it has none.
 func (t *Tracer) evaluate(expr *celenv.Expression, e ast.Expr, in place) (any, *program.Problem) {
 	part := expr.Part(e)
-	planned, issues := run.New(part, run.Options{})
+	planned, issues := celenv.NewProgram(part, celenv.Options{})
 	if len(issues) > 0 {
 		return nil, program.Failure("%s", issues[0].Message)
 	}

@@ -18,7 +18,6 @@ import (
 	"kanon.dev/kanon/author/redact"
 	"kanon.dev/kanon/engine/identity"
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/run"
 )
 
 // beforeName is the variable with the state before the step.
@@ -75,7 +74,7 @@ type question struct {
 // sides shows the values of the two sides of a comparison, for a message.
 func (q *question) sides(env *celenv.Env, expr *celenv.Expression) string {
 	root := expr.Root()
-	if root.Kind() != ast.CallKind || !run.IsComparison(root.AsCall().FunctionName()) {
+	if root.Kind() != ast.CallKind || !celenv.IsComparison(root.AsCall().FunctionName()) {
 		return ""
 	}
 	var parts []string
@@ -170,7 +169,7 @@ func (q *question) evaluateWith(expr *celenv.Expression, vars interpreter.Activa
 }
 
 func (q *question) result(expr *celenv.Expression, vars interpreter.Activation) (ref.Val, error) {
-	planned, issues := run.New(expr, run.Options{})
+	planned, issues := celenv.NewProgram(expr, celenv.Options{})
 	if len(issues) > 0 {
 		return nil, errors.New(issues[0].Message)
 	}

@@ -3,7 +3,10 @@ package definitions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,6 +17,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 )
 
 // Problem is a reason why the API server refuses a definition.
@@ -150,4 +154,140 @@ func encode(object any) []byte {
 		return []byte("null")
 	}
 	return text
+}
+
+// decode decodes a definition as the API server does with fieldValidation=Strict. ok is false if a value has the wrong
+// type: then crd is nil.
+func decode(object map[string]any) (crd *apiextensionsv1.CustomResourceDefinition, problems []Problem, ok bool) {
+	crd = &apiextensionsv1.CustomResourceDefinition{}
+	strict, err := kjson.UnmarshalStrict(encode(object), crd)
+	if err != nil {
+		path := misfit(object, func(value any) any { return value })
+		return nil, []Problem{{Path: path, Message: pathText(object, path) + ": " + typeText(err)}}, false
+	}
+	for _, err := range strict {
+		if wrong, ok := errors.AsType[kjson.FieldError](err); ok {
+			problems = append(problems, Problem{Path: resolve(object, wrong.FieldPath()), Name: true, Message: err.Error()})
+		}
+	}
+	return crd, problems, true
+}
+
+// typeText says which type a value must have, and which it has.
+func typeText(err error) string {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	want := "an object"
+	switch wrong.Type.Kind() {
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Int32, reflect.Int64:
+		want = "an integer"
+	case reflect.Float64:
+		want = "a number"
+	case reflect.String:
+		want = "a string"
+	case reflect.Slice:
+		want = "a list"
+	}
+	return fmt.Sprintf("must be %s, not %s", want, wrong.Value)
+}
+
+// misfit returns the path to the first value that cannot be decoded. The decoder's error does not name it below lists,
+// maps and nested schemas. So misfit decodes each part alone, and searches the part that fails. wrap puts a part in its
+// place in the definition.
+func misfit(value any, wrap func(any) any) []string {
+	refused := func(object any) bool {
+		return kjson.UnmarshalCaseSensitivePreserveInts(encode(object), &apiextensionsv1.CustomResourceDefinition{}) != nil
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			alone := func(part any) any { return wrap(map[string]any{name: part}) }
+			if refused(alone(v[name])) {
+				return append([]string{name}, misfit(v[name], alone)...)
+			}
+		}
+	case []any:
+		alone := func(part any) any { return wrap([]any{part}) }
+		for i, item := range v {
+			if refused(alone(item)) {
+				return append([]string{strconv.Itoa(i)}, misfit(item, alone)...)
+			}
+		}
+	}
+	return nil
+}
+
+// resolve splits a path in the API server's form, such as spec.versions[0].schema.openAPIV3Schema.properties[a.b].
+// Names may contain dots, so the object decides where each one ends. The result is the part of the path that the object
+// has.
+func resolve(object any, path string) []string {
+	name, rest, ok := next(object, strings.TrimPrefix(path, "."))
+	if !ok {
+		return nil
+	}
+	return append([]string{name}, resolve(member(object, name), rest)...)
+}
+
+// next returns the first step of a path that the value has: the longest name that matches.
+func next(value any, path string) (name, rest string, ok bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			for _, written := range []string{key, "[" + key + "]"} {
+				after, fits := strings.CutPrefix(path, written)
+				if fits && (after == "" || after[0] == '.' || after[0] == '[') && (!ok || len(key) > len(name)) {
+					name, rest, ok = key, after, true
+				}
+			}
+		}
+	case []any:
+		if !strings.HasPrefix(path, "[") {
+			return "", "", false
+		}
+		index, after, closed := strings.Cut(path[1:], "]")
+		i, err := strconv.Atoi(index)
+		return index, after, closed && err == nil && i >= 0 && i < len(v)
+	}
+	return name, rest, ok
+}
+
+// member returns the value at a name or an index; nil if there is none.
+func member(value any, name string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		return v[name]
+	case []any:
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(v) {
+			return v[i]
+		}
+	}
+	return nil
+}
+
+func valueAt(object any, path []string) any {
+	for _, name := range path {
+		object = member(object, name)
+	}
+	return object
+}
+
+func pathText(object any, path []string) string {
+	var b strings.Builder
+	for i, name := range path {
+		_, inList := object.([]any)
+		switch {
+		case inList, strings.ContainsAny(name, ".[]"):
+			b.WriteString("[" + name + "]")
+		case i > 0:
+			b.WriteString("." + name)
+		default:
+			b.WriteString(name)
+		}
+		object = member(object, name)
+	}
+	return b.String()
 }

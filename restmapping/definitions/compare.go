@@ -97,14 +97,13 @@ type Comparison struct {
 	Objects schema.GroupVersionResource
 	Kind    schema.GroupVersionKind
 
-	before, after             *apiextensionsv1.CustomResourceDefinition
-	beforeObject, afterObject *unstructured.Unstructured
+	before, after *apiextensionsv1.CustomResourceDefinition
 }
 
 // Compare compares a definition in a cluster with its replacement. A conversion that the replacement leaves out stays
 // as it is.
 func Compare(before, after *unstructured.Unstructured) (*Comparison, error) {
-	c := &Comparison{beforeObject: before}
+	c := &Comparison{}
 	var err error
 	if c.before, err = decodeDefinition(before); err != nil {
 		return nil, err
@@ -114,9 +113,6 @@ func Compare(before, after *unstructured.Unstructured) (*Comparison, error) {
 	}
 	if c.after.Spec.Conversion == nil || c.after.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter {
 		c.after.Spec.Conversion = c.before.Spec.Conversion
-	}
-	if c.afterObject, err = encodeDefinition(c.after); err != nil {
-		return nil, err
 	}
 	was, err := compared(c.before)
 	if err != nil {
@@ -138,14 +134,6 @@ func decodeDefinition(object *unstructured.Unstructured) (*apiextensionsv1.Custo
 	}
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(&crd)
 	return &crd, nil
-}
-
-func encodeDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
-	if err != nil {
-		return nil, fmt.Errorf("write CustomResourceDefinition %s: %w", crd.Name, err)
-	}
-	return &unstructured.Unstructured{Object: object}, nil
 }
 
 // readFrom chooses the version from which the objects are read: the storage version, because it has all of their
@@ -318,11 +306,3 @@ func (c *Comparison) Token() (string, error) {
 }
 
 func (c *Comparison) String() string { return strings.Join(stringsOf(c.Changes), "\n") }
-
-func (c *Comparison) kinds() (before, after Kinds, err error) {
-	if before, err = NewKinds([]*unstructured.Unstructured{c.beforeObject}); err != nil {
-		return nil, nil, err
-	}
-	after, err = NewKinds([]*unstructured.Unstructured{c.afterObject})
-	return before, after, err
-}

@@ -30,10 +30,9 @@
 // A definition beside rules is applied once, and again when its text changes. It takes no field from other managers. The
 // package writes nothing. It never deletes a definition, because that would delete every object of the kind.
 //
-//	check.go, decode.go, path.go   a definition as the API server checks it
-//	objects.go, stored.go          objects that are written, and objects that are stored
-//	compare.go                     the changes of a definition
-//	survey.go                      what stored objects lose
-//	keeper.go, refusal.go          whether Kanon may write it, and why not
-//	client.go                      reads definitions and objects
+//	check.go     a definition as the API server checks it
+//	objects.go   objects that are written
+//	compare.go   the changes of a definition
+//	stored.go    objects that are stored, and what they lose
+//	keeper.go    whether Kanon may write it, and why not
 package definitions

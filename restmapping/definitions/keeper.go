@@ -6,10 +6,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"kanon.dev/kanon/rules/syntax"
 )
 
 const (
@@ -215,4 +222,209 @@ func (w Wanted) body(live *unstructured.Unstructured) *unstructured.Unstructured
 
 func (w Wanted) name() string {
 	return fmt.Sprintf("CustomResourceDefinition %s", w.Definition.GetName())
+}
+
+type managedFields = metav1.ManagedFieldsEntry
+
+// page is the number of objects in one request.
+const page = 500
+
+// Client reads from a cluster. It implements Cluster.
+type Client struct {
+	dynamic.Interface
+	// Timeout limits each request; 0 means no limit.
+	Timeout time.Duration
+}
+
+// GVR is the resource of definitions.
+func GVR() schema.GroupVersionResource {
+	return apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+}
+
+func (c Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.Timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, c.Timeout)
+}
+
+// Definition implements Cluster.
+func (c Client) Definition(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	return c.Resource(GVR()).Get(ctx, name, metav1.GetOptions{})
+}
+
+// Objects implements Cluster. A kind that the API server does not serve has no readable objects.
+func (c Client) Objects(ctx context.Context, of *Comparison, f func(*unstructured.Unstructured) error) error {
+	for token := ""; ; {
+		list, err := c.list(ctx, of.Objects, token)
+		if apierrors.IsNotFound(err) && !of.IsServed() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if err := f(&list.Items[i]); err != nil {
+				return err
+			}
+		}
+		if token = list.GetContinue(); token == "" {
+			return nil
+		}
+	}
+}
+
+func (c Client) list(ctx context.Context, gvr schema.GroupVersionResource, token string) (*unstructured.UnstructuredList, error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	return c.Resource(gvr).List(ctx, metav1.ListOptions{Limit: page, Continue: token})
+}
+
+// The reasons of refusals.
+const (
+	// ReasonTaken: somebody else made or keeps the definition.
+	ReasonTaken = "DefinitionTaken"
+	// ReasonHeld: objects would lose something by the change, or the API server does not allow it.
+	ReasonHeld = "DefinitionHeld"
+	// ReasonForbidden: Kanon lacks the rights.
+	ReasonForbidden = "Forbidden"
+	// ReasonRefused: the API server refuses the definition.
+	ReasonRefused = "DefinitionRefused"
+)
+
+// maxLines bounds the changes or losses that a message lists.
+const maxLines = 10
+
+// Withheld is why a definition is not written until somebody acts.
+type Withheld struct {
+	// Reason is a reason in the sense of conditions.
+	Reason string
+	// Summary is what is refused and why, in one line. Items are the details.
+	Summary string
+	Items   []string
+	// Advice lists ways to go on, one a line.
+	Advice []string
+	// Token confirms the change; empty if it cannot be confirmed.
+	Token string
+}
+
+// Message is the refusal in several lines, the important ones first. It begins with the reason.
+func (r *Withheld) Message() string {
+	return strings.Join(append([]string{r.Reason + ": " + r.shown(":\n- ", "\n- ")}, r.Advice...), "\n")
+}
+
+// Line is the refusal in one line, without reason and advice.
+func (r *Withheld) Line() string { return r.shown(": ", "; ") }
+
+// shown is the summary with the first details.
+func (r *Withheld) shown(before, between string) string {
+	items := slices.Clone(r.Items[:min(len(r.Items), maxLines)])
+	if more := len(r.Items) - maxLines; more > 0 {
+		items = append(items, fmt.Sprintf("and %d more", more))
+	}
+	if len(items) == 0 {
+		return r.Summary
+	}
+	return r.Summary + before + strings.Join(items, between)
+}
+
+// Hint is the advice in one line.
+func (r *Withheld) Hint() string { return strings.Join(r.Advice, "; ") }
+
+func (r *Withheld) Error() string { return r.Message() }
+
+// taken refuses to take over a definition. keeper is the rule of another Kanon that keeps it, if any.
+func taken(w Wanted, keeper string, changes *Comparison) *Withheld {
+	who := "Kanon did not create it"
+	if keeper != "" {
+		who = fmt.Sprintf("rule %s of another Kanon keeps it", keeper)
+	}
+	return &Withheld{
+		Reason:  ReasonTaken,
+		Summary: fmt.Sprintf("%s stays as it is: it differs from spec.parent.schema, and %s", w.name(), who),
+		Items:   stringsOf(changes.Changes),
+		Advice:  []string{"to take it over, and change it so, write adopt: true in spec.parent.schema"},
+	}
+}
+
+func impossible(w Wanted, never []Change) *Withheld {
+	return &Withheld{
+		Reason:  ReasonHeld,
+		Summary: w.name() + " stays as it is, because the API server does not allow this change",
+		Items:   stringsOf(never),
+		Advice:  []string{fmt.Sprintf("undo the change of %s, or give the new kind another name", w.source())},
+	}
+}
+
+func held(w Wanted, survey *Survey, token string) *Withheld {
+	objects, damaged := survey.Counts()
+	marked := "the rule"
+	if w.isBeside() {
+		marked = "the definition"
+	}
+	losses := survey.Losses()
+	advice := []string{fmt.Sprintf("to go on, change these objects, or undo the change of %s", w.source())}
+	for _, loss := range losses {
+		if way := "instead, " + loss.Instead; loss.Instead != "" && !slices.Contains(advice, way) {
+			advice = append(advice, way)
+		}
+	}
+	return &Withheld{
+		Reason:  ReasonHeld,
+		Token:   token,
+		Summary: fmt.Sprintf("%s stays as it is, because %d of %d objects would lose something", w.name(), damaged, objects),
+		Items:   stringsOf(losses),
+		Advice: append(advice,
+			fmt.Sprintf("to lose that, annotate %s, or the ConfigMap that contains it, with %s: %q", marked, syntax.AnnotationConfirmDefinition, token)),
+	}
+}
+
+func (w Wanted) source() string {
+	if w.isBeside() {
+		return "the document"
+	}
+	return "spec.parent.schema"
+}
+
+// unread is the error if it cannot be determined what objects would lose.
+func unread(w Wanted, changes *Comparison, err error) error {
+	err = fmt.Errorf("%s stays as it is, because it is not known what objects would lose: list %s: %w", w.name(), changes.Objects.GroupResource(), err)
+	if apierrors.IsForbidden(err) {
+		return &Withheld{Reason: ReasonForbidden, Summary: err.Error()}
+	}
+	return err
+}
+
+// WithheldBy converts the error of an apply to a *Withheld if somebody has to act.
+func WithheldBy(w Wanted, create bool, err error) error {
+	switch {
+	case w.isBeside():
+	case apierrors.IsForbidden(err):
+		verb := "change"
+		if create {
+			verb = "create"
+		}
+		return &Withheld{
+			Reason:  ReasonForbidden,
+			Summary: fmt.Sprintf("Kanon may not %s %s; the rule runs as soon as the cluster has it", verb, w.name()),
+			Items:   []string{err.Error()},
+			Advice: []string{
+				"an administrator can apply it: kanon crd RULE.yaml | kubectl apply -f -",
+				"or give Kanon the right: kanon rbac --definitions",
+			},
+		}
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return &Withheld{Reason: ReasonRefused, Summary: fmt.Sprintf("the API server refuses %s", w.name()), Items: []string{err.Error()}}
+	}
+	return err
+}
+
+func stringsOf[T fmt.Stringer](items []T) []string {
+	lines := make([]string, len(items))
+	for i, item := range items {
+		lines[i] = item.String()
+	}
+	return lines
 }

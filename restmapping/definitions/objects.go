@@ -52,22 +52,29 @@ func NewKinds(crds []*unstructured.Unstructured) (Kinds, error) {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &crd); err != nil {
 			return nil, fmt.Errorf("CustomResourceDefinition %s: %w", object.GetName(), err)
 		}
-		for _, version := range crd.Spec.Versions {
-			if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
-				continue
-			}
-			k := &kind{
-				namespaced: crd.Spec.Scope != apiextensionsv1.ClusterScoped,
-				hasStatus:  version.Subresources != nil && version.Subresources.Status != nil,
-				converts:   version.Served && (crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter),
-			}
-			if err := k.read(version.Schema.OpenAPIV3Schema); err != nil {
-				return nil, fmt.Errorf("CustomResourceDefinition %s, version %s: %w", object.GetName(), version.Name, err)
-			}
-			kinds[schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}] = k
+		if err := kinds.add(&crd); err != nil {
+			return nil, err
 		}
 	}
 	return kinds, nil
+}
+
+func (kinds Kinds) add(crd *apiextensionsv1.CustomResourceDefinition) error {
+	for _, version := range crd.Spec.Versions {
+		if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+			continue
+		}
+		k := &kind{
+			namespaced: crd.Spec.Scope != apiextensionsv1.ClusterScoped,
+			hasStatus:  version.Subresources != nil && version.Subresources.Status != nil,
+			converts:   version.Served && (crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter),
+		}
+		if err := k.read(version.Schema.OpenAPIV3Schema); err != nil {
+			return fmt.Errorf("CustomResourceDefinition %s, version %s: %w", crd.Name, version.Name, err)
+		}
+		kinds[schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}] = k
+	}
+	return nil
 }
 
 func (k *kind) read(props *apiextensionsv1.JSONSchemaProps) error {

@@ -1,15 +1,19 @@
 package openapi
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"unique"
+	"weak"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 const (
@@ -22,7 +26,7 @@ const (
 )
 
 type builder struct {
-	components map[string]*jsonSchema
+	components map[string]*spec.Schema
 	pool       *Pool
 	// parts and made are by component.
 	parts map[string]part
@@ -51,7 +55,7 @@ func (p place) below(field string) place {
 
 func (p place) String() string { return p.name + p.mark }
 
-func newBuilder(components map[string]*jsonSchema, pool *Pool) *builder {
+func newBuilder(components map[string]*spec.Schema, pool *Pool) *builder {
 	return &builder{
 		components: components, pool: pool,
 		parts: map[string]part{}, made: map[string]*Schema{},
@@ -71,26 +75,26 @@ func (b *builder) keep(s *Schema) { b.fresh[s.Name] = s }
 func (b *builder) component(name string) *Schema {
 	for range len(b.components) { // a component may be an alias of another one
 		s := b.components[name]
-		if s == nil || s.refersTo() == "" {
+		if s == nil || refersTo(s) == "" {
 			break
 		}
-		name = s.refersTo()
+		name = refersTo(s)
 	}
 	if made := b.made[name]; made != nil {
 		return made
 	}
 	s := b.components[name]
 	switch {
-	case s == nil, s.refersTo() != "":
+	case s == nil, refersTo(s) != "":
 		return b.simple(Schema{})
 	case name == quantity:
 		return b.simple(Schema{Type: IntOrString, Format: FormatQuantity})
-	case s.typ() == Object && len(s.Properties) == 0 && !s.EmbeddedResource:
+	case typeOf(s) == Object && len(s.Properties) == 0 && !isEmbedded(s):
 		// A Go type with its own encoding, such as RawExtension or FieldsV1.
 		return b.simple(Schema{})
 	}
 	p := place{name: name, mark: b.mark(name), native: isNative(name)}
-	if s.typ() != Object {
+	if typeOf(s) != Object {
 		made := &Schema{}
 		b.made[name] = made // it may refer to itself
 		*made = *b.schema(s, p)
@@ -108,7 +112,7 @@ func (b *builder) component(name string) *Schema {
 }
 
 // kind makes the schema of whole objects of a kind.
-func (b *builder) kind(s *jsonSchema, p place) *Schema {
+func (b *builder) kind(s *spec.Schema, p place) *Schema {
 	if made := b.named(p.String()); made != nil {
 		return made
 	}
@@ -122,8 +126,8 @@ func (b *builder) kind(s *jsonSchema, p place) *Schema {
 		// The creator of an object does not set the status.
 		made.Fields["status"] = b.field(Field{Schema: status.Schema, Defaulted: status.Defaulted})
 	}
-	if spec := made.Fields["spec"]; spec != nil && p.native {
-		made.Fields["spec"] = b.field(Field{Schema: b.ownSpec(spec.Schema, p), Required: spec.Required, Defaulted: spec.Defaulted, Always: spec.Always})
+	if own := made.Fields["spec"]; own != nil && p.native {
+		made.Fields["spec"] = b.field(Field{Schema: b.ownSpec(own.Schema, p), Required: own.Required, Defaulted: own.Defaulted, Always: own.Always})
 	}
 	b.keep(made)
 	return made
@@ -136,20 +140,25 @@ func (b *builder) ownSpec(plain *Schema, p place) *Schema {
 	if plain.Type != Object || len(alwaysSet()[title]) == 0 {
 		return plain
 	}
-	name := unique.Make(plain.Name + markSign + title).Value() // marked with the kind's title
+	return b.variant(plain, plain.Name+markSign+title, func(fields map[string]*Field) { // marked with the kind's title
+		for field, f := range plain.Fields {
+			if isAlwaysSet(title, field) {
+				always := *f
+				always.Always = true
+				fields[field] = b.field(always)
+			}
+		}
+	})
+}
+
+// variant is an object's schema with other fields.
+func (b *builder) variant(plain *Schema, name string, change func(fields map[string]*Field)) *Schema {
 	if made := b.named(name); made != nil {
 		return made
 	}
 	made := *plain
-	made.Name = name
-	made.Fields = maps.Clone(plain.Fields)
-	for field, f := range plain.Fields {
-		if isAlwaysSet(title, field) {
-			always := *f
-			always.Always = true
-			made.Fields[field] = b.field(always)
-		}
-	}
+	made.Name, made.Fields = unique.Make(name).Value(), maps.Clone(plain.Fields)
+	change(made.Fields)
 	b.keep(&made)
 	return &made
 }
@@ -160,27 +169,20 @@ func (b *builder) metadata() *Schema {
 	if plain.Type != Object {
 		return plain
 	}
-	name := "metadata" + plain.Name[len(objectMeta):]
-	if made := b.named(name); made != nil {
-		return made
-	}
-	made := *plain
-	made.Name = name
-	made.Fields = maps.Clone(plain.Fields)
-	for _, filled := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
-		if f := made.Fields[filled]; f != nil {
-			made.Fields[filled] = b.field(Field{Schema: f.Schema, Defaulted: true})
+	return b.variant(plain, "metadata"+plain.Name[len(objectMeta):], func(fields map[string]*Field) {
+		for _, filled := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
+			if f := fields[filled]; f != nil {
+				fields[filled] = b.field(Field{Schema: f.Schema, Defaulted: true})
+			}
 		}
-	}
-	b.keep(&made)
-	return &made
+	})
 }
 
-func (b *builder) schema(s *jsonSchema, p place) *Schema {
-	if ref := s.refersTo(); ref != "" {
+func (b *builder) schema(s *spec.Schema, p place) *Schema {
+	if ref := refersTo(s); ref != "" {
 		return b.varied(b.component(ref), s)
 	}
-	switch t := s.typ(); t {
+	switch t := typeOf(s); t {
 	case Object:
 		if p.native && len(s.Properties) == 0 {
 			return b.simple(Schema{}) // a map of anything
@@ -189,16 +191,13 @@ func (b *builder) schema(s *jsonSchema, p place) *Schema {
 		b.object(made, s, p)
 		return made
 	case Map:
-		return b.simple(Schema{Type: t, Nullable: s.Nullable, Atomic: s.isAtomic(), Items: b.items(s.AdditionalProperties.schema, p)})
+		return b.simple(Schema{Type: t, Nullable: s.Nullable, Atomic: isAtomic(s), Items: b.items(s.AdditionalProperties.Schema, p)})
 	case List:
-		made := Schema{Type: t, Nullable: s.Nullable}
-		if s.Items != nil {
-			made.Items = b.items(s.Items.schema, p)
+		made := Schema{Type: t, Nullable: s.Nullable, Items: b.items(itemsOf(s), p), Set: isWord(s, "list-type", "set")}
+		if isWord(s, "list-type", "map") {
+			made.Keys, _ = s.Extensions.GetStringSlice("x-kubernetes-list-map-keys")
+			made.KeyDefaults = b.keyDefaults(itemsOf(s), made.Keys)
 		}
-		if s.ListType == "map" {
-			made.Keys, made.KeyDefaults = s.ListMapKeys, b.keyDefaults(s)
-		}
-		made.Set = s.ListType == "set"
 		return b.simple(made)
 	default:
 		made := Schema{Type: t, Nullable: s.Nullable, Format: s.Format}
@@ -216,12 +215,12 @@ func (b *builder) schema(s *jsonSchema, p place) *Schema {
 }
 
 // varied is a component's schema with what a reference adds: that it is nullable or atomic.
-func (b *builder) varied(s *Schema, reference *jsonSchema) *Schema {
+func (b *builder) varied(s *Schema, reference *spec.Schema) *Schema {
 	varied, sign := *s, ""
 	if reference.Nullable && !s.Nullable {
 		varied.Nullable, sign = true, "?"
 	}
-	if reference.isAtomic() && !s.Atomic && (s.Type == Object || s.Type == Map) {
+	if isAtomic(reference) && !s.Atomic && (s.Type == Object || s.Type == Map) {
 		varied.Atomic, sign = true, sign+"!"
 	}
 	switch {
@@ -239,26 +238,20 @@ func (b *builder) varied(s *Schema, reference *jsonSchema) *Schema {
 }
 
 // keyDefaults returns the defaults of a list's keys; nil if no key has one.
-func (b *builder) keyDefaults(s *jsonSchema) []any {
-	if s.Items == nil {
-		return nil
-	}
-	element := s.Items.schema
+func (b *builder) keyDefaults(element *spec.Schema, keys []string) []any {
 	for range len(b.components) { // a component may be an alias of another one
-		if element == nil || element.refersTo() == "" {
+		if element == nil || refersTo(element) == "" {
 			break
 		}
-		element = b.components[element.refersTo()]
+		element = b.components[refersTo(element)]
 	}
-	if element == nil {
-		return nil
-	}
-	values, found := make([]any, len(s.ListMapKeys)), false
-	for i, key := range s.ListMapKeys {
-		if property := element.Properties[key]; property != nil {
-			values[i] = property.scalarDefault()
-			found = found || values[i] != nil
+	values, found := make([]any, len(keys)), false
+	for i, key := range keys {
+		if element != nil {
+			property := element.Properties[key]
+			values[i] = scalarDefault(&property)
 		}
+		found = found || values[i] != nil
 	}
 	if !found {
 		return nil
@@ -266,34 +259,30 @@ func (b *builder) keyDefaults(s *jsonSchema) []any {
 	return values
 }
 
-func (b *builder) items(s *jsonSchema, p place) *Schema {
+func (b *builder) items(s *spec.Schema, p place) *Schema {
 	if s == nil {
 		return nil
 	}
 	return b.schema(s, place{name: p.name + "[]", mark: p.mark, native: p.native})
 }
 
-func (b *builder) object(made *Schema, s *jsonSchema, p place) {
-	additional := s.AdditionalProperties != nil && s.AdditionalProperties.allows
+func (b *builder) object(made *Schema, s *spec.Schema, p place) {
 	*made = Schema{
 		Name: unique.Make(p.String()).Value(), Type: Object, Nullable: s.Nullable,
-		Open: s.PreserveUnknown || additional, Atomic: s.isAtomic(),
+		Open: isTrue(s, "preserve-unknown-fields") || allowsOthers(s), Atomic: isAtomic(s),
 		Fields: make(map[string]*Field, len(s.Properties)),
 	}
 	for name, property := range s.Properties {
-		if property == nil {
-			continue
-		}
-		f := Field{Schema: b.schema(property, p.below(name)), Required: slices.Contains(s.Required, name), Immutable: property.isImmutable()}
-		if value := bytes.TrimSpace(property.Default); len(value) > 0 && string(value) != "null" {
+		f := Field{Schema: b.schema(&property, p.below(name)), Required: slices.Contains(s.Required, name), Immutable: isImmutable(&property)}
+		if property.Default != nil {
 			// A zero value of Go is no default of a required field.
-			f.Defaulted = !p.native || !f.Required || !isZero(value) || takesNone(p.name+"."+name)
+			f.Defaulted = !p.native || !f.Required || !isZero(property.Default) || takesNone(p.name+"."+name)
 		}
 		f.Required = f.Required && !f.Defaulted && !takesNone(p.name+"."+name)
 		f.Always = p.native && isAlwaysSet(p.name, name)
 		made.Fields[unique.Make(name).Value()] = b.field(f)
 	}
-	if s.EmbeddedResource {
+	if isEmbedded(s) {
 		text := b.simple(Schema{Type: String})
 		made.Fields["apiVersion"] = b.field(Field{Schema: text, Required: true})
 		made.Fields["kind"] = b.field(Field{Schema: text, Required: true})
@@ -305,8 +294,14 @@ func isNative(component string) bool { return strings.HasPrefix(component, nativ
 
 // isZero reports whether a default is the zero value of a Go type. The API server cannot distinguish it from a missing
 // value, and refuses it in most required fields. It accepts false.
-func isZero(value []byte) bool {
-	return slices.Contains([]string{`{}`, `""`, `0`, `[]`}, string(value))
+func isZero(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return value == "" || value == 0.0
 }
 
 // takesNone reports whether the API server accepts objects without the field, although the documents of Kubernetes
@@ -380,22 +375,22 @@ func (b *builder) part(name string) part {
 		return p
 	}
 	p.sum = sumOf(b.components[name])
-	var walk func(s *jsonSchema)
-	walk = func(s *jsonSchema) {
-		if component, ok := strings.CutPrefix(s.Ref, componentPrefix); ok {
+	var walk func(s *spec.Schema)
+	walk = func(s *spec.Schema) {
+		if component, ok := strings.CutPrefix(s.Ref.String(), componentPrefix); ok {
 			p.refs = append(p.refs, component)
 		}
-		if s.EmbeddedResource {
+		if isEmbedded(s) {
 			p.refs = append(p.refs, objectMeta)
 		}
-		s.children(walk)
+		children(s, walk)
 	}
 	walk(b.components[name])
 	b.parts[name] = p
 	return p
 }
 
-func sumOf(s *jsonSchema) [sha256.Size]byte {
+func sumOf(s *spec.Schema) [sha256.Size]byte {
 	text, err := json.Marshal(s)
 	if err != nil { // cannot happen: it was read from JSON
 		text = []byte(err.Error())
@@ -404,3 +399,70 @@ func sumOf(s *jsonSchema) [sha256.Size]byte {
 }
 
 func markOf(sum []byte) string { return markSign + hex.EncodeToString(sum[:4]) }
+
+// Pool shares schemas: if several documents describe an object in the same way, it has one schema. The pool keeps no
+// schema alive. The zero value is empty and ready to use. A Pool is safe for concurrent use.
+type Pool struct {
+	mu sync.Mutex
+	// byName has the objects' schemas. A name stands for one content. Guarded by mu.
+	byName map[string]weak.Pointer[Schema]
+}
+
+// get returns the schema of a name; nil if it is no longer in use.
+func (p *Pool) get(name string) *Schema {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byName[name].Value()
+}
+
+// put adds complete schemas by name, and drops names that are no longer in use.
+func (p *Pool) put(fresh map[string]*Schema) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byName == nil {
+		p.byName = make(map[string]weak.Pointer[Schema])
+	}
+	maps.DeleteFunc(p.byName, func(_ string, s weak.Pointer[Schema]) bool { return s.Value() == nil })
+	for name, s := range fresh {
+		p.byName[name] = weak.Make(s)
+	}
+}
+
+// shape is the content of a schema without fields, as a map key.
+type shape struct {
+	typ      Type
+	format   string
+	items    *Schema
+	nullable bool
+	keys     string
+	set      bool
+	atomic   bool
+	enum     string
+}
+
+// simple returns the shared schema that is equal to s, which has no fields.
+func (b *builder) simple(s Schema) *Schema {
+	key := shape{typ: s.Type, format: s.Format, items: s.Items, nullable: s.Nullable, set: s.Set, atomic: s.Atomic}
+	if len(s.Keys) > 0 {
+		key.keys = fmt.Sprintf("%q %#v", s.Keys, s.KeyDefaults)
+	}
+	if len(s.Enum) > 0 {
+		key.enum = fmt.Sprintf("%#v", s.Enum)
+	}
+	made := b.shapes[key]
+	if made == nil {
+		made = &s
+		b.shapes[key] = made
+	}
+	return made
+}
+
+// field returns the shared field that is equal to f.
+func (b *builder) field(f Field) *Field {
+	made := b.fields[f]
+	if made == nil {
+		made = &f
+		b.fields[f] = made
+	}
+	return made
+}

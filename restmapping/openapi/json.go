@@ -1,123 +1,59 @@
 package openapi
 
 import (
-	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// jsonSchema has the parts of a schema in an OpenAPI v3 document or a CustomResourceDefinition that are needed.
-// Descriptions and most limits of values are left out.
-type jsonSchema struct {
-	Ref                  string                 `json:"$ref,omitempty"`
-	Type                 jsonType               `json:"type,omitempty"`
-	Format               string                 `json:"format,omitempty"`
-	Pattern              string                 `json:"pattern,omitempty"`
-	Properties           map[string]*jsonSchema `json:"properties,omitempty"`
-	AdditionalProperties *jsonAdditional        `json:"additionalProperties,omitempty"`
-	Items                *jsonItems             `json:"items,omitempty"`
-	Required             []string               `json:"required,omitempty"`
-	Enum                 []any                  `json:"enum,omitempty"`
-	Nullable             bool                   `json:"nullable,omitempty"`
-	Default              json.RawMessage        `json:"default,omitempty"`
-	AllOf                []*jsonSchema          `json:"allOf,omitempty"`
-	OneOf                []*jsonSchema          `json:"oneOf,omitempty"`
-	AnyOf                []*jsonSchema          `json:"anyOf,omitempty"`
-
-	PreserveUnknown  bool       `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
-	EmbeddedResource bool       `json:"x-kubernetes-embedded-resource,omitempty"`
-	IntOrString      bool       `json:"x-kubernetes-int-or-string,omitempty"`
-	ListType         string     `json:"x-kubernetes-list-type,omitempty"`
-	ListMapKeys      []string   `json:"x-kubernetes-list-map-keys,omitempty"`
-	MapType          string     `json:"x-kubernetes-map-type,omitempty"`
-	Kinds            []jsonKind `json:"x-kubernetes-group-version-kind,omitempty"`
-
-	Validations []jsonValidation `json:"x-kubernetes-validations,omitempty"`
+// isTrue reports whether an extension of OpenAPI is true. Extensions have the names without x-kubernetes-.
+func isTrue(s *spec.Schema, extension string) bool {
+	is, _ := s.Extensions.GetBool("x-kubernetes-" + extension)
+	return is
 }
 
-type jsonValidation struct {
-	Rule string `json:"rule"`
+func isWord(s *spec.Schema, extension, word string) bool {
+	is, _ := s.Extensions.GetString("x-kubernetes-" + extension)
+	return is == word
 }
 
-func (s *jsonSchema) isImmutable() bool {
-	return slices.ContainsFunc(s.Validations, func(v jsonValidation) bool {
-		rule := strings.Join(strings.Fields(strings.ReplaceAll(v.Rule, "==", " == ")), " ")
+func isEmbedded(s *spec.Schema) bool { return isTrue(s, "embedded-resource") }
+
+func isAtomic(s *spec.Schema) bool { return isWord(s, "map-type", "atomic") }
+
+func allowsOthers(s *spec.Schema) bool {
+	return s.AdditionalProperties != nil && s.AdditionalProperties.Allows
+}
+
+// itemsOf returns the schema of a list's items; nil if there is none, or several, which OpenAPI 3.0 does not allow.
+func itemsOf(s *spec.Schema) *spec.Schema {
+	if s.Items == nil {
+		return nil
+	}
+	return s.Items.Schema
+}
+
+func isImmutable(s *spec.Schema) bool {
+	validations, _ := s.Extensions["x-kubernetes-validations"].([]any)
+	return slices.ContainsFunc(validations, func(v any) bool {
+		fields, _ := v.(map[string]any)
+		text, _ := fields["rule"].(string)
+		rule := strings.Join(strings.Fields(strings.ReplaceAll(text, "==", " == ")), " ")
 		return rule == "self == oldSelf" || rule == "oldSelf == self"
 	})
 }
-
-type jsonKind struct {
-	Group   string `json:"group"`
-	Version string `json:"version"`
-	Kind    string `json:"kind"`
-}
-
-func (k jsonKind) gvk() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
-}
-
-// jsonType is the name of a type. It is empty if a document has several, which OpenAPI 3.0 does not allow.
-type jsonType string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *jsonType) UnmarshalJSON(data []byte) error {
-	*t = ""
-	if len(data) > 0 && data[0] == '"' {
-		return json.Unmarshal(data, (*string)(t))
-	}
-	return nil
-}
-
-// jsonAdditional is additionalProperties: a schema or a bool.
-type jsonAdditional struct {
-	// schema is nil for a bool.
-	schema *jsonSchema
-	allows bool
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (a *jsonAdditional) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] != '{' {
-		return json.Unmarshal(data, &a.allows)
-	}
-	a.allows = true
-	return json.Unmarshal(data, &a.schema)
-}
-
-// MarshalJSON implements json.Marshaler.
-func (a jsonAdditional) MarshalJSON() ([]byte, error) {
-	if a.schema != nil {
-		return json.Marshal(a.schema)
-	}
-	return json.Marshal(a.allows)
-}
-
-// jsonItems is items: one schema. A list of schemas, which OpenAPI 3.0 does not allow, counts as any.
-type jsonItems struct{ schema *jsonSchema }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (i *jsonItems) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] != '{' {
-		i.schema = &jsonSchema{}
-		return nil
-	}
-	return json.Unmarshal(data, &i.schema)
-}
-
-// MarshalJSON implements json.Marshaler.
-func (i jsonItems) MarshalJSON() ([]byte, error) { return json.Marshal(i.schema) }
 
 // componentPrefix is the prefix of references to components of the same document.
 const componentPrefix = "#/components/schemas/"
 
 // refersTo returns the component that a schema refers to, directly or as the only schema of allOf, which allows a
 // default beside it. It is empty if there is none.
-func (s *jsonSchema) refersTo() string {
-	ref := s.Ref
-	if ref == "" && len(s.AllOf) == 1 && s.Type == "" && s.Properties == nil && s.Items == nil {
-		ref = s.AllOf[0].Ref
+func refersTo(s *spec.Schema) string {
+	ref := s.Ref.String()
+	if ref == "" && len(s.AllOf) == 1 && len(s.Type) == 0 && s.Properties == nil && s.Items == nil {
+		ref = s.AllOf[0].Ref.String()
 	}
 	name, ok := strings.CutPrefix(ref, componentPrefix)
 	if !ok {
@@ -126,50 +62,54 @@ func (s *jsonSchema) refersTo() string {
 	return name
 }
 
-func (s *jsonSchema) isAtomic() bool { return s.MapType == "atomic" }
-
 // scalarDefault returns the default of a string, number or boolean, with the type that objects have; nil without one.
-func (s *jsonSchema) scalarDefault() any {
-	var value any
-	if len(s.Default) == 0 || json.Unmarshal(s.Default, &value) != nil {
-		return nil
-	}
-	switch value.(type) {
+func scalarDefault(s *spec.Schema) any {
+	switch s.Default.(type) {
 	case string, float64, bool:
-		return scalar(value)
+		return scalar(s.Default)
 	}
 	return nil
 }
 
-func (s *jsonSchema) children(f func(*jsonSchema)) {
-	call := func(child *jsonSchema) {
-		if child != nil {
-			f(child)
-		}
+// dropUnread drops texts and extensions that the model does not read, so that schemas which differ only in them are equal.
+func dropUnread(s *spec.Schema) {
+	s.Description = ""
+	maps.DeleteFunc(s.Extensions, func(name string, _ any) bool {
+		return strings.HasPrefix(name, "x-kubernetes-patch-") || name == "x-kubernetes-unions"
+	})
+	children(s, dropUnread)
+}
+
+// children calls f, which may change them, with the schemas directly below a schema.
+func children(s *spec.Schema, f func(*spec.Schema)) {
+	for name, p := range s.Properties {
+		f(&p)
+		s.Properties[name] = p
 	}
-	for _, p := range s.Properties {
-		call(p)
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		f(s.AdditionalProperties.Schema)
 	}
-	if s.AdditionalProperties != nil {
-		call(s.AdditionalProperties.schema)
+	if items := itemsOf(s); items != nil {
+		f(items)
 	}
-	if s.Items != nil {
-		call(s.Items.schema)
-	}
-	for _, alternatives := range [][]*jsonSchema{s.AllOf, s.OneOf, s.AnyOf} {
-		for _, alternative := range alternatives {
-			call(alternative)
+	for _, alternatives := range [][]spec.Schema{s.AllOf, s.OneOf, s.AnyOf} {
+		for i := range alternatives {
+			f(&alternatives[i])
 		}
 	}
 }
 
-func (s *jsonSchema) typ() Type {
-	if s.IntOrString || s.Format == "int-or-string" {
+func typeOf(s *spec.Schema) Type {
+	if isTrue(s, "int-or-string") || s.Format == "int-or-string" {
 		return IntOrString
 	}
-	switch s.Type {
+	name := ""
+	if len(s.Type) == 1 { // OpenAPI 3.0 does not allow several
+		name = s.Type[0]
+	}
+	switch name {
 	case "object":
-		if s.AdditionalProperties != nil && s.AdditionalProperties.allows && len(s.Properties) == 0 {
+		if allowsOthers(s) && len(s.Properties) == 0 {
 			return Map
 		}
 		return Object
@@ -189,24 +129,22 @@ func (s *jsonSchema) typ() Type {
 		return Object
 	case s.Items != nil:
 		return List
-	case s.AdditionalProperties != nil && s.AdditionalProperties.allows:
+	case allowsOthers(s):
 		return Map
 	case len(s.OneOf) > 0:
 		return typeOfAny(s.OneOf)
-	case len(s.AnyOf) > 0:
-		return typeOfAny(s.AnyOf)
 	default:
-		return Any
+		return typeOfAny(s.AnyOf)
 	}
 }
 
-func typeOfAny(alternatives []*jsonSchema) Type {
+func typeOfAny(alternatives []spec.Schema) Type {
 	types := make([]Type, 0, 2)
-	for _, a := range alternatives {
-		if a == nil || a.Ref != "" {
+	for i := range alternatives {
+		if alternatives[i].Ref.String() != "" {
 			return Any
 		}
-		if t := a.typ(); !slices.Contains(types, t) {
+		if t := typeOf(&alternatives[i]); !slices.Contains(types, t) {
 			types = append(types, t)
 		}
 	}

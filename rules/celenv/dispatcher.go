@@ -17,8 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// Dispatcher returns the implementations of the library functions of an environment, each within its bounds.
-func (t *Table) Dispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
+// newDispatcher returns the implementations of the library functions of an environment, each within its bounds.
+func newDispatcher(env *cel.Env, declared map[string]Declaration) (interpreter.Dispatcher, error) {
 	dispatcher := interpreter.NewDispatcher()
 	changed, fast := changes(), fastSets()
 	for name, fn := range env.Functions() {
@@ -30,7 +30,7 @@ func (t *Table) Dispatcher(env *cel.Env) (interpreter.Dispatcher, error) {
 			if by := changed[name]; by != nil {
 				b = around(b, by)
 			}
-			if d := t.Declared(name); d.limits != nil || d.longest > 0 {
+			if d := declared[name]; d.limits != nil || d.longest > 0 {
 				b = around(b, func(op call, args ...ref.Val) ref.Val {
 					if err := d.refuse(name, args...); err != nil {
 						return err

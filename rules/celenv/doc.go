@@ -1,6 +1,5 @@
 // Package celenv has the language of expressions: CEL's parser and checker, the values that expressions read and give,
-// and the functions that they call. Package run evaluates expressions, and package check checks types by the schemas of
-// kinds.
+// the functions that they call, and their evaluation within limits. Package check checks types by the schemas of kinds.
 //
 // There is one environment for all rules. It declares the standard functions, the extension libraries of cel-go and of
 // Kubernetes, and Kanon's own functions. It is built once and shared, because it is far larger than the expressions.
@@ -9,7 +8,7 @@
 //	...
 //	expr, issues := env.Compile("parent.spec.replicas * 2", celenv.Scope{"parent"})
 //	...
-//	prog, issues := run.New(expr, run.Options{})
+//	prog, issues := celenv.NewProgram(expr, celenv.Options{})
 //	...
 //	val, err := prog.Eval(ctx, vars) // vars resolves the name "parent"
 //	...
@@ -19,12 +18,12 @@
 //
 // JSON is not copied. Adapter wraps map[string]any and []any, which unstructured objects consist of, in values that
 // read them in place (json.go). Maps are iterated in the order of their keys, so that the same input gives the same
-// bytes. JSON has no bytes: a field with format: byte has base64, which encoded.go decodes when an expression reads it.
+// bytes. JSON has no bytes: a field with format: byte has base64, which is decoded when an expression reads it.
 // render.go converts values to JSON and text.
 //
 // A CEL value can contain another one many times, so it can be larger than any memory although it was cheap to compute.
 // Everything that walks over a value therefore has a bound: CountParts, Occupies and ToJSONWithin stop when it is used
-// up (size.go).
+// up (limits.go).
 //
 // A read of a key that does not exist is a *ReadError with the node of the expression. With it the caller decides by
 // the place of the read, and not by the text of an error, whether to wait.
@@ -36,14 +35,27 @@
 // check of the arguments. A test compares the declarations with the environment, so that an update of cel-go cannot add
 // a function without bounds, or another overload of one (testdata/overloads.txt).
 //
-//	{names{"split"}, costReads, large, 0, limitSplit},
+//	declare(costReads, large, 0, limitSplit, "split")
 //
 // This row says that split processes its whole text, that its list can be large, and that limitSplit refuses calls whose
-// list would be too long. declarations.go has the rows, limits.go and regex.go the checks, and dispatcher.go
-// the libraries in fixed versions, and the implementations with what differs from them.
+// list would be too long. function.go has the rows, limits.go the checks, and dispatcher.go the libraries in fixed
+// versions, and the implementations with what differs from them.
 //
-// Kanon's own functions have a file for each family: cron, jsonfunctions, yaml, merge, names, objectstatus, random,
-// truncate. To add one, write it into its family and into the tables of docs/reference/functions.md. If a
-// call depends on the evaluation (the source of random text, the kinds that have a status), the function resolves that
+// Kanon's own functions are those of text and objects (text.go) and of times (times.go). To add one, write
+// it there and into the tables of docs/reference/functions.md. If a call
+// depends on the evaluation (the source of random text, the kinds that have a status), the function resolves that
 // from the activation, by a name that no expression can contain.
+//
+// # Evaluation
+//
+// A Program is a planned expression. Its options come from the checks of the rule: which reads may be missing, which
+// comparisons depend on the time, and which reads are times or bytes by their schema. Around the parts of the
+// expression, program.go puts operators within bounds and in a fixed order, reads (path.go, json.go), the clock (times.go),
+// and the meter. budget.go has that, and three limits, each with errors of its own:
+//
+//   - Cost. A meter counts calls, iterations of loops, and the length of what a call reads and returns. One expression
+//     has a limit (ErrCostLimit); all expressions of an evaluation share a Budget (ErrBudget).
+//   - Time. An evaluation ends when the time of its Budget is over (ErrDeadline), or its context is done (ErrInterrupted).
+//   - Memory. Memory counts the bytes of values (ErrMemory). Above a small amount it takes them from an Account that all
+//     evaluations share (ErrSharedMemory).
 package celenv

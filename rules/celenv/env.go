@@ -29,8 +29,9 @@ type Env struct {
 	checker *checker.Env
 	// dispatcher finds the functions at run time.
 	dispatcher interpreter.Dispatcher
-	// table has the cost of each function and the size of its results.
-	table *Table
+	// own has Kanon's own functions, and declared the cost of each function and the size of its results.
+	own      map[string]*Function
+	declared map[string]Declaration
 	// overloads has the overloads of each function.
 	overloads map[string][]*decls.OverloadDecl
 }
@@ -73,8 +74,8 @@ func newEnv() (*Env, error) {
 			return nil, fmt.Errorf("declare the CEL function %s: %w", name, err)
 		}
 	}
-	functions := NewTable()
-	dispatcher, err := functions.Dispatcher(base)
+	own, declared := declarations()
+	dispatcher, err := newDispatcher(base, declared)
 	if err != nil {
 		return nil, err
 	}
@@ -83,20 +84,13 @@ func newEnv() (*Env, error) {
 	types.LabelErrNode(sharedErrorID, types.NoSuchOverloadErr())
 	types.LabelErrNode(sharedErrorID, types.Int(math.MaxInt64).ConvertToType(types.TimestampType))
 	return &Env{
-		table:      functions,
+		own:        own,
+		declared:   declared,
 		overloads:  overloads,
 		base:       base,
 		checker:    check,
 		dispatcher: dispatcher,
 	}, nil
-}
-
-// Functions returns the functions, with the cost of each and the size of its results.
-func (e *Env) Functions() *Table { return e.table }
-
-// Attributes returns a factory of CEL's own attributes: names with the fields and indices that are read from them.
-func (e *Env) Attributes() interpreter.AttributeFactory {
-	return interpreter.NewAttributeFactory(e.base.Container, Adapter{}, e.base.CELTypeProvider())
 }
 
 // sharedErrorID is the node id of errors that have no node.
@@ -229,4 +223,64 @@ func options() []cel.EnvOption {
 		cel.ParserExpressionSizeLimit(maxExpression),
 		cel.ParserRecursionLimit(maxNesting),
 	}, Libraries()...)
+}
+
+// Overloads returns the overloads of a function; none for an unknown name.
+func (e *Env) Overloads(name string) []*decls.OverloadDecl { return e.overloads[name] }
+
+// Signatures returns the overloads of a function as text, such as "string.startsWith(string)", each once, in the order
+// of their declaration. It returns none for an unknown name.
+func (e *Env) Signatures(name string) []string {
+	var forms []string
+	for _, o := range e.Overloads(name) {
+		if form := signatureOf(name, o); !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	return forms
+}
+
+// maxForms is how many signatures of a function a hint shows. A longer list would help nobody.
+const maxForms = 3
+
+// Usage returns a hint how to call a function. It is empty for operators, and for functions with many signatures.
+func (e *Env) Usage(name string) string {
+	forms := e.Signatures(name)
+	if len(forms) == 0 || len(forms) > maxForms || strings.Trim(name, "_@!?:[]-+*/%<>=&|") != name {
+		return ""
+	}
+	return "write " + strings.Join(forms, " or ")
+}
+
+func signatureOf(name string, o *decls.OverloadDecl) string {
+	args := make([]string, len(o.ArgTypes()))
+	for i, t := range o.ArgTypes() {
+		args[i] = ShortType(t)
+	}
+	if o.IsMemberFunction() && len(args) > 0 {
+		return args[0] + "." + name + "(" + strings.Join(args[1:], ", ") + ")"
+	}
+	return name + "(" + strings.Join(args, ", ") + ")"
+}
+
+// ShortType names a type without its parameters.
+func ShortType(t *types.Type) string {
+	switch t.Kind() {
+	case types.TypeParamKind, types.DynKind, types.AnyKind:
+		return "any"
+	case types.ListKind:
+		return "list"
+	case types.MapKind:
+		return "map"
+	case types.TimestampKind:
+		return "timestamp"
+	case types.DurationKind:
+		return "duration"
+	default:
+		name := t.TypeName()
+		if i := strings.LastIndexByte(name, '.'); i >= 0 {
+			name = name[i+1:] // kubernetes.URL
+		}
+		return strings.TrimSuffix(name, "_type")
+	}
 }

@@ -1,6 +1,8 @@
 package celenv
 
 import (
+	"regexp"
+	"regexp/syntax"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
@@ -197,4 +199,186 @@ func limitFormat(args ...ref.Val) ref.Val {
 		return types.NewErr("format: more than %d clauses", maxClauses)
 	}
 	return nil
+}
+
+// limitMatch returns an error if a regular expression could take too long on a text. The time of a match is at most
+// proportional to the program of the expression and to the length of the text.
+func limitMatch(args ...ref.Val) ref.Val {
+	t, _ := args[0].(types.String)
+	p, _ := args[1].(types.String)
+	if len(p) > maxPattern {
+		return types.NewErr("a regular expression can have at most %d bytes", maxPattern)
+	}
+	const most = 1000 // a few characters, such as x{1000}, can become so many instructions
+	if len(t) == 0 || len(p) <= maxMatch/most/len(t) {
+		return nil
+	}
+	parsed, err := syntax.Parse(string(p), syntax.Perl)
+	if err != nil {
+		return nil // the call says so
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err == nil && len(t) > maxMatch/len(prog.Inst) {
+		return types.NewErr("a text of %d bytes is too long for this regular expression", len(t))
+	}
+	return nil
+}
+
+// findAll implements text.findAll(pattern) and text.findAll(pattern, most), because the library does not bound the
+// number of results.
+func findAll(args ...ref.Val) ref.Val {
+	text, isText := args[0].(types.String)
+	pattern, isPattern := args[1].(types.String)
+	most, isInt := types.Int(-1), true
+	if len(args) == 3 {
+		most, isInt = args[2].(types.Int)
+	}
+	if !isText || !isPattern || !isInt {
+		return types.NoSuchOverloadErr()
+	}
+	re, err := regexp.Compile(string(pattern))
+	if err != nil {
+		return types.NewErr("Illegal regex: %v", err.Error())
+	}
+	if most < 0 || most > maxMade {
+		most = maxMade + 1
+	}
+	found := re.FindAllString(string(text), int(most))
+	if len(found) > maxMade {
+		return types.NewErr("findAll would give a list of more than %d items", maxMade)
+	}
+	return types.NewStringList(Adapter{}, found)
+}
+
+// ListLength returns the number of items of a list; 0 for every other value.
+func ListLength(val ref.Val) int64 {
+	list, ok := val.(traits.Lister)
+	if !ok {
+		return 0
+	}
+	size, _ := list.Size().(types.Int)
+	return int64(size)
+}
+
+// TextLength returns the length in bytes of text or bytes; 0 for every other value.
+func TextLength(val ref.Val) int64 { return int64(textLength(val)) }
+
+// CountParts subtracts the number of values in a value, itself included, from left. It stops below 0, and reports
+// whether left sufficed.
+func CountParts(val any, left *int) bool {
+	*left--
+	return *left >= 0 && eachPart(val, func(_, _ int64, part any) bool { return CountParts(part, left) })
+}
+
+// measure is CountParts that also subtracts the bytes of texts and keys.
+func measure(val any, left *int) bool {
+	*left -= 1 + textLength(val)
+	return *left >= 0 && eachPart(val, func(_, key int64, part any) bool {
+		*left -= int(key)
+		return measure(part, left)
+	})
+}
+
+// textLength is TextLength for a value that can be JSON.
+func textLength(val any) int {
+	switch v := val.(type) {
+	case string:
+		return len(v)
+	case types.String:
+		return len(v)
+	case types.Bytes:
+		return len(v)
+	}
+	return 0
+}
+
+// eachPart calls do for the values directly in a value, each with the bytes of its place and of its key. It stops if do
+// returns false, and reports whether it visited all.
+func eachPart(val any, do func(place, key int64, part any) bool) bool {
+	switch v := val.(type) {
+	case map[string]any:
+		for name, field := range v {
+			if !do(EntryBytes, int64(len(name)), field) {
+				return false
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if !do(ItemBytes, 0, item) {
+				return false
+			}
+		}
+	case *jsonMap:
+		return do(0, 0, v.fields)
+	case *madeMap:
+		return do(0, 0, v.fields)
+	case *jsonList:
+		return do(0, 0, v.items)
+	case *types.Optional:
+		return !v.HasValue() || do(0, 0, v.GetValue())
+	case traits.Mapper:
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			key := it.Next()
+			if field, _ := v.Find(key); !do(EntryBytes+ValueBytes, TextLength(key), field) {
+				return false
+			}
+		}
+	case traits.Lister:
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			if !do(ItemBytes, 0, it.Next()) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// The approximate size in bytes of a value, of an item's place in a list, and of an entry's place in a map, without
+// their content.
+const (
+	ValueBytes = 32
+	ItemBytes  = 24
+	EntryBytes = 96
+)
+
+// MadeBytes returns the approximate size in bytes of the result of a call or a literal, without what it shares with
+// other values.
+func MadeBytes(val ref.Val) int64 {
+	switch v := val.(type) {
+	case types.String, types.Bytes:
+		return ValueBytes + TextLength(v)
+	case traits.MutableLister: // the accumulator of a loop: each iteration adds an item
+		return 2 * ItemBytes
+	case traits.MutableMapper:
+		return 2 * EntryBytes
+	case traits.Lister:
+		return ValueBytes + (ItemBytes+ValueBytes)*ListLength(v)
+	case traits.Mapper:
+		size, _ := v.Size().(types.Int)
+		return ValueBytes + EntryBytes*int64(size)
+	}
+	return ValueBytes
+}
+
+// Retained returns how many of the bytes that an expression made its value still occupies. It is at most made, since the
+// rest of the value is shared with what existed before.
+func Retained(val ref.Val, made int64) int64 {
+	if val == nil {
+		return 0
+	}
+	left := made
+	Occupies(val, &left)
+	return made - max(left, 0)
+}
+
+// Occupies subtracts the size of a value from left, and stops below 0.
+func Occupies(val any, left *int64) {
+	if *left -= ValueBytes + int64(textLength(val)); *left >= 0 {
+		eachPart(val, func(place, key int64, part any) bool {
+			if *left -= place + key; *left >= 0 {
+				Occupies(part, left)
+			}
+			return *left >= 0
+		})
+	}
 }

@@ -26,8 +26,8 @@ func TestToJSON(t *testing.T) {
 		"none in a list":        {types.NewRefValList(Adapter{}, []ref.Val{types.OptionalNone, types.Int(1)}), Place{}, []any{int64(1)}, nil},
 		"none":                  {types.OptionalNone, Place{}, nil, ErrNoValue},
 		"bytes":                 {types.Bytes("abc"), Place{}, "YWJj", nil},
-		"base64 stays base64":   {Encoded(map[string]any{"a": "YWJj"}, secret, Decode), Place{Schema: secret}, map[string]any{"a": "YWJj"}, nil},
-		"base64 read":           {Encoded(map[string]any{"a": "YWJj"}, secret, Decode).(*jsonMap).Get(types.String("a")), Place{}, "YWJj", nil},
+		"base64 stays base64":   {(&encoded{schema: secret, decode: Decode}).value(map[string]any{"a": "YWJj"}), Place{Schema: secret}, map[string]any{"a": "YWJj"}, nil},
+		"base64 read":           {(&encoded{schema: secret, decode: Decode}).value(map[string]any{"a": "YWJj"}).(*jsonMap).Get(types.String("a")), Place{}, "YWJj", nil},
 		"text instead of bytes": {FromJSON(map[string]any{"a": "abc"}), Place{Schema: secret}, nil, ErrTextForBytes},
 		"a merged map":          {Made(map[string]any{"a": types.Int(1)}), Place{}, map[string]any{"a": int64(1)}, nil},
 	} {

@@ -1,6 +1,6 @@
 // Package check finds mistakes in a rule with the schemas of its kinds: the types of expressions, and the fields of templates.
 //
-// A Parser parses expressions and runs CEL's own checker on them; cel.go puts CEL's messages into plain words. Check then
+// A Parser parses expressions and runs CEL's own checker on them; reporter.go puts CEL's messages into plain words. Check then
 // finds the types in an expression by schema, such as that of parent.spec.replicas. It reports what CEL cannot see: fields
 // that do not exist, fields that may be missing, operands of incompatible types, comparisons that are always false.
 //
@@ -14,15 +14,16 @@
 //
 // Of expressions:
 //
-//   - expression.go: which type does each part have? relation.go: can two values be equal, and does a function take a value?
-//   - type.go (Table): which type does the value of a field have in an expression? structure.go: which fields does a value have?
-//   - presence.go: may a field be missing that is read? truth.go: is a condition always true, or always false?
-//   - misfit.go: does a field take a value, and if not, how is the value converted?
-//   - messages.go and wording.go have the texts; hints, and fixes by them
+//   - expression.go: which type does each part have?
+//   - type.go (Table): which type does the value of a field have in an expression? Can two values be equal?
+//   - structure.go: which fields does a value have?
+//   - presence.go: may a field be missing that is read? Is a condition always true, or always false?
+//   - wording.go: does a field take a value, and if not, how is the value converted?
+//   - messages.go has the other texts; hints, and fixes by them
 //
 // Of templates:
 //
-//   - template.go compares mappings and lists, written.go scalars without expressions, and result.go values of expressions.
-//   - ignore.go checks the paths of a child's ignore, and metadata.go names and labels.
-//   - objects.go and pods.go: what does the API server refuse whatever expressions give?
+//   - template.go compares mappings and lists, and result.go scalars and the values of expressions.
+//   - names.go checks names, labels and the paths of a child's ignore.
+//   - objects.go: what does the API server refuse whatever expressions give?
 package check

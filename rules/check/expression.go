@@ -13,7 +13,6 @@ import (
 
 	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
@@ -54,7 +53,7 @@ type Expression struct {
 	// Exist has the paths that exist if the value is true.
 	Exist map[string]bool
 	// Conversions has the reads, by node, of values that are another type in an expression than in an object.
-	Conversions map[int64]run.Conversion
+	Conversions map[int64]celenv.Conversion
 
 	expr *celenv.Expression
 	// nodes has the types of the nodes.
@@ -108,7 +107,7 @@ func Check(in Input) *Expression {
 		Input: in, inPath: map[int64]bool{}, asked: map[string]bool{}, warned: map[string]bool{}, joined: map[int64]bool{},
 		out: &Expression{
 			expr: in.Expr, nodes: map[int64]Type{}, missing: map[int64]MissingRead{},
-			Conversions: map[int64]run.Conversion{},
+			Conversions: map[int64]celenv.Conversion{},
 		},
 	}
 	maps.Copy(c.asked, in.Exists)
@@ -164,9 +163,9 @@ func (c *checker) node(e ast.Expr, env bindings, computed bool) Type {
 // read records the conversion that the value of a read needs.
 func (c *checker) read(e ast.Expr, v Type, computed bool) Type {
 	if !c.inPath[e.ID()] && c.Table.hasBytes(v.schema) {
-		c.out.Conversions[e.ID()] = run.Conversion{Schema: v.schema}
-	} else if schema := run.ConversionTo(inner(v.CEL())); schema != nil && computed {
-		c.out.Conversions[e.ID()] = run.Conversion{Schema: schema, Typed: true}
+		c.out.Conversions[e.ID()] = celenv.Conversion{Schema: v.schema}
+	} else if schema := celenv.ConversionTo(inner(v.CEL())); schema != nil && computed {
+		c.out.Conversions[e.ID()] = celenv.Conversion{Schema: schema, Typed: true}
 	}
 	return v
 }

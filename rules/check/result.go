@@ -1,22 +1,30 @@
 package check
 
 import (
+	"encoding/base64"
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
 	"kanon.dev/kanon/restmapping/openapi"
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
+	"kanon.dev/kanon/rules/syntax"
 	"kanon.dev/kanon/rules/yamltree"
 )
 
 // result compares the value of a scalar with expressions with the schema of the field.
 func (t *TemplateCheck) result(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
-	scalar, ok := t.Compiler.Scalar(n)
+	scalar, ok := t.Compiled(n)
 	if !ok {
 		return
 	}
@@ -38,7 +46,7 @@ func (t *TemplateCheck) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath)
 	text, _ := n.Text()
 	if parts, err := yamltree.Scan(text); err == nil {
 		if i := slices.IndexFunc(parts, func(p yamltree.Part) bool { return !p.Expr }); i >= 0 {
-			finding.Position, finding.Length = t.Source.Within(n, parts[i].Offset), t.Source.Span(n, parts[i].Offset, len(parts[i].Text))
+			finding.Position, finding.Length = t.source.Within(n, parts[i].Offset), t.source.Span(n, parts[i].Offset, len(parts[i].Text))
 		}
 	}
 	blanks := strings.TrimSpace(text)
@@ -46,7 +54,7 @@ func (t *TemplateCheck) text(n *yamltree.Node, s *openapi.Schema, at *fieldPath)
 	case strings.HasPrefix(blanks, "${") && strings.HasSuffix(blanks, "}") && strings.Count(text, "${") == 1:
 		finding.WithHint("leave out the blanks around the expression")
 		if literal := n.Literal(); literal != text { // in quotes
-			finding.WithEdit(t.at(n), literal, literal[:1]+blanks+literal[:1])
+			finding.WithEdit(t.At(n), literal, literal[:1]+blanks+literal[:1])
 		}
 	case s.IsBytes():
 		finding.WithHint("%s", bytesHint("write one expression with bytes(…)", at))
@@ -117,7 +125,7 @@ func (r *resultCheck) check(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 		f := r.reportAt(r.place(e), diagnostic.CodeFieldResult, "%s must be %s, and this gives %s", at, m.Want, m.Got)
 		a := r.advice(e, s, m)
 		a.hint = bytesHint(a.hint, at)
-		a.give(f, r.x.Parsed(), func(offset int) diagnostic.Position { return r.Source.Within(r.n, r.Offset+offset) })
+		a.give(f, r.x.Parsed(), func(offset int) diagnostic.Position { return r.Reporter.source.Within(r.n, r.Offset+offset) })
 		return
 	}
 	if read, ok := r.x.MissingRead(e); ok && e.Kind() == ast.SelectKind && e.ID() == r.x.Parsed().Root().ID() {
@@ -133,7 +141,7 @@ func (r *resultCheck) advice(e ast.Expr, s *openapi.Schema, m *Misfit) advice {
 	}
 	if read, ok := r.x.MissingRead(e); ok && m.Convert != "" {
 		// The warning about the read and this finding would give different hints, so one hint replaces both.
-		r.Compiler.Withdraw(read.Finding)
+		r.Withdraw(read.Finding)
 		return advice{hint: m.HintFor(read.Optional+".orValue(…)", false)}
 	}
 	if e.Kind() != ast.LiteralKind {
@@ -206,7 +214,7 @@ func (r *resultCheck) entries(e ast.Expr, s *openapi.Schema, at *fieldPath) {
 	}
 	if s.Type == openapi.Object && whole {
 		if missing := missingFields(s, given); len(missing) > 0 {
-			r.Compiler.Report(r.place(e), diagnostic.CodeFieldMissing, "%s is missing %s", at, Listed(missing, "and"))
+			r.Report(r.place(e), diagnostic.CodeFieldMissing, "%s is missing %s", at, Listed(missing, "and"))
 		}
 	}
 }
@@ -239,9 +247,9 @@ func (r *resultCheck) noFieldOf(e ast.Expr, name string, s *openapi.Schema, at *
 	if key == nil {
 		return
 	}
-	f.WithRelated(r.Source.At(key), "%s is here", name)
+	f.WithRelated(r.At(key), "%s is here", name)
 	if ok && !r.Variable.Has(near) {
-		f.WithEdit(r.Source.At(key), name, near)
+		f.WithEdit(r.At(key), name, near)
 	}
 }
 
@@ -254,7 +262,7 @@ func (r *resultCheck) place(e ast.Expr) diagnostic.Position {
 	if offset, text, ok := flow.Extent(r.x.Parsed(), e); ok && offset == first {
 		length = len(text)
 	}
-	return r.Compiler.PlaceOf(r.n, yamltree.Part{Expr: true, Offset: r.Offset, Text: r.x.Parsed().Text()}, first, length)
+	return r.PlaceOf(r.n, yamltree.Part{Expr: true, Offset: r.Offset, Text: r.x.Parsed().Text()}, first, length)
 }
 
 // maxShown is how long an expression may be to be repeated in a hint.
@@ -270,4 +278,172 @@ func (r *resultCheck) source(e ast.Expr) string {
 		return "…"
 	}
 	return text
+}
+
+// writeBytes says how to write text that should be bytes. It does not repeat the text, which may be a password.
+const writeBytes = "write ${bytes('…')}"
+
+// written compares a scalar without expressions with its schema.
+func (t *TemplateCheck) written(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
+	if takes(s, n.Value) {
+		t.constant(n.Value, s, at, t.At(n))
+		return
+	}
+	what, hint := n.What(), writtenHint(n.Value, s)
+	if number, isFloat := n.Value.(float64); isFloat && s.Type != openapi.String {
+		what = strconv.FormatFloat(number, 'g', -1, 64)
+	}
+	if s.IsBytes() {
+		hint = bytesHint(writeBytes, at)
+	}
+	f := t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is %s", at, Wants(s), what)
+	f.Hint = hint
+	text, isText := n.Text()
+	switch list, isList := strings.CutSuffix(strings.TrimPrefix(hint, "write "), ", a list of one"); {
+	case hint == syntax.QuotesHint:
+		syntax.SuggestQuotes(f, n)
+	case hint == withoutQuotes && n.Literal() != text:
+		f.WithEdit(t.At(n), n.Literal(), text)
+	case isList && isText && n.Literal() != text:
+		f.WithEdit(t.At(n), n.Literal(), "["+n.Literal()+"]")
+	case isList:
+		f.WithEdit(t.At(n), n.Raw(), list)
+	}
+}
+
+// takes reports whether a field takes a literal value. Bytes are written as base64 text.
+func takes(s *openapi.Schema, value any) bool {
+	if number, ok := value.(float64); ok && number == math.Trunc(number) {
+		value = int64(number)
+	}
+	kind := ScalarType(value).Kind()
+	_, fits := Fitting(kind, s)
+	return fits || kind == types.NullTypeKind || kind == types.StringKind && s.IsBytes()
+}
+
+// writtenHint says how to write a value in a field that does not take it.
+func writtenHint(value any, s *openapi.Schema) string {
+	text, isText := value.(string)
+	switch {
+	case isText:
+		return unquoteHint(text, s)
+	case s.Type == openapi.String:
+		return syntax.QuotesHint
+	}
+	if number, ok := value.(int64); ok && s.Type == openapi.List {
+		if s.Items != nil && s.Items.Type == openapi.String {
+			return fmt.Sprintf("write [\"%d\"], a list of one", number)
+		}
+		return fmt.Sprintf("write [%d], a list of one", number)
+	}
+	return ""
+}
+
+// withoutQuotes is the hint for text that is a number or a boolean.
+const withoutQuotes = "write it without quotes"
+
+// unquoteHint says how to write text that should be another type.
+func unquoteHint(text string, s *openapi.Schema) string {
+	_, notInt := strconv.ParseInt(text, 10, 64)
+	_, notFloat := strconv.ParseFloat(text, 64)
+	_, notBool := strconv.ParseBool(text)
+	yesOrNo := slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(text)) // booleans in older YAML
+	switch {
+	case s.Type == openapi.Integer && notInt == nil,
+		s.Type == openapi.Number && notFloat == nil,
+		s.Type == openapi.Boolean && (text == "true" || text == "false"):
+		return withoutQuotes
+	case s.Type == openapi.Boolean && (notBool == nil || yesOrNo):
+		return "write true or false"
+	case s.Type == openapi.List && s.Items != nil && s.Items.Type == openapi.String && text != "":
+		return fmt.Sprintf("write [%s], a list of one", strconv.Quote(text))
+	}
+	return ""
+}
+
+// constant compares a value of the right type with the enum and the format of its schema.
+func (t *TemplateCheck) constant(value any, s *openapi.Schema, at *fieldPath, pos diagnostic.Position) {
+	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return enumText(e) == enumText(value) }) && (!t.BuiltIn || value != "") {
+		t.reportAt(pos, diagnostic.CodeFieldEnum, "%s cannot be %s; %s", at, enumText(value), enumChoice(s.Enum)).
+			Suggest(enumNames(value, s.Enum))
+		return
+	}
+	switch want := t.badFormat(value, s); {
+	case want == "":
+	case s.Format == openapi.FormatByte:
+		// It may be a password.
+		t.reportAt(pos, diagnostic.CodeFieldFormat, "%s must be base64, and is not", at).WithHint("%s", bytesHint(writeBytes, at))
+	default:
+		t.reportAt(pos, diagnostic.CodeFieldFormat, "%s must be %s, and is %s", at, want, enumText(value))
+	}
+}
+
+// enumText writes a scalar so that values that are equal in JSON have the same text.
+func enumText(value any) string {
+	if s, ok := value.(string); ok {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprint(value)
+}
+
+func enumChoice(enum []any) string {
+	if len(enum) > maxListed {
+		return fmt.Sprintf("it has %d values to choose from", len(enum))
+	}
+	texts := make([]string, len(enum))
+	for i, e := range enum {
+		texts[i] = enumText(e)
+	}
+	if len(texts) == 1 {
+		return "it can only be " + texts[0]
+	}
+	return "it can be " + Listed(texts, "or")
+}
+
+func enumNames(value any, enum []any) (text string, names []string) {
+	text, _ = value.(string)
+	for _, e := range enum {
+		if s, ok := e.(string); ok {
+			names = append(names, s)
+		}
+	}
+	return text, names
+}
+
+// badFormat returns what the value must be if it does not have the format of its field; else "".
+func (t *TemplateCheck) badFormat(value any, s *openapi.Schema) (want string) {
+	switch v := value.(type) {
+	case int64:
+		// The Go type of int-or-string has 32 bits too.
+		narrow := s.Format == "int32" || t.BuiltIn && s.Type == openapi.IntOrString && s.Format != openapi.FormatQuantity
+		if narrow && (v > math.MaxInt32 || v < math.MinInt32) {
+			return "an integer of 32 bits"
+		}
+	case string:
+		return t.badText(v, s)
+	}
+	return ""
+}
+
+func (t *TemplateCheck) badText(text string, s *openapi.Schema) (want string) {
+	ok := true
+	switch s.Format {
+	case "":
+	case openapi.FormatQuantity:
+		ok, want = celenv.IsQuantity(text), Wants(s)
+	case openapi.FormatByte:
+		_, err := base64.StdEncoding.DecodeString(text)
+		ok, want = err == nil, "base64"
+	case openapi.FormatTime:
+		_, err := time.Parse(time.RFC3339, text)
+		ok, want = err == nil || !t.BuiltIn && strfmt.IsDateTime(text), "a time, such as 2026-01-31T12:00:00Z"
+	case openapi.FormatDuration:
+		ok, want = strfmt.IsDuration(text), "a duration, such as 90s or 1h30m"
+	default:
+		ok, want = t.BuiltIn || !strfmt.Default.ContainsName(s.Format) || strfmt.Default.Validates(s.Format, text), "of the format "+s.Format
+	}
+	if ok {
+		return ""
+	}
+	return want
 }

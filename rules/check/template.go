@@ -65,26 +65,13 @@ type Scalar struct {
 	GoesInto func(s *openapi.Schema)
 }
 
-// Compiler is the part of the compiler that the check of a template needs.
-type Compiler interface {
-	// Scalar returns a scalar with expressions, and false if one of them has an error, which must be corrected first.
-	Scalar(n *yamltree.Node) (Scalar, bool)
-	Report(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding
-	// PlaceOf returns the position of an offset in an expression of a scalar. A finding there spans length bytes, or a
-	// token if length is 0.
-	PlaceOf(n *yamltree.Node, p yamltree.Part, offset, length int) diagnostic.Position
-	// IsWrong reports whether a mistake was reported at a position.
-	IsWrong(pos diagnostic.Position) bool
-	// Withdraw removes a finding.
-	Withdraw(f *diagnostic.Finding)
-}
-
 // TemplateCheck compares a part of a rule with the schema of the object that it renders. The part must be compiled, so that
 // the types of its expressions are known.
 type TemplateCheck struct {
-	Compiler Compiler
+	*Reporter
+	// Compiled returns a scalar with expressions, and false if one of them has an error, which must be corrected first.
+	Compiled func(n *yamltree.Node) (Scalar, bool)
 	Table    *Table
-	Source   *yamltree.Source
 	// BuiltIn is true for a kind of Kubernetes itself. Its Go types take an empty string for no value.
 	BuiltIn bool
 	// Shared is true for an object that others write to as well: they may set the fields that are missing here.
@@ -104,18 +91,16 @@ func (t TemplateCheck) Check(n *yamltree.Node, kind string, s *openapi.Schema, p
 	t.value(n, s, at)
 }
 
-func (t *TemplateCheck) at(n *yamltree.Node) diagnostic.Position { return t.Source.At(n) }
-
 // report reports a mistake at a value, unless one was found there already.
 func (t *TemplateCheck) report(n *yamltree.Node, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	return t.reportAt(t.at(n), code, format, args...).About(n.Kind == yamltree.Scalar)
+	return t.reportAt(t.At(n), code, format, args...).About(n.Kind == yamltree.Scalar)
 }
 
 func (t *TemplateCheck) reportAt(pos diagnostic.Position, code diagnostic.Code, format string, args ...any) *diagnostic.Finding {
-	if t.Compiler.IsWrong(pos) {
+	if t.IsWrong(pos) {
 		return &diagnostic.Finding{} // a finding that is not reported
 	}
-	return t.Compiler.Report(pos, code, format, args...)
+	return t.Report(pos, code, format, args...)
 }
 
 func (t *TemplateCheck) value(n *yamltree.Node, s *openapi.Schema, at *fieldPath) {
@@ -194,7 +179,7 @@ func (t *TemplateCheck) object(n *yamltree.Node, s *openapi.Schema, at *fieldPat
 				continue
 			}
 			var unknown *diagnostic.Finding
-			if unknown, name = t.noField(t.at(fd.Key), name, s, at); name == "" || n.Has(name) || given[name] {
+			if unknown, name = t.noField(t.At(fd.Key), name, s, at); name == "" || n.Has(name) || given[name] {
 				continue
 			}
 			unknown.WithEdit(unknown.Position, fd.Name, name)
@@ -230,7 +215,7 @@ func (t *TemplateCheck) required(n *yamltree.Node, s *openapi.Schema, given map[
 	if len(missing) == 0 {
 		return
 	}
-	finding := t.Compiler.Report(t.at(n), diagnostic.CodeFieldMissing, "%s is missing %s", at, Listed(missing, "and")).About(false)
+	finding := t.Report(t.At(n), diagnostic.CodeFieldMissing, "%s is missing %s", at, Listed(missing, "and")).About(false)
 	if slices.ContainsFunc(n.Fields, func(fd yamltree.Field) bool { return slices.Contains(missing, fd.Name) }) {
 		finding.WithHint("null leaves a field out")
 	}
@@ -358,7 +343,7 @@ func (t *TemplateCheck) uniqueItems(n *yamltree.Node, s *openapi.Schema, at *fie
 			continue
 		}
 		t.report(key, diagnostic.CodeItemTwice, "%s has the same %s as [%d]: each item of this list needs its own",
-			at.item(i, s), Listed(s.Keys, "and"), first.index).WithRelated(t.at(first.key), "the first one")
+			at.item(i, s), Listed(s.Keys, "and"), first.index).WithRelated(t.At(first.key), "the first one")
 	}
 }
 

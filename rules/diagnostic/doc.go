@@ -20,8 +20,8 @@
 // A finding that is about a second place names it with [Finding.WithRelated], such as the first of two children with
 // the same id.
 //
-// list.go collects findings, finding.go has the values, fix.go the edits that remove a finding,
-// printer.go writes findings for people, suggest.go finds the name that the author meant, and codes.go lists all codes.
+// finding.go has the values and collects them, fix.go the edits that remove a finding, printer.go writes findings for
+// people, and codes.go lists all codes.
 // A new code goes at the end of its area in codes.go, with its title, and into docs/reference/findings, with its
 // messages.
 package diagnostic

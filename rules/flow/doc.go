@@ -27,10 +27,8 @@
 //
 // What each file does:
 //
-//	analysis.go  visits an expression; members.go visits what it reads of a name
-//	unknown.go   names and functions that do not exist
-//	path.go      paths such as children.a.status, and where they are written
-//	origin.go    where a value comes from, whether it fills in later or changes with the time
-//	uses.go      what a part of a rule reads, under which conditions, and in which order
-//	reads.go     the fields that are read, and those that a template sets
+//	analysis.go  visits an expression
+//	members.go   visits what it reads of a name, and knows where a value comes from and whether it changes with the time
+//	path.go      paths such as children.a.status, where they are written, and names that do not exist
+//	uses.go      what a part of a rule reads, under which conditions, and in which order; the fields that it sets
 package flow

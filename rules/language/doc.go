@@ -11,7 +11,7 @@
 // The fields are in the order in which a rule is best read, and in which kanon fmt writes them. To add a field, add it here and to a struct
 // of package syntax; the tests name everything else that is out of date then.
 //
-// type.go has the types, rule.go the fields of a document and of spec, nodes.go those of lookups, children, patches, conditions and
-// events, and kind.go those of spec.parent.schema. schema.go makes the JSON Schema for editors, and the
-// schema in the CustomResourceDefinition of Rule objects.
+// type.go has the types and the fields: of a document and of spec, of lookups, children, patches, conditions and
+// events, and of spec.parent.schema. schema.go makes the JSON Schema for editors, and the schema in the
+// CustomResourceDefinition of Rule objects.
 package language

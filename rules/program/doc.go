@@ -24,15 +24,14 @@
 //
 // What each file does:
 //
-//   - program.go is the compiled rule, input.go what an evaluation reads, and result.go its results.
-//   - template.go, expression.go and typed.go render parts of a rule. problem.go says why a part has no value, and session.go
-//     has the limits.
+//   - program.go is the compiled rule, and result.go what an evaluation reads and its results.
+//   - template.go renders parts of a rule. problem.go evaluates expressions and says why a part has no value,
+//     and session.go has the limits.
 //   - evaluation.go has the order of an evaluation, and scope.go resolves names.
-//   - render.go renders a child, items.go those of a forEach, and generated.go keeps the values that were generated once.
-//     identity.go checks which object was rendered.
-//   - decide.go decides what happens to a rendered object: createWhen, updateWhen, recreateWhen, deletionPolicy.
-//   - rollout.go decides which items may be created and updated now.
-//   - lookups.go reads the cluster, and ready.go decides when a node is ready.
-//   - patches.go, status.go and finalize.go come after all children.
+//   - render.go renders a child, keeps the values that were generated once, and decides what happens to the object:
+//     createWhen, updateWhen, recreateWhen, deletionPolicy. items.go does it for a forEach.
+//   - rollout.go decides when a node is ready, and which items may be created and updated now.
+//   - lookups.go reads the cluster.
+//   - status.go comes after all children: patches, status, conditions, events and finalize.
 //   - privilege.go knows which objects grant rights.
 package program

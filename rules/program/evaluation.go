@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -20,7 +19,7 @@ type Evaluation struct {
 	parent map[string]any
 	reader Reader
 	// clock is now. It records when what was computed from it changes.
-	clock  run.Clock
+	clock  celenv.Clock
 	random celenv.Random
 	// finalizing and missing are as in Input.
 	finalizing bool
@@ -122,7 +121,7 @@ const (
 // Evaluate starts an evaluation. ctx bounds the time of expressions; the input is only read.
 func (p *Program) Evaluate(ctx context.Context, in Input) *Evaluation {
 	ev := &Evaluation{
-		prog: p, object: in.Parent, parent: in.Parent.Object, reader: in.Reader, clock: run.NewClock(in.Now),
+		prog: p, object: in.Parent, parent: in.Parent.Object, reader: in.Reader, clock: celenv.NewClock(in.Now),
 		finalizing: in.Finalizing, missing: in.Missing,
 		session:   NewSession(ctx, p.Limits, in.Memory, p.HasSecrets),
 		variables: make([]memo, len(p.Variables)),

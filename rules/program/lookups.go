@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"kanon.dev/kanon/rules/celenv/run"
+	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -32,7 +32,7 @@ func (e *Evaluation) ownReads() *reads {
 
 type lookupsView scope
 
-// Member implements run.Members. A lookup is read once, when something first needs it.
+// Member implements celenv.Members. A lookup is read once, when something first needs it.
 func (v *lookupsView) Member(id string) (any, bool, error) {
 	e := v.ev
 	l := e.prog.LookupByID[id]
@@ -55,7 +55,7 @@ func (m *memo) member() (any, bool, error) {
 	case m.problem != nil:
 		return nil, false, m.problem
 	case m.absent:
-		return run.Null{}, true, nil
+		return celenv.Null{}, true, nil
 	}
 	return m.val, true, nil
 }

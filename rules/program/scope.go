@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/flow"
 )
 
@@ -37,7 +36,7 @@ type scope struct {
 	readsOwn bool
 	// clock replaces the time of the evaluation; usually nil. Variables always see the time of the evaluation, because
 	// their values are kept.
-	clock *run.Clock
+	clock *celenv.Clock
 }
 
 // scopeOf is the scope of one item of a body. A body without a forEach has one item, without values.
@@ -49,7 +48,7 @@ func (e *Evaluation) scopeOf(b *Body, items []ref.Val, index int) *scope {
 	return s
 }
 
-func (s *scope) time() *run.Clock {
+func (s *scope) time() *celenv.Clock {
 	if s.clock != nil {
 		return s.clock
 	}
@@ -104,7 +103,7 @@ func (s *scope) ResolveName(name string) (any, bool) {
 		return s.ev.finalizing, true
 	case flow.RootNow:
 		return s.time().Now(), true
-	case run.ClockName:
+	case celenv.ClockName:
 		return s.time(), true
 	case celenv.RandomSource:
 		return &s.ev.random, true

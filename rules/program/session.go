@@ -12,7 +12,6 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"kanon.dev/kanon/rules/celenv"
-	"kanon.dev/kanon/rules/celenv/run"
 	"kanon.dev/kanon/rules/diagnostic"
 	"kanon.dev/kanon/rules/flow"
 )
@@ -25,7 +24,7 @@ const NotShown = "(not shown, because the rule reads or writes Secrets)"
 // shown. It is not safe for concurrent use.
 type Session struct {
 	// Budget is the remaining cost of expressions, and the memory of values.
-	Budget run.Budget
+	Budget celenv.Budget
 	// Late is true once an expression was stopped at its deadline, and OutOfMemory once one was stopped because all
 	// evaluations together need more memory than there is.
 	Late, OutOfMemory bool
@@ -46,12 +45,12 @@ type Session struct {
 
 // NewSession begins an evaluation with a full budget. shared is the memory of all evaluations, or nil. secrets is true
 // if messages must not contain values.
-func NewSession(ctx context.Context, limits *Limits, shared run.Account, secrets bool) Session {
+func NewSession(ctx context.Context, limits *Limits, shared celenv.Account, secrets bool) Session {
 	return Session{
 		ctx: ctx, limits: limits, secrets: secrets,
-		Budget: run.Budget{
+		Budget: celenv.Budget{
 			Cost: limits.ReconcileCost, Time: limits.Deadline,
-			Memory: run.Memory{Limit: limits.ReconcileBytes, Shared: shared},
+			Memory: celenv.Memory{Limit: limits.ReconcileBytes, Shared: shared},
 		},
 	}
 }
@@ -139,15 +138,15 @@ func (s *Session) Overdue() *Problem {
 // exceeded is the problem of an expression that was stopped by a limit; nil for every other error.
 func (s *Session) exceeded(err error) *Problem {
 	switch {
-	case errors.Is(err, run.ErrCostLimit):
+	case errors.Is(err, celenv.ErrCostLimit):
 		return s.over("max-expression-cost", "costs more than the %s", diagnostic.Number(s.limits.ExpressionCost))
-	case errors.Is(err, run.ErrBudget):
+	case errors.Is(err, celenv.ErrBudget):
 		return s.over("max-reconcile-cost", "with what the other expressions cost, it is more than the %s",
 			diagnostic.Number(s.limits.ReconcileCost))
-	case errors.Is(err, run.ErrDeadline):
+	case errors.Is(err, celenv.ErrDeadline):
 		s.Late = true
 		return s.over("max-evaluation-time", "was stopped, because the expressions took longer than the %s", s.limits.Deadline)
-	case errors.Is(err, run.ErrMemory), errors.Is(err, run.ErrSharedMemory):
+	case errors.Is(err, celenv.ErrMemory), errors.Is(err, celenv.ErrSharedMemory):
 		return s.refusal(err)
 	}
 	return nil
@@ -157,7 +156,7 @@ func (s *Session) refusal(err error) *Problem {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, run.ErrSharedMemory):
+	case errors.Is(err, celenv.ErrSharedMemory):
 		s.OutOfMemory = true
 		return Failure("%s", err.Error())
 	}
@@ -175,11 +174,11 @@ func (s *Session) plain(val ref.Val, into celenv.Place) (any, error) {
 	left := most
 	switch enough := celenv.CountParts(val, &left); {
 	case !enough && most < s.room:
-		return nil, run.ErrMemory
+		return nil, celenv.ErrMemory
 	case !enough:
 		return nil, celenv.ErrTooManyParts
 	}
-	bytes := int64(most-left) * run.PartBytes
+	bytes := int64(most-left) * celenv.PartBytes
 	if most-left > 1 {
 		if err := s.Budget.Memory.Take(bytes); err != nil {
 			return nil, err //nolint:wrapcheck // The caller names the expression.
@@ -266,7 +265,7 @@ type Limits struct {
 
 const (
 	// DefaultExpressionCost is enough for some hundred thousand iterations, which take some tens of milliseconds.
-	DefaultExpressionCost = run.DefaultCostLimit
+	DefaultExpressionCost = celenv.DefaultCostLimit
 	// DefaultReconcileCost is ten of the most costly expressions.
 	DefaultReconcileCost = 10 * DefaultExpressionCost
 	// DefaultDeadline is several times the duration of DefaultReconcileCost on a slow machine. It bounds what the cost
@@ -343,7 +342,7 @@ func jsonTextSize(s string) int {
 // Trial is the scope in which the compiler evaluates expressions that read nothing but constant variables.
 type Trial struct {
 	// Variables are the constant ones; nil for none.
-	Variables run.Members
+	Variables celenv.Members
 
 	session Session
 }

@@ -1,7 +1,14 @@
 package program
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"kanon.dev/kanon/rules/celenv"
+	"kanon.dev/kanon/rules/flow"
 	"kanon.dev/kanon/rules/syntax"
 )
 
@@ -207,4 +214,194 @@ func (x *EventTemplate) Render(s Scope) (Event, *Problem) {
 		return Event{}, p.Under("message")
 	}
 	return Event{State: EventOn, Type: x.Type, Reason: reason, Message: message}, nil
+}
+
+// renderPatches renders the patches. It comes after all children: a patch that reads a child which is not settled
+// waits.
+func (e *Evaluation) renderPatches(out *Result) {
+	if len(e.prog.Patches) == 0 {
+		return
+	}
+	out.Patches = make([]PatchResult, len(e.prog.Patches))
+	for i, patch := range e.prog.Patches {
+		out.Patches[i] = e.renderPatch(patch)
+	}
+}
+
+func (e *Evaluation) renderPatch(patch *Patch) PatchResult {
+	out := PatchResult{ID: patch.ID, State: StateApplied}
+	if e.isLeftOut(patch.GVK, patch.Optional) { // like a child, without its when and its forEach
+		out.State, out.Message = StateSkipped, e.missing[patch.GVK].Message
+		return out
+	}
+	tuples, p := e.tuples(&patch.Body)
+	if p != nil {
+		out.Unknown = true
+		out.stop(p)
+		return out
+	}
+	var first *Problem
+	skipped := 0
+	for at, t := range tuples {
+		p := e.session.Overdue()
+		if p != nil {
+			out.Unknown = true
+		} else {
+			var set, known bool
+			if set, known, p = e.contribute(patch, e.scopeOf(&patch.Body, t, at), &out); !set && p == nil {
+				skipped++
+			}
+			out.Unknown = out.Unknown || !known
+		}
+		if p.Outweighs(first) {
+			first = p
+		}
+		if out.Unknown && p != nil && e.session.Late {
+			break
+		}
+	}
+	switch {
+	case first != nil:
+		out.stop(first)
+	case skipped == len(tuples):
+		out.State = StateSkipped
+	}
+	return out
+}
+
+func (o *PatchResult) stop(p *Problem) {
+	o.State = StateFailed
+	if p.Verdict == Waits {
+		o.State = StateWaiting
+	}
+	o.Problem = *p
+}
+
+// contribute adds what one item sets. set is false if its when is false. known is false if the targets of the item are
+// unknown.
+func (e *Evaluation) contribute(patch *Patch, s *scope, out *PatchResult) (set, known bool, p *Problem) {
+	holds, p := patch.When.Holds(s, "when")
+	if p == nil && !holds {
+		return false, true, nil
+	}
+	if missing := e.checkKind(patch.GVK); missing != nil {
+		return true, false, cmp.Or(p, missing)
+	}
+	target, stopped := e.targetOf(patch, s)
+	if stopped != nil {
+		return true, false, cmp.Or(p, stopped)
+	}
+	var object *unstructured.Unstructured
+	if p == nil {
+		object, p = e.renderContribution(patch, s)
+	}
+	out.Contributions = append(out.Contributions, Contribution{Target: target, Object: object})
+	return true, true, p
+}
+
+func (e *Evaluation) targetOf(patch *Patch, s *scope) (Target, *Problem) {
+	if patch.Target == nil {
+		return Target{Namespace: e.object.GetNamespace(), Name: e.object.GetName()}, nil
+	}
+	q, p := e.query(patch.Target, s)
+	return q.Target, p
+}
+
+func (e *Evaluation) renderContribution(patch *Patch, s *scope) (*unstructured.Unstructured, *Problem) {
+	fields, p := e.renderFields(patch.Template, s, "the template gives no fields")
+	if p == nil {
+		p = checkPatchFields(fields)
+	}
+	if p == nil {
+		p = e.session.HoldObject(fields)
+	}
+	if p != nil {
+		return nil, p.Under("template")
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	object.SetGroupVersionKind(patch.GVK)
+	return object, nil
+}
+
+func (e *Evaluation) renderDeletion(out *Result) {
+	if e.prog.DeleteWhen == nil {
+		return
+	}
+	holds, p := e.prog.DeleteWhen.IsTrue(&e.base)
+	switch {
+	case p != nil:
+		out.note(p.Under("deleteWhen"))
+		out.Deletion = DeletionUnknown
+	case holds:
+		out.Deletion = DeletionOn
+	}
+}
+
+// renderFinalization reports how far the cleanup of a parent that is being deleted has come.
+func (e *Evaluation) renderFinalization(out *Result) {
+	if !e.finalizing || e.prog.Finalize == nil {
+		return
+	}
+	f := &out.Finalization
+	f.Timeout = e.duration(e.prog.Finalize.Timeout, out)
+	if node, waits := e.waitsForCleanup(out); waits {
+		f.Waits = "child " + node.ID + ": " + node.Text()
+		return
+	}
+	if until := e.prog.Finalize.Until; until != nil {
+		holds, p := until.IsTrue(&e.base)
+		switch {
+		case p != nil:
+			f.Waits, f.Failed = "until: "+p.Text(), p.Verdict == Fails
+		case !holds:
+			f.Waits = "until is false: " + Shorten(until.Text) + e.untilWaitsFor(out)
+		}
+		f.Done = holds && p == nil
+		return
+	}
+	for i, child := range e.prog.Children {
+		if child.Cleanup && len(e.nodes[i].uncreated) > 0 {
+			// What has not begun is not done; to a when that is false there is nothing to do.
+			f.Waits = "waits for child " + child.ID + " to be created: createWhen is false"
+			return
+		}
+		if node := out.Nodes[i]; child.Cleanup && !node.Ready {
+			f.Waits = "waits for child " + node.ID + " to be ready"
+			if node.Message != "" {
+				f.Waits += ": " + node.Text()
+			}
+			f.Failed = e.hasFailed(i)
+			return
+		}
+	}
+	f.Done = true
+}
+
+// untilWaitsFor names what until reads: the first child that is not ready, or else everything.
+func (e *Evaluation) untilWaitsFor(out *Result) string {
+	var names []string
+	for _, r := range e.prog.Finalize.Reads {
+		i, isChild := e.prog.ByID[r.ID]
+		if isChild && r.Root == flow.RootChildren && !out.Nodes[i].Ready {
+			return "; child " + r.ID + " is not ready: " + out.Nodes[i].Text()
+		}
+		if name := r.Name(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; it waits for " + strings.Join(names, ", ")
+}
+
+// waitsForCleanup returns the first required child of spec.finalize that is rendered and does not exist: its kind is
+// missing, or its write failed. Until it can be created, the cleanup is not done, whatever until says.
+func (e *Evaluation) waitsForCleanup(out *Result) (NodeResult, bool) {
+	for i, child := range e.prog.Children {
+		if node := out.Nodes[i]; child.Cleanup && (node.KindMissing || node.State == StateNotApplied) {
+			return node, true
+		}
+	}
+	return NodeResult{}, false
 }

@@ -17,15 +17,13 @@
 // The path is the place of the schema in the definition. With it, [Reader.Place] finds the line of the rule for a
 // problem that the API server's validation finds in the definition.
 //
-//   - scan.go splits the text of a field.
-//   - reader.go makes the schema of a field, and made.go is that schema while it is built. types.go has the types.
-//   - markers.go has the markers, one row for each, and applies them. named.go reads those behind the name of a mapping,
-//     and settings.go has what they set in a schema.
-//   - whole.go, immutable.go and defaults.go check or complete a field after all of its markers are known.
-//   - openapi.go reads schemas that are written as OpenAPI.
-//   - status.go completes the status by what a rule sets there.
-//   - definition.go, path.go and versions.go make a CustomResourceDefinition of the schemas of all versions.
-//   - places.go maps paths of the definition to positions in the rule.
+//   - scan.go splits the text of a field, and reads the markers behind the name of a mapping.
+//   - reader.go makes the schema of a field. types.go has the types, and reads schemas that are written as OpenAPI.
+//   - made.go is a schema while it is built; it checks and completes a field after all of its markers are known.
+//   - markers.go has the markers, one row for each, and what they set in a schema.
+//   - status.go has immutable fields, and completes the status by what a rule sets there.
+//   - definition.go makes a CustomResourceDefinition of the schemas of all versions, and maps its paths to positions in
+//     the rule. path.go follows the paths of columns.
 //
 // The package does not know rules or clusters. Package definitions checks the result as the API server does, such as
 // the cost of an expression.

@@ -17,8 +17,8 @@
 //
 //	parts, err := yamltree.Scan("web-${parent.metadata.name}") // "web-", then the expression
 //
-// decode.go begins at the document. fields.go reads the fields of a mapping, and fill.go fills the structs with them, by
-// the table in package language. rule.go, children.go, lookups.go and conditions.go have the structs. kindschema.go and definition.go have the definitions of kinds, manifest.go finds rules
-// among other documents, otherengines.go translates the fields of kro, Metacontroller and others, identifiers.go
-// and objects.go know which names are valid where. manifest.go shows a file without the values of Secrets, too.
+// decode.go begins at the document. fields.go reads the fields of a mapping, and translates those of kro, Metacontroller
+// and others. fill.go fills the structs with them, by the table in package language. rule.go, children.go and lookups.go
+// have the structs. kindschema.go has the definitions of kinds, manifest.go finds rules among other documents and hides
+// the values of Secrets, and names.go knows which names are valid where, and has the paths of ignore.
 package syntax

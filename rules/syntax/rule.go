@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -200,3 +201,118 @@ func (p *Parent) Guarantees(label string) bool {
 // Gaps are the fields of a mapping that could not be read completely. The reason was reported, so nothing that follows
 // from it is.
 type Gaps map[string]bool
+
+// Kinds lists the kinds that the rule names, each once. Compile looks these up.
+func (r *Rule) Kinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	add := func(gvk schema.GroupVersionKind) {
+		if gvk.Kind != "" && !slices.Contains(kinds, gvk) {
+			kinds = append(kinds, gvk)
+		}
+	}
+	add(r.Parent.GVK)
+	for i := range r.Lookups {
+		add(r.Lookups[i].GVK)
+	}
+	for i := range r.Children {
+		if template := r.Children[i].Template; template != nil {
+			add(TemplateGVK(template))
+		}
+	}
+	for i := range r.Patches {
+		if target := r.Patches[i].Target; target != nil {
+			add(target.GVK)
+		}
+	}
+	return kinds
+}
+
+// TemplateGVK is the kind of a template. It is empty if that is not constant or has a mistake.
+func TemplateGVK(template *yamltree.Node) schema.GroupVersionKind {
+	apiVersion, _ := template.Get("apiVersion").Text()
+	kind, _ := template.Get("kind").Text()
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || apiVersion == "" || kind == "" || yamltree.HasExpression(kind) {
+		return schema.GroupVersionKind{}
+	}
+	return gv.WithKind(kind)
+}
+
+// IsBuiltIn reports whether an API group belongs to Kubernetes itself.
+func IsBuiltIn(group string) bool {
+	switch group {
+	case "", "apps", "autoscaling", "batch", "policy",
+		"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io",
+		"authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
+		"flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io",
+		"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io":
+		return true
+	}
+	return false
+}
+
+// IsSecret reports whether a kind is Secret.
+func IsSecret(gvk schema.GroupVersionKind) bool { return gvk.Group == "" && gvk.Kind == "Secret" }
+
+// HasSecrets reports whether a rule reads, creates or patches Secrets, or has them as parents.
+func (r *Rule) HasSecrets() bool { return slices.ContainsFunc(r.Kinds(), IsSecret) }
+
+// RuleDeletion is what happens to the children of a rule that is deleted.
+type RuleDeletion string
+
+const (
+	// OrphanChildren keeps them.
+	OrphanChildren RuleDeletion = "Orphan"
+	// DeleteChildren deletes them.
+	DeleteChildren RuleDeletion = "Delete"
+)
+
+// AnnotationConfirmPrune is an annotation of a rule, or of the ConfigMap that contains it. It allows a revision of the
+// rule to delete more than PruneLimit objects. Its value is the Hash of that revision, or several separated by commas.
+// The hash does not include the annotation.
+const AnnotationConfirmPrune = "kanon.dev/confirm-prune"
+
+// AnnotationConfirmDefinition is an annotation of a rule, or of the ConfigMap that contains it. It allows a change of
+// the kind's CustomResourceDefinition by which objects lose something. Its value names the change, or several separated
+// by commas.
+const AnnotationConfirmDefinition = "kanon.dev/confirm-definition"
+
+// AnnotationVerbosity is an annotation of a rule, or of the ConfigMap that contains it. It raises the verbosity of the
+// rule's log; package engine/request reads it. It is not part of a revision.
+const AnnotationVerbosity = "kanon.dev/verbosity"
+
+// defaultPruneLimit is more children than most rules have, and fewer than their parents.
+const defaultPruneLimit = 10
+
+// Confirmed lists the revisions that the document confirms.
+func (r *Rule) Confirmed() []string { return ConfirmedRevisions(r.Annotations[AnnotationConfirmPrune]) }
+
+// ConfirmedDefinitions lists the changes of the kind's definition that the document confirms.
+func (r *Rule) ConfirmedDefinitions() []string {
+	return ConfirmedRevisions(r.Annotations[AnnotationConfirmDefinition])
+}
+
+// ConfirmedRevisions lists what a value of AnnotationConfirmPrune or AnnotationConfirmDefinition names.
+func ConfirmedRevisions(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// revision is the hash of a document without the annotations that do not change what the rule does.
+func revision(n *yamltree.Node) string {
+	metadata := n.Get("metadata")
+	annotations := metadata.Get("annotations")
+	left := annotations
+	for _, name := range []string{AnnotationConfirmPrune, AnnotationConfirmDefinition, AnnotationVerbosity} {
+		if left != nil && left.Has(name) {
+			left = left.Without(name)
+		}
+	}
+	switch {
+	case left == annotations:
+		return n.Hash()
+	case len(left.Fields) == 0:
+		return n.With("metadata", metadata.Without("annotations")).Hash()
+	default:
+		return n.With("metadata", metadata.With("annotations", left)).Hash()
+	}
+}

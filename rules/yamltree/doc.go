@@ -23,8 +23,8 @@
 // A node that lacks a part because of a reported mistake is Partial and lists the names of missing fields in Lost.
 // Callers do not report consequences of that.
 //
-// Documents can be hostile: build.go has the limits, which it and parse.go enforce. source.go has lines, positions and
-// the paths in objects, hidden.go the parts of lines that nobody is shown, locate.go the positions inside scalars and
-// their lengths, and node.go the tree and the walk over it. scanner.go splits the
-// text of a scalar into literal text and expressions; it knows where they end, and not what they mean.
+// Documents can be hostile: build.go has the limits, which it and parse.go enforce. source.go has lines, positions, the
+// paths in objects and the parts of lines that nobody is shown, and node.go the tree and the walk over it. scanner.go has
+// the positions inside scalars, and splits their text into literal text and expressions; it knows where they end, and not
+// what they mean.
 package yamltree
