@@ -27,6 +27,8 @@ type Differ struct {
 	parent  *unstructured.Unstructured
 	writes  bool
 	failure error
+	// namespaces are those that the rule would create for the parents compared so far.
+	namespaces map[string]bool
 	// contributors are the parents evaluated so far. evaluatedAll is true if these are all.
 	contributors map[types.NamespacedName]contributor
 	evaluatedAll bool
@@ -45,7 +47,7 @@ type Differ struct {
 func New(o livepreview.Options) *Differ {
 	d := &Differ{
 		contributors: map[types.NamespacedName]contributor{}, unclear: map[string]bool{},
-		secrets: redact.Values{}, lost: map[string]redact.Values{},
+		secrets: redact.Values{}, lost: map[string]redact.Values{}, namespaces: map[string]bool{},
 	}
 	o.Try = d.try
 	d.options, d.previewer = o, livepreview.New(o)
