@@ -42,7 +42,7 @@ func (d *Differ) try(ctx context.Context, a memory.Attempt, live *unstructured.U
 	switch {
 	case live == nil:
 		answer, err = tryCreate(ctx, client, object)
-		if missing := apply.OfObject("dry run of", object, err); errors.As(missing, new(*apply.NamespaceMissingError)) && d.namespaces[object.GetNamespace()] {
+		if apply.LacksNamespace(err, object.GetNamespace()) && d.namespaces[object.GetNamespace()] {
 			return nil, nil // no dry run can follow that of its Namespace
 		}
 		if err == nil && a.GVR == operator.NamespacesGVR {
