@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/internal/controlplanetest"
 )
 
 // countingRule counts a child up, from what it was before, as far as $MOST.
@@ -118,6 +119,7 @@ func TestParentsThatFeedOneAnother(t *testing.T) {
 // A rule that creates ten parents for each parent ends at about a thousand, and the first one says so. A bounded line, of
 // which the labels of the children do not meet the selector, is no such thing.
 func TestRuleThatMultiplies(t *testing.T) {
+	controlplanetest.Nightly(t)
 	t.Parallel()
 	w := newWorld(t, "Note")
 	w.rule("multiplying", `
