@@ -21,8 +21,6 @@ import (
 type helm struct{ path, home string }
 
 // helmPath builds helm, once: each of several builds at a time would compile all of it.
-//
-//nolint:gochecknoglobals // it has no state but the path
 var helmPath = sync.OnceValues(func() ([]byte, error) {
 	return exec.CommandContext(context.Background(), "go", "tool", "-modfile=../internal/tools/go.mod", "-n", "helm").Output()
 })
