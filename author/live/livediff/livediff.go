@@ -113,12 +113,16 @@ func (d *Differ) Diff(ctx context.Context, parent *unstructured.Unstructured) (*
 	return out, nil
 }
 
-// preview evaluates the rule for a parent, once more if somebody else changes an object meanwhile. writes is true if
-// dry runs are sent.
+// preview evaluates the rule for a parent, once more if somebody else changes an object meanwhile, or if the rule would
+// create a Namespace: what goes into it may have come before. writes is true if dry runs are sent.
 func (d *Differ) preview(ctx context.Context, parent *unstructured.Unstructured, writes bool) (p *livepreview.Preview, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
-		d.parent, d.writes, d.failure = parent, writes, nil
-		p, err = d.previewer.Preview(ctx, parent)
+		d.failure = nil
+		for known := -1; known < len(d.namespaces) && err == nil && d.failure == nil; {
+			known = len(d.namespaces)
+			d.parent, d.writes = parent, writes
+			p, err = d.previewer.Preview(ctx, parent)
+		}
 		return cmp.Or(d.failure, err)
 	})
 	return p, err
