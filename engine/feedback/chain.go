@@ -141,8 +141,11 @@ func (c *Chain) begin(k queue.Key, now time.Time, longest time.Duration) (p *Pro
 	p = merge(k, c.causes)
 	switch {
 	case pausing:
-	case c.others, c.loop != nil && len(p.since(k)) == 0: // during the whole pause, no own write led back to the key
+	case c.others:
 		c.end()
+	case c.loop != nil && len(p.since(k)) == 0:
+		// During the whole pause, no own write led back to the key. It may have come to rest, or another key of the loop pauses.
+		c.rounds, c.loop = max(0, c.loop.Rounds-roundsPerPause), nil
 	case len(p.since(k)) == 0:
 	default:
 		c.advance(k, p, now, longest)
