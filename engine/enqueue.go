@@ -99,9 +99,10 @@ func (e *Engine) awaitHeirs(op *operator.Operator) {
 	}
 }
 
-// noteHeir lets the removals go on that waited for a reconcile of a key.
-func (e *Engine) noteHeir(k queue.Key) {
-	for _, op := range e.running.Load().Removals {
+// noteHeir lets the removals go on that waited for a reconcile of a key. They are those that were known when it began: an
+// earlier reconcile has seen the removed rule as one that exists, and has taken over nothing.
+func (e *Engine) noteHeir(removals []*operator.Operator, k queue.Key) {
+	for _, op := range removals {
 		if op.Removal.Reconciled(k) {
 			e.enqueueAll(op)
 		}

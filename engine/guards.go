@@ -140,5 +140,9 @@ func (s *guards) MayCleanUp(op *operator.Operator) bool {
 			return false
 		}
 	}
-	return !op.Removal.HasHeirs()
+	running := s.engine.running.Load()
+	return !op.Removal.HasHeirs(func(k queue.Key) bool {
+		other := running.ByID[k.Rule]
+		return other != nil && other.Removal == nil
+	})
 }

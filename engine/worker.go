@@ -36,6 +36,7 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	}
 	work := telemetry.Begin(e.running.NameOf(k.Rule), e.options.Counts)
 	traced, end := e.trace(ctx, k)
+	removals := e.running.Load().Removals
 	out := e.reconcileSafely(telemetry.NewContext(logr.NewContext(traced, log), work), k)
 	telemetry.Describe(traced, "kanon.verdict", out.Verdict.String())
 	end(out.Err)
@@ -64,8 +65,8 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 		e.parents.Forget(k)
 		e.readers.Keep(k, nil)
 	}
-	if out.Verdict != queue.Later {
-		e.noteHeir(k)
+	if out.IsDecided() {
+		e.noteHeir(removals, k)
 	}
 	log.V(4).Info("Reconciled", "verdict", out.Verdict, "awaits", out.Awaits, "after", out.After)
 	e.requeue(k, out)
@@ -78,6 +79,10 @@ func (e *Engine) requeue(k queue.Key, out queue.Outcome) {
 	}
 	switch out.Verdict {
 	default: // settled or waiting
+		if !out.IsSure() {
+			e.queue.AddRateLimited(k)
+			return
+		}
 		failed := e.queue.NumRequeues(k) > 0
 		e.queue.Forget(k)
 		if failed {

@@ -194,6 +194,23 @@ func TestPausesOfALoop(t *testing.T) {
 	}
 }
 
+// A loop in which another key pauses, so that nothing leads back for a while, is found again after a few rounds, and one that
+// has come to rest is over.
+func TestLoopWithAPauseElsewhere(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	c.until(2*maxRounds, func(i int) *Loop { return c.round("a", "x", fmt.Sprint(i)) })
+	before := c.last
+	c.last = nil // nothing leads back during the pause
+	if loop := c.begin(chainKey("a")).Loop(); loop != nil {
+		t.Errorf("it is still in the loop %+v", loop)
+	}
+	c.last = before
+	if rounds, loop := c.until(maxRounds, func(i int) *Loop { return c.round("a", "x", fmt.Sprint("again", i)) }); loop == nil || rounds > roundsPerPause {
+		t.Errorf("after %d rounds it is in the loop %+v", rounds, loop)
+	}
+}
+
 // When a loop turns out to have more work, it does not wait any more.
 func TestLongChainWithMoreWork(t *testing.T) {
 	t.Parallel()

@@ -51,10 +51,11 @@ func (r *Removal) AwaitHeirs(keys queue.Keys) {
 	r.heirs = maps.Clone(keys)
 }
 
-// HasHeirs reports whether the removal waits for other rules.
-func (r *Removal) HasHeirs() bool {
+// HasHeirs reports whether the removal waits for keys of other rules. It forgets those whose rule does not run any more.
+func (r *Removal) HasHeirs(runs func(queue.Key) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	maps.DeleteFunc(r.heirs, func(k queue.Key, _ bool) bool { return !runs(k) })
 	return len(r.heirs) > 0
 }
 

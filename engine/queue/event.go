@@ -1,5 +1,7 @@
 package queue
 
+import "slices"
+
 // Event is what enqueues a waiting key again. A key may wait only for an event that is sure to come, so each constant
 // says who guarantees it.
 type Event string
@@ -24,9 +26,9 @@ const (
 	ChildEnds Event = "the end of an object that is being deleted"
 	// TargetIsWritten: package patching enqueues the contributors of a target after its reconcile, whatever came of it.
 	TargetIsWritten Event = "the reconcile of a patch's target"
-	// PauseEnds: Outcome.After is set.
+	// PauseEnds: Outcome.After is set. Otherwise the key is retried; see Outcome.IsSure.
 	PauseEnds Event = "the end of a pause"
-	// RightsChange: Outcome.After is how long an answer about rights counts.
+	// RightsChange: Outcome.After is how long an answer about rights counts, as for PauseEnds.
 	RightsChange Event = "another answer about the rights of the rule"
 )
 
@@ -42,6 +44,19 @@ func Await(event Event) Outcome { return Outcome{Verdict: waiting, Awaits: []Eve
 
 // AndAwait returns the outcome of a reconcile that also waits for an event.
 func (o Outcome) AndAwait(event Event) Outcome {
-	o.Awaits = append(o.Awaits, event)
+	if !slices.Contains(o.Awaits, event) {
+		o.Awaits = append(slices.Clone(o.Awaits), event)
+	}
 	return o.AtLeast(waiting)
+}
+
+// IsSure reports whether the event that a waiting key awaits is sure to come: a pause needs an end.
+func (o Outcome) IsSure() bool {
+	return o.After > 0 || !slices.Contains(o.Awaits, PauseEnds) && !slices.Contains(o.Awaits, RightsChange)
+}
+
+// IsDecided reports whether the rule was evaluated with all that it reads: other keys may rely on what was written then.
+func (o Outcome) IsDecided() bool {
+	return o.Err == nil && o.Retry == nil && o.Verdict != Later && !o.Undecided &&
+		!slices.Contains(o.Awaits, RuleStarts) && !slices.Contains(o.Awaits, InformerSyncs) && !slices.Contains(o.Awaits, NamespaceChanges)
 }

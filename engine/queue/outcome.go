@@ -16,6 +16,8 @@ type Outcome struct {
 	Awaits []Event
 	// Requested is true if somebody requested the reconcile: earlier failures no longer count.
 	Requested bool
+	// Undecided is true if the evaluation was given up for lack of memory or time.
+	Undecided bool
 	// Denied is what the rule's ServiceAccount needs and may not do; empty if nothing was denied.
 	Denied string
 	// Waits is why the removal of a rule cannot proceed for the parent; empty if it can.

@@ -88,6 +88,7 @@ func (r *Reconciler) newPass(op *operator.Operator, k queue.Key, parent *unstruc
 func (p *pass) do(ctx context.Context, story func(*pass, context.Context) queue.Outcome) (out queue.Outcome) {
 	p.reader = newReader(ctx, p)
 	defer func() {
+		out.Undecided = p.evaluation != nil && (p.evaluation.OutOfMemory() || p.evaluation.OutOfTime())
 		p.handOut()
 		p.closeEvaluation(ctx)
 		p.r.Readers.Keep(p.key, p.reader.reads)

@@ -36,8 +36,14 @@ type line struct {
 	ancestors []string
 }
 
-// largeLines has the UIDs of the roots of lines that had too many descendants. The zero value is ready.
+// largeLines has the rule and the root of each line that had too many descendants. The zero value is ready.
 type largeLines struct{ roots sync.Map }
+
+// lineKey identifies a line.
+type lineKey struct {
+	rule string
+	root types.UID
+}
 
 // lineOf follows the owners of a parent that is a child itself, for up to maxGenerations.
 func (p *pass) lineOf() line {
@@ -72,23 +78,25 @@ func (p *pass) checkDescent() []conditions.Problem {
 		if l.generations == 0 || p.r.hasChildren(p.op, p.key) || p.descendants(l.root) < maxDescendants {
 			return nil
 		}
-		p.r.large.roots.Store(l.root.GetUID(), true)
+		p.r.large.roots.Store(lineKey{p.op.ID, l.root.GetUID()}, true)
 		p.r.Queue.Add(queue.Key{Rule: p.op.ID, Parent: types.NamespacedName{Namespace: l.root.GetNamespace(), Name: l.root.GetName()}})
 		p.requeueAfter(recount)
 		return []conditions.Problem{problemOfDescent("no children are created for it: the rule creates parents for itself, and %s has more than %d descendants",
 			mark.RefOf(l.root), maxDescendants)}
 	}
+	p.requeueAfter(recount)
 	return []conditions.Problem{problemOfDescent("no children are created for it: the rule creates parents for itself, %d generations so far (%s, and so on)",
 		maxGenerations, strings.Join(l.ancestors[:min(len(l.ancestors), 4)], ", created for "))}
 }
 
 // reportDescendants returns a problem if the parent is the root of a line that is too large.
 func (p *pass) reportDescendants() []conditions.Problem {
-	if _, large := p.r.large.roots.Load(p.parent.GetUID()); !large {
+	key := lineKey{p.op.ID, p.parent.GetUID()}
+	if _, large := p.r.large.roots.Load(key); !large {
 		return nil
 	}
 	if p.descendants(p.parent) < maxDescendants {
-		p.r.large.roots.Delete(p.parent.GetUID())
+		p.r.large.roots.Delete(key)
 		return nil
 	}
 	p.requeueAfter(recount)
@@ -100,34 +108,32 @@ func problemOfDescent(format string, args ...any) conditions.Problem {
 	return conditions.Problem{Subject: "loop", Reason: conditions.ReasonLoop, Stalled: true, Err: fmt.Errorf(format+advice, args...)}
 }
 
-// descendants counts the parents of this rule that descend from an object, up to maxDescendants.
+// descendants counts the parents of this rule that descend from an object by way of this rule, up to maxDescendants.
 func (p *pass) descendants(root *unstructured.Unstructured) (count int) {
 	rules := make(map[schema.GroupKind][]*operator.Operator)
 	for _, op := range p.r.Running.Load().ByID {
 		kind := op.Parent.GVK.GroupKind()
 		rules[kind] = append(rules[kind], op)
 	}
-	level := []identity.ID{identity.Of(root)}
-	seen := map[identity.ID]bool{level[0]: true}
-	for len(level) > 0 {
-		var next []identity.ID
-		for _, id := range level {
-			for _, op := range rules[id.GroupKind] {
-				for _, child := range p.r.childrenOf(op, queue.Key{Rule: op.ID, Parent: id.NamespacedName}) {
-					if seen[child] {
-						continue
-					}
-					seen[child] = true
-					if next = append(next, child); child.GroupKind == p.op.Parent.GVK.GroupKind() {
-						count++
-					}
+	type member struct {
+		id  identity.ID
+		own bool // it descends by way of this rule
+	}
+	seen := map[member]bool{}
+	for left := []member{{id: identity.Of(root)}}; len(left) > 0 && count < maxDescendants; left = left[1:] {
+		of := left[0]
+		for _, op := range rules[of.id.GroupKind] {
+			for _, id := range p.r.childrenOf(op, queue.Key{Rule: op.ID, Parent: of.id.NamespacedName}) {
+				child := member{id, of.own || op.ID == p.op.ID}
+				if seen[child] {
+					continue
+				}
+				seen[child] = true
+				if left = append(left, child); child.own && id.GroupKind == p.op.Parent.GVK.GroupKind() {
+					count++
 				}
 			}
-			if count >= maxDescendants {
-				return maxDescendants
-			}
 		}
-		level = next
 	}
-	return count
+	return min(count, maxDescendants)
 }
