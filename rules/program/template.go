@@ -97,7 +97,7 @@ func (t Expr) Render(s Scope) (any, bool, *Problem) {
 	case errors.Is(err, celenv.ErrTooManyParts):
 		return nil, false, session.tooLarge()
 	case errors.Is(err, celenv.ErrMemory), errors.Is(err, celenv.ErrSharedMemory):
-		return nil, false, session.refusal(err)
+		return nil, false, session.refusal(err).Of(Shorten(t.X.Text))
 	case err != nil:
 		return nil, false, Failure("%s: %s", Shorten(t.X.Text), session.misplaced(err))
 	}
