@@ -1,14 +1,18 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kanon.dev/kanon/restmapping/openapi"
 	"kanon.dev/kanon/rules"
@@ -42,6 +46,21 @@ func (w *world) awaitField(field string, has bool) {
 	w.await(crds, "", "walls."+w.group, fmt.Sprintf("has %s: %t", field, has), func(definition *unstructured.Unstructured) bool {
 		return hasField(definition, field) == has
 	})
+}
+
+// setServedField changes a Wall once the API server serves the fields: it does so a moment after the definition has them,
+// and until then it drops them.
+func (w *world) setServedField(name, change string) {
+	w.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		_, last = w.at(w.resource("Wall"), w.home).Patch(ctx, name, types.MergePatchType, []byte(change),
+			metav1.PatchOptions{FieldManager: "somebody", FieldValidation: metav1.FieldValidationStrict})
+		return last == nil, nil
+	})
+	if err != nil {
+		w.t.Fatalf("patch %s with %s: %v, %v", name, change, err, last)
+	}
 }
 
 // hasField tells whether the first version of a definition has a field of spec.
@@ -318,7 +337,7 @@ func TestConfirmationOfOneChange(t *testing.T) {
 	// The same change, later.
 	w.rule("wall", kept("wall", "Wall", both))
 	w.awaitField("size", true)
-	w.patch(w.resource("Wall"), w.home, "north", `{"spec":{"size":5}}`)
+	w.setServedField("north", `{"spec":{"size":5}}`)
 	w.rule("wall", kept("wall", "Wall", one))
 	w.verdict("wall", "spec.size: the value is dropped")
 	w.quiet()
