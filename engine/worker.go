@@ -29,7 +29,7 @@ func (e *Engine) workOn(ctx context.Context, k queue.Key) {
 	defer e.queue.Done(k)
 	log := logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.NameOf(k.Rule), "parent", k.Parent.String())
 	if k.Patch != "" {
-		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.NameOf(k.Rule), "patch", k.Patch, "target", k.Parent.String())
+		log = logr.FromContextOrDiscard(ctx).WithValues("rule", e.running.NameOf(k.Rule), "patch", k.Patch, "target", e.running.TargetOf(k))
 	}
 	if op := e.running.Get(k.Rule); op != nil {
 		log = conditions.LogAt(log, int(op.Verbosity.Load()))

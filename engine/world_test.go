@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -87,7 +88,9 @@ type world struct {
 	leased *group
 	// requests has what the engine sent, and reconciled how often it looked at
 	// which parent.
-	requests   *requestLog
+	requests *requestLog
+	// sink gets the log of the engine; nil for nobody.
+	sink       logr.LogSink
 	reconciled *tally
 	// watches are those of the engines.
 	watches *Watches
@@ -286,7 +289,7 @@ func (w *world) clientConfig() *rest.Config {
 // logging gives a context a log that counts reconciles, and is the test's log as
 // well when KANON_TEST_LOG is set.
 func (w *world) logging(ctx context.Context) context.Context {
-	sink := logr.Discard().GetSink()
+	sink := cmp.Or[logr.LogSink](w.sink, logr.Discard().GetSink())
 	if os.Getenv("KANON_TEST_LOG") != "" {
 		sink = testr.NewWithInterface(w.t, testr.Options{Verbosity: 4, LogTimestamp: true}).GetSink()
 	}

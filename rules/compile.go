@@ -70,6 +70,8 @@ type compiler struct {
 	certain map[schema.GroupVersionKind]*openapi.Schema
 	// reads has what the expressions of each scalar read; nil in rules for which it does not matter.
 	reads *fieldReads
+	// secret are the scalars with an expression that reads a Secret.
+	secret map[*yamltree.Node]bool
 	// constants are the expressions that read nothing.
 	constants *evaluator
 	env       *celenv.Env
@@ -107,7 +109,7 @@ func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 		children: map[string]*syntax.Child{}, families: map[string]*family{},
 		lookups: map[string]*lookupState{}, variables: map[string]*variable{},
 		types: check.NewTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, env: env, parser: check.NewParser(env),
-		statusKinds: celenv.StatusKinds{}, reads: newFieldReads(r),
+		statusKinds: celenv.StatusKinds{}, reads: newFieldReads(r), secret: map[*yamltree.Node]bool{},
 	}
 	c.constants = newEvaluator(r.Source, c.limits, c.Reporter)
 	return c
@@ -200,6 +202,7 @@ func (c *compiler) program() *program.Program {
 	c.ownReads(p, all, rest)
 	p.Finalize = c.compileFinalize(rest)
 	for _, child := range p.Children {
+		p.HidesNames = p.HidesNames || child.Private
 		child.Read = c.read[child.ID] || child.Rollout != nil || child.ReadyWhen == nil && !readiness.AlwaysCurrent(child.GVK.GroupKind())
 	}
 	c.linkFamilies(p)

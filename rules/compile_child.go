@@ -56,6 +56,7 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 		c.childTemplate(spec, child, sc, &n.Uses, once)
 		c.conform(spec.Template, child.GVK, hasStatus, false)
 		c.checkTemplate(spec, child)
+		child.Private = c.hasPrivateNames(spec)
 	}
 	c.readiness(spec, child, sc, n.Guard)
 	c.writeConditions(spec, child, sc, n)
@@ -83,6 +84,15 @@ func (c *compiler) childTemplate(spec *syntax.Child, child *program.Child, sc *c
 	}
 	c.checkSelfWait(spec)
 	c.checkConstantNames(spec.Template.Get("metadata"), child.GVK.GroupKind())
+}
+
+// hasPrivateNames reports whether the name or the namespace of a child's objects is computed from a Secret.
+func (c *compiler) hasPrivateNames(spec *syntax.Child) bool {
+	metadata := spec.Template.Get("metadata")
+	if spec.Template.Kind != yamltree.Mapping || metadata != nil && metadata.Kind != yamltree.Mapping {
+		return c.isSecret(spec.Template, metadata) // an expression gives all of it
+	}
+	return c.isSecret(append(itemsOf(c.rootOf(spec).ForEach), metadata.Get("name"), metadata.Get("namespace"))...)
 }
 
 func (c *compiler) checkTemplate(spec *syntax.Child, child *program.Child) {

@@ -196,6 +196,27 @@ func (c *compiler) readsSecret(u *flow.Uses) bool {
 	return false
 }
 
+// isSecret reports whether an expression in one of these parts of the rule reads a Secret.
+func (c *compiler) isSecret(parts ...*yamltree.Node) bool {
+	for _, part := range parts {
+		for n := range part.All() {
+			if c.secret[n] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// itemsOf lists what gives the items of a forEach.
+func itemsOf(dimensions []syntax.Dimension) []*yamltree.Node {
+	var in []*yamltree.Node
+	for i := range dimensions {
+		in = append(in, dimensions[i].In)
+	}
+	return in
+}
+
 func patchVerbs() []string { return append(parentVerbs(), "patch") }
 
 // patches compiles spec.patches. It adds to all whether they read the parent's status.
@@ -220,6 +241,8 @@ func (c *compiler) patch(spec *syntax.Patch, p *program.Program, all *flow.Uses)
 	}
 	if spec.Target != nil {
 		c.query(spec.Target, patch.Target, sc.in(".target"), &by.Uses)
+		patch.Target.Private = c.isSecret(append(itemsOf(spec.ForEach), spec.Target.Name, spec.Target.Namespace)...)
+		p.HidesNames = p.HidesNames || patch.Target.Private
 	}
 	if spec.Template != nil {
 		c.checkPatchIdentity(spec)

@@ -383,6 +383,9 @@ func (c *compiler) expression(n *yamltree.Node, p yamltree.Part, sc *compileScop
 		a.Generated = append(a.Generated, n)
 	}
 	u.Add(&a.Uses)
+	if c.readsSecret(&a.Uses) || syntax.IsSecret(c.rule.Parent.GVK) && flow.ReadsContent(expr) {
+		c.secret[n] = true
+	}
 	if c.reads != nil {
 		c.reads.fields[n] = append(c.reads.fields[n], a.Fields...)
 		c.noteItems(n, expr, known, at)

@@ -31,7 +31,7 @@
 //	summary.go     Ready, Reconciling or Stalled, and one message of all problems
 //	condition.go   the conditions themselves
 //	list.go        conditions in a list that the API server treats as one value
-//	redact.go      hides the values of Secrets
+//	redact.go      hides the values of Secrets; names.go the names that a rule computes from them
 //	event.go       sends an Event; whether one is due: about a problem, what a parent waits for, and of spec.events
 //	feedback.go    the texts about loops and field conflicts
 //	request.go     annotations by which users request a reconcile, suspend a parent or raise its log level

@@ -1,7 +1,10 @@
 package operator
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"kanon.dev/kanon/engine/apply/fieldset"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/watch"
 	"kanon.dev/kanon/restmapping"
 	"kanon.dev/kanon/rules/program"
@@ -26,6 +29,18 @@ func (p *Plan) newPatch(patch *program.Patch, kind restmapping.Kind) Patch {
 	planned.Lookup = newLookup(patch.Target, kind, p.Identity.Home())
 	planned.Members = true // the content of a target only matters to the target's key
 	return planned
+}
+
+// IsPrivate reports whether the name or the namespace of the target is computed from a Secret. PrivateName is then what
+// people are told instead.
+func (p Patch) IsPrivate() bool { return p.Target != nil && p.Target.Private }
+
+// PrivateName names a target whose name must not be told.
+func (p Patch) PrivateName() string { return "the target of patch " + p.ID }
+
+// RefTo returns the reference to a target.
+func (p Patch) RefTo(target types.NamespacedName) mark.Ref {
+	return mark.Ref{Group: p.GVK.Group, Kind: p.GVK.Kind, Namespace: target.Namespace, Name: target.Name}
 }
 
 // IsWhole reports whether the informer shows every object that could ever have been a target.

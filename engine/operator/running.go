@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/engine/watch"
 	"kanon.dev/kanon/rules/syntax"
 )
@@ -85,6 +86,14 @@ func (r *Running) NameOf(id string) string {
 		return op.Name.String()
 	}
 	return id
+}
+
+// TargetOf names the target of a patch, for people.
+func (r *Running) TargetOf(k queue.Key) string {
+	if op := r.Get(k.Rule); op != nil && op.Patches[k.Patch].IsPrivate() {
+		return op.Patches[k.Patch].PrivateName()
+	}
+	return k.Parent.String()
 }
 
 // TenantOf returns the namespace of a tenant's rule. A rule of Kanon's own namespace, and one that no longer runs, is a

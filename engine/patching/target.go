@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,6 +59,11 @@ func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.
 		return queue.Await(queue.RuleStarts)
 	}
 	t := &target{Patches: p, op: op, plan: planned, key: k, saw: saw, provenance: provenance}
+	if planned.IsPrivate() {
+		t.names = conditions.NewNames("")
+		t.names.Note(planned.RefTo(k.Parent), planned.PrivateName())
+		ctx = logr.NewContext(ctx, t.names.Log(logr.FromContextOrDiscard(ctx)))
+	}
 	if len(t.saw.parts) > 0 {
 		t.follow()
 	}
@@ -87,6 +93,8 @@ type target struct {
 	plan operator.Patch
 	key  queue.Key
 	saw  collected
+	// names are the names that must not be told; nil unless the target's is computed from a Secret.
+	names *conditions.Names
 	// provenance is the chain of rules that led to the reconcile.
 	provenance *feedback.Provenance
 	// effect is the provenance for what follows from a write of this reconcile; nil if it wrote nothing.
@@ -117,9 +125,10 @@ func (t *target) outcome(came conditions.Problem) queue.Outcome {
 }
 
 func (t *target) name() string {
-	return mark.Ref{
-		Group: t.plan.GVK.Group, Kind: t.plan.GVK.Kind, Namespace: t.key.Parent.Namespace, Name: t.key.Parent.Name,
-	}.String()
+	if t.plan.IsPrivate() {
+		return t.plan.PrivateName()
+	}
+	return t.plan.RefTo(t.key.Parent).String()
 }
 
 // follow has events of the target enqueue the key. It is called before the target is read.
@@ -209,7 +218,7 @@ func (t *target) sync(ctx context.Context, patch Patch) error {
 	var suppressed bool
 	t.Parents.UpdateConflicts(t.key, func(c *feedback.Conflicts) { suppressed = c.Suppress(id, content, lost, now, t.RetryMax) })
 	if !suppressed {
-		defer t.Feedback.BeginWrite(t.key, id, mark.RefOf(patch.Object).String(), t.provenance, 0)()
+		defer t.Feedback.BeginWrite(t.key, id, t.name(), t.provenance, 0)()
 		live, written, err := t.Writer.Sync(ctx, patch)
 		if err != nil {
 			return err
@@ -294,7 +303,7 @@ func (t *target) problem(err error) conditions.Problem {
 		p.Reason, p.Err = conditions.ReasonWaiting, unread
 	}
 	if t.op.Program.HasSecrets {
-		p.Err = conditions.Redact(p.Err)
+		p.Err = t.names.Error(conditions.Redact(p.Err))
 	}
 	return p
 }

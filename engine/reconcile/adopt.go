@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/conditions"
 	"kanon.dev/kanon/rules/program"
@@ -31,7 +29,7 @@ func (p *pass) takeOver(ctx context.Context, child *apply.Child, taken *apply.Na
 	if len(result.TakenFrom) > 0 {
 		text += "; the fields that the rule renders no longer belong to " + strings.Join(result.TakenFrom, ", ")
 	}
-	conditions.Emit(p.r.Recorder, p.op.Name, p.parent, corev1.EventTypeNormal, conditions.ReasonAdopted, text, taken.Ref, p.op.Name)
+	p.emit(conditions.ReasonAdopted, text, taken.Ref, p.op.Name)
 	return result, nil
 }
 

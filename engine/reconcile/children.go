@@ -63,6 +63,7 @@ type childWrite struct {
 func (p *pass) writeBatch(ctx context.Context, batch []program.Rendered) (problems, pending []conditions.Problem) {
 	var writes []*childWrite
 	for _, node := range batch {
+		p.hideRendered(&node)
 		for i, object := range node.Objects {
 			w := &childWrite{node: node.Node, object: object, id: identity.Of(object), guarded: node.Guarded, repairs: node.Repairs(i), recreation: node.Recreation(i), keepsGenerated: node.KeepsGenerated(i), fresh: node.Fresh(i)}
 			p.rendered[w.id], writes = true, append(writes, w)

@@ -37,6 +37,7 @@
 //	status.go           reports what a reconcile found; writestatus.go writes the status, if it differs
 //	conditionowner.go   other rules that write the same conditions
 //	mergeconditions.go  conditions of others in the same list
+//	names.go            finds the names that a rule computes from Secrets, so that nobody is told them
 //	events.go           spec.events, Events about problems, and answers to requests
 //
 // A reconcile depends only on the cluster and on what is remembered of the parent (package conditions). A needless

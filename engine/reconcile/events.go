@@ -111,7 +111,7 @@ func (s *report) emit(eventType string, summary conditions.Summary) {
 }
 
 func (s *report) event(about runtime.Object, eventType, reason, message string) {
-	conditions.Emit(s.p.r.Recorder, s.p.op.Name, about, eventType, reason, "%s", message)
+	conditions.Emit(s.p.r.Recorder, s.p.op.Name, about, eventType, reason, "%s", s.p.names.Text(message))
 }
 
 // send sends the answer to a request. Somebody waits for it, and a Recorder drops Events if it has had many about an

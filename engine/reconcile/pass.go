@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -28,6 +29,8 @@ type pass struct {
 
 	op  *operator.Operator
 	key queue.Key
+	// names are the names that must not be told; nil for a rule that computes none from Secrets.
+	names *conditions.Names
 	// parent is the state in the last answer to a write. evaluated is the version from which the rule is evaluated.
 	parent    *unstructured.Unstructured
 	evaluated string
@@ -86,8 +89,11 @@ func (r *Reconciler) newPass(op *operator.Operator, k queue.Key, parent *unstruc
 // do runs a reconcile, given as a story. It stores what the next reconcile of the parent needs, even if the story
 // panics, and sets the time of the next reconcile in the outcome.
 func (p *pass) do(ctx context.Context, story func(*pass, context.Context) queue.Outcome) (out queue.Outcome) {
+	p.hideNames()
+	ctx = logr.NewContext(ctx, p.names.Log(logr.FromContextOrDiscard(ctx)))
 	p.reader = newReader(ctx, p)
 	defer func() {
+		out.Err, out.Retry = p.names.Error(out.Err), p.names.Error(out.Retry)
 		out.Undecided = p.evaluation != nil && (p.evaluation.OutOfMemory() || p.evaluation.OutOfTime())
 		p.handOut()
 		p.closeEvaluation(ctx)
@@ -270,7 +276,7 @@ func (p *pass) outcome() queue.Outcome {
 // add appends the problems that a phase returned, without the values of Secrets if the rule may have to do with Secrets.
 func (p *pass) add(problems []conditions.Problem) {
 	for _, of := range problems {
-		of.Err = p.redacted(of.Err)
+		of.Subject, of.Err = p.names.Text(of.Subject), p.redacted(of.Err)
 		p.problems = append(p.problems, of)
 	}
 }
@@ -278,7 +284,7 @@ func (p *pass) add(problems []conditions.Problem) {
 // redacted returns an error without the values of Secrets, if the rule may have to do with Secrets.
 func (p *pass) redacted(err error) error {
 	if p.op.Program.HasSecrets {
-		return conditions.Redact(err)
+		return p.names.Error(conditions.Redact(err))
 	}
 	return err
 }
@@ -312,6 +318,7 @@ func outcomeOf(problems []conditions.Problem) queue.Outcome {
 // contribute hands the parent's patches to package patching. awaited is true if a patch is about to be applied for the
 // first time: the reconcile after that reports the result.
 func (p *pass) contribute(ctx context.Context) (problems []conditions.Problem, awaited bool) {
+	p.hideTargets()
 	return p.r.Patches.Contribute(ctx, p.contributor(), p.result.Patches)
 }
 
@@ -339,7 +346,7 @@ func (p *pass) requeueAfter(d time.Duration) { p.next.RequeueAfter(d) }
 // beginWrite tells package feedback that the reconcile is about to write an object, so that it is known which reconcile
 // caused which change. Call end after the write.
 func (p *pass) beginWrite(obj *unstructured.Unstructured) (end func()) {
-	return p.r.Feedback.BeginWrite(p.key, identity.Of(obj), mark.RefOf(obj).String(), p.provenance, len(p.rendered))
+	return p.r.Feedback.BeginWrite(p.key, identity.Of(obj), p.names.Text(mark.RefOf(obj).String()), p.provenance, len(p.rendered))
 }
 
 // observe reports the answer of a write, after beginWrite: as the newest state of the object, so that no later reconcile

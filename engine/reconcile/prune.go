@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -165,7 +164,7 @@ func (p *pass) end(ctx context.Context, child operator.Child, isKept bool) error
 		return err
 	}
 	p.observe(p.op.ChildKey(child.GVR), free)
-	conditions.Emit(p.r.Recorder, p.op.Name, p.parent, corev1.EventTypeNormal, conditions.ReasonOrphaned,
+	p.emit(conditions.ReasonOrphaned,
 		"%s stays and is no longer a child of this object, by the deletionPolicy of rule %s", mark.RefOf(free), p.op.Name)
 	return nil
 }
@@ -299,6 +298,6 @@ func (p *pass) deleteParent(ctx context.Context) (done bool, problems []conditio
 	}
 	p.deleted(p.parent)
 	logr.FromContextOrDiscard(ctx).V(2).Info("deleted the parent", "uid", uid)
-	conditions.Emit(p.r.Recorder, p.op.Name, p.parent, corev1.EventTypeNormal, conditions.ReasonDeleted, "it is deleted, because deleteWhen of rule %s is true", p.op.Name)
+	p.emit(conditions.ReasonDeleted, "it is deleted, because deleteWhen of rule %s is true", p.op.Name)
 	return true, nil
 }

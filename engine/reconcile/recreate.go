@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -188,7 +187,7 @@ func (p *pass) recreate(ctx context.Context, kind restmapping.Kind, child *apply
 	if w.keepsGenerated {
 		w.recreated.Replaced = live
 	}
-	conditions.Emit(p.r.Recorder, p.op.Name, p.parent, corev1.EventTypeNormal, conditions.ReasonRecreating,
+	p.emit(conditions.ReasonRecreating,
 		"%s is deleted to be recreated, by rule %s: %s", mark.RefOf(live), p.op.Name, why)
 	return apply.TerminatingNow(live)
 }

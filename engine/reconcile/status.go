@@ -76,7 +76,9 @@ func (s *report) count(ctx context.Context, summary conditions.Summary) {
 }
 
 func (s *report) summarize(problems []conditions.Problem) conditions.Summary {
-	return conditions.Summarize(slices.Concat(problems, s.p.pending), s.result, conditions.Kept(s.p.kept))
+	summary := conditions.Summarize(slices.Concat(problems, s.p.pending), s.result, conditions.Kept(s.p.kept))
+	summary.Message = s.p.names.Text(summary.Message)
+	return summary
 }
 
 // reportUnselected answers a request for a reconcile of a parent that the rule does not select.
@@ -101,9 +103,5 @@ func (s *report) clear(ctx context.Context) []conditions.Problem {
 
 // problemOf returns the problem that the parent's status could not be written.
 func (s *report) problemOf(err error) conditions.Problem {
-	of := conditions.OfWrite("status", err)
-	if s.p.op.Program.HasSecrets {
-		of.Err = conditions.Redact(of.Err)
-	}
-	return of
+	return conditions.OfWrite("status", s.p.redacted(err))
 }

@@ -280,6 +280,16 @@ func FieldReads(x *celenv.Expression, isItem func(name string) bool, at func(id 
 	return reads
 }
 
+// ReadsContent reports whether an expression may read more of the parent than its metadata, itself or through a
+// variable.
+func ReadsContent(x *celenv.Expression) bool {
+	isVariable := func(name string) bool { return name == RootVariables }
+	nowhere := func(int64) diagnostic.Position { return diagnostic.Position{} }
+	return slices.ContainsFunc(FieldReads(x, isVariable, nowhere), func(r FieldRead) bool {
+		return strings.HasPrefix(r.Root, RootVariables) || r.Root == RootParent && (len(r.path) == 0 || r.path[0] != "metadata")
+	})
+}
+
 // StateReads lists the reads of the status of observed objects, including ready() and kstatus(). Each has the position
 // of its beginning.
 func StateReads(x *celenv.Expression, at func(id int64) diagnostic.Position) []FieldRead {

@@ -59,6 +59,8 @@ type Program struct {
 	// evaluation then have no values, and what others report of its objects, such as the API server, must not be passed
 	// on with values either.
 	HasSecrets bool
+	// HidesNames is true if a child, or the target of a patch, is Private: people are told of its node instead of its name.
+	HidesNames bool
 	// StatusKinds are the custom kinds of the rule that have a status. An object of such a kind is not ready before its
 	// status is set.
 	StatusKinds celenv.StatusKinds
@@ -158,6 +160,8 @@ type Child struct {
 	// length of the longest chain of nodes before it.
 	Needs, WaitsFor []int
 	Rank            int
+	// Private is true if the name or the namespace of its objects is computed from a Secret.
+	Private bool
 	// Root is the child whose items this one shares by sameAs, or the child itself. SameItems is true if another child
 	// has the same items.
 	Root      int

@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -49,9 +51,37 @@ const maxVerbosity = 10
 func NewLogger(w io.Writer, format string, verbosity *Verbosity) logr.Logger {
 	options := &slog.HandlerOptions{Level: &verbosity.level, ReplaceAttr: shown}
 	if format == "json" {
-		return logr.FromSlogHandler(slog.NewJSONHandler(w, options))
+		return logr.FromSlogHandler(uncancelled{slog.NewJSONHandler(w, options)})
 	}
-	return logr.FromSlogHandler(slog.NewTextHandler(w, options))
+	return logr.FromSlogHandler(uncancelled{slog.NewTextHandler(w, options)})
+}
+
+// uncancelled drops errors that say that a call was cancelled. Kanon cancels its calls when it stops, and client-go logs
+// some of them as errors.
+type uncancelled struct{ slog.Handler }
+
+// Handle is part of slog.Handler.
+func (h uncancelled) Handle(ctx context.Context, record slog.Record) error {
+	cancelled := false
+	record.Attrs(func(attr slog.Attr) bool {
+		err, ok := attr.Value.Any().(error)
+		cancelled = ok && errors.Is(err, context.Canceled)
+		return !cancelled
+	})
+	if cancelled && record.Level >= slog.LevelError {
+		return nil
+	}
+	return h.Handler.Handle(ctx, record) //nolint:wrapcheck // It only passes records on.
+}
+
+// WithAttrs is part of slog.Handler.
+func (h uncancelled) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return uncancelled{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup is part of slog.Handler.
+func (h uncancelled) WithGroup(name string) slog.Handler {
+	return uncancelled{h.Handler.WithGroup(name)}
 }
 
 // maxLogged bounds each value of a line, in bytes: an error may quote an object.

@@ -1,7 +1,9 @@
 package manager
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -47,5 +49,17 @@ func TestVerbosityIsChanged(t *testing.T) {
 	}
 	if got := output.String(); strings.Contains(got, "hidden") || !strings.Contains(got, "level=DEBUG msg=shown") {
 		t.Errorf("the log is\n%s", got)
+	}
+}
+
+// client-go reports as an error that a call was cancelled.
+func TestCancelledCallsAreNoErrors(t *testing.T) {
+	t.Parallel()
+	var output strings.Builder
+	log := NewLogger(&output, "text", NewVerbosity(0)).WithName("client-go").WithValues("rule", "r")
+	log.Error(fmt.Errorf("read the body: %w", context.Canceled), "Unexpected error when reading response body")
+	log.Error(errors.New("reset"), "Another error")
+	if text := output.String(); strings.Contains(text, "cancel") || !strings.Contains(text, "reset") {
+		t.Errorf("the log has %q, want the second error only", text)
 	}
 }
