@@ -1,8 +1,10 @@
 package reconcile
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -11,11 +13,11 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// hideNames has the names that the rule computes from Secrets replaced in all that people are told. A child that exists
-// may have a name from a value that the Secret no longer has.
-func (p *pass) hideNames() {
+// hideNames has the names that the rule computes from Secrets replaced in all that people are told, and returns a context
+// whose logger leaves them out. A child that exists may have a name from a value that the Secret no longer has.
+func (p *pass) hideNames(ctx context.Context) context.Context {
 	if !p.op.Program.HidesNames {
-		return
+		return ctx
 	}
 	p.names = conditions.NewNames(p.parent.GetNamespace())
 	tags := p.op.TagsOf(p.key)
@@ -26,6 +28,7 @@ func (p *pass) hideNames() {
 			}
 		}
 	}
+	return logr.NewContext(ctx, p.names.Log(logr.FromContextOrDiscard(ctx)))
 }
 
 // isPrivate reports whether people must not be told the names of a node's objects. Those of a node that the rule no

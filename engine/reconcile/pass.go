@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kanon.dev/kanon/engine/apply/mark"
@@ -89,8 +88,7 @@ func (r *Reconciler) newPass(op *operator.Operator, k queue.Key, parent *unstruc
 // do runs a reconcile, given as a story. It stores what the next reconcile of the parent needs, even if the story
 // panics, and sets the time of the next reconcile in the outcome.
 func (p *pass) do(ctx context.Context, story func(*pass, context.Context) queue.Outcome) (out queue.Outcome) {
-	p.hideNames()
-	ctx = logr.NewContext(ctx, p.names.Log(logr.FromContextOrDiscard(ctx)))
+	ctx = p.hideNames(ctx)
 	p.reader = newReader(ctx, p)
 	defer func() {
 		out.Err, out.Retry = p.names.Error(out.Err), p.names.Error(out.Retry)
