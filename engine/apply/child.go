@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -128,30 +129,44 @@ func (c *Child) Changed(live *unstructured.Unstructured) bool {
 // Content identifies what is rendered: two children with the same content have the same.
 func (c *Child) Content() string { return c.fingerprint.Value }
 
-// The value of a generated field (Policy.New) cannot be generated twice. It must not replace a value that somebody
-// else, such as a person or an earlier leader of ours, has set meanwhile. So it is applied to exactly the version of
-// the object that lacks it. If the object is read again before that, the field is checked again.
+// The value of a generated field cannot be generated twice. A new one (Policy.New) must not replace a value that somebody
+// else, such as a person or an earlier leader of ours, has set meanwhile. Nor must one that was copied from the object seen
+// (Policy.Kept) replace what somebody has set instead. So both are applied to exactly the version of the object that was
+// seen. If the object is read again before that, the field is checked again.
 
 // onlyVersion returns the resourceVersion that an apply is limited to; empty for any.
 func (c *Child) onlyVersion(live *unstructured.Unstructured) string {
-	if len(c.policy.New) == 0 {
+	if len(c.policy.New) == 0 && len(c.policy.Kept) == 0 {
 		return ""
 	}
 	return live.GetResourceVersion()
 }
 
-// generatedConflict returns an error if live has a value for a generated field by now. The next evaluation keeps that
-// value.
+// generatedConflict returns an error if live has a value for a new generated field by now, or another one than was kept.
+// The next evaluation keeps that value.
 func (c *Child) generatedConflict(live *unstructured.Unstructured) error {
 	for _, path := range c.policy.New {
-		fields := make([]string, len(path))
-		for i, step := range path {
-			fields[i] = step.Field
-		}
-		value, found, err := unstructured.NestedFieldNoCopy(live.Object, fields...)
-		if err == nil && found && value != nil {
+		if value := valueAt(live, path); value != nil {
 			return &ReplacedError{Ref: mark.RefOf(live), Err: errors.New(path.String() + " has a value now, which is kept")}
 		}
 	}
+	for _, path := range c.policy.Kept {
+		if kept := valueAt(c.Object, path); kept != nil && !reflect.DeepEqual(kept, valueAt(live, path)) {
+			return &ReplacedError{Ref: mark.RefOf(live), Err: errors.New(path.String() + " has changed meanwhile")}
+		}
+	}
 	return nil
+}
+
+// valueAt returns the value of a field; nil if there is none.
+func valueAt(object *unstructured.Unstructured, path fieldset.Path) any {
+	fields := make([]string, len(path))
+	for i, step := range path {
+		fields[i] = step.Field
+	}
+	value, _, err := unstructured.NestedFieldNoCopy(object.Object, fields...)
+	if err != nil {
+		return nil
+	}
+	return value
 }

@@ -53,3 +53,50 @@ func TestAGeneratedFieldReplacesNothing(t *testing.T) {
 		})
 	}
 }
+
+// A value that was kept from an outdated object replaces no newer one, whatever way the child is written.
+func TestAKeptFieldReplacesNothing(t *testing.T) {
+	const secret = "{apiVersion: v1, kind: Secret, metadata: {name: child}, data: {user: eA==, password: Zmlyc3Q=}}"
+	const theirs = "dGhlaXJz"
+	policy := fieldset.Policy{Kept: []fieldset.Path{{{Field: "data"}, {Field: "password"}}}}
+	for name, text := range map[string]string{
+		"by a PUT":    strings.Replace(secret, "eA==", "eQ==", 1),
+		"by a claim":  strings.Replace(secret, "user: eA==", "user: eA==, more: eA==", 1),
+		"by an apply": strings.Replace(secret, "user: eA==", "user: eA==, other: eA==", 1),
+	} {
+		for edit, patch := range map[string]string{
+			"set":     `[{"op": "replace", "path": "/data/password", "value": "` + theirs + `"}]`,
+			"removed": `[{"op": "remove", "path": "/data/password"}]`,
+		} {
+			t.Run(name+"/"+edit, func(t *testing.T) {
+				w := newWorld(t)
+				owner := controllerRef(w.parent)
+				keeping := func(text string) *Child {
+					c, err := w.writer.Prepare(t.Context(), wanted(w.object(text), w.owner, owner, policy))
+					if err != nil {
+						t.Fatal(err)
+					}
+					return c
+				}
+				seen := w.sync(keeping(secret), nil, ActionCreated, "POST")
+				if name == "by an apply" {
+					seen = w.sync(keeping(strings.Replace(secret, "user: eA==", "user: eA==, more: eA==", 1)), seen, ActionApplied, "GET JSONPATCH APPLY")
+				}
+				want := fieldValue(w.patch("other", seen, patch), "data", "password")
+				if _, err := w.trySync(keeping(text), seen); !apierrors.IsConflict(err) && class(err) != "replaced" {
+					t.Errorf("it is written, or not for that: %v", err)
+				}
+				if got := fieldValue(w.get(seen), "data", "password"); got != want {
+					t.Errorf("the password is %v, want %v", got, want)
+				}
+				// What the next evaluation keeps is written.
+				if edit == "set" {
+					next, err := w.trySync(keeping(strings.Replace(text, "Zmlyc3Q=", theirs, 1)), w.get(seen))
+					if err != nil || next.Action != ActionApplied {
+						t.Errorf("the newer value: %s, %v", next.Action, err)
+					}
+				}
+			})
+		}
+	}
+}

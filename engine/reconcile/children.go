@@ -51,9 +51,9 @@ type childWrite struct {
 	why        string
 	pending    error
 	// keepsGenerated is true if the object that replaces it keeps the generated values. fresh are the fields that were
-	// generated now, because before lacks them.
+	// generated now, because before lacks them, and kept those whose values were copied from before.
 	keepsGenerated bool
-	fresh          [][]string
+	fresh, kept    [][]string
 	// unseen is true if the object existed and the evaluation did not see it.
 	unseen bool
 }
@@ -65,7 +65,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []program.Rendered) (proble
 	for _, node := range batch {
 		p.hideRendered(&node)
 		for i, object := range node.Objects {
-			w := &childWrite{node: node.Node, object: object, id: identity.Of(object), guarded: node.Guarded, repairs: node.Repairs(i), recreation: node.Recreation(i), keepsGenerated: node.KeepsGenerated(i), fresh: node.Fresh(i)}
+			w := &childWrite{node: node.Node, object: object, id: identity.Of(object), guarded: node.Guarded, repairs: node.Repairs(i), recreation: node.Recreation(i), keepsGenerated: node.KeepsGenerated(i), fresh: node.Fresh(i), kept: node.KeptFields(i)}
 			p.rendered[w.id], writes = true, append(writes, w)
 		}
 	}
@@ -330,6 +330,9 @@ func (p *pass) prepare(ctx context.Context, writes []*childWrite) {
 		w.policy = p.policyOf(w.node, w.object)
 		for _, names := range w.fresh {
 			w.policy.New = append(w.policy.New, fieldset.PathOf(names))
+		}
+		for _, names := range w.kept {
+			w.policy.Kept = append(w.policy.Kept, fieldset.PathOf(names))
 		}
 		if operator.CanOwn(p.op.Program, p.parent, w.object) && !p.endings().MayKeep(w.node) {
 			w.controller = p.op.ControllerRef(p.parent)

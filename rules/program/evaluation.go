@@ -94,8 +94,8 @@ type item struct {
 	live   *unstructured.Unstructured
 	// fate is what happens to the object. live is set from the start unless the object is written.
 	fate fate
-	// fresh are the generated fields that the live object lacks.
-	fresh [][]string
+	// fresh are the generated fields that the live object lacks, and kept those that it has.
+	fresh, kept [][]string
 	// recreation is whether the live object is recreated.
 	recreation Recreation
 	// before is the live object, if it was read. held is true if a rollout leaves it as it is for now.

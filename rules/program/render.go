@@ -339,7 +339,12 @@ func (e *Evaluation) keepGenerated(child *Child, it *item, object, live *unstruc
 	}
 	fresh, p := keepValues(child.Generated, object, live)
 	if it.before != nil {
-		it.fresh = fresh
+		it.fresh, it.kept = fresh, nil
+		for _, field := range child.Generated {
+			if _, ok := valueAt(live.Object, field.Path); ok {
+				it.kept = append(it.kept, field.Path)
+			}
+		}
 	}
 	return p
 }

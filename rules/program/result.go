@@ -132,6 +132,10 @@ func (r *Rendered) KeepsGenerated(i int) bool { return r.generates && !r.Recreat
 // them. They may be written only to exactly that version of the object.
 func (r *Rendered) Fresh(i int) [][]string { return r.items[i].fresh }
 
+// KeptFields has the paths in Objects[i] of generated fields whose values were copied from the live object from the
+// Reader. They must not replace another value.
+func (r *Rendered) KeptFields(i int) [][]string { return r.items[i].kept }
+
 // Recreation is that of Objects[i].
 func (r *Rendered) Recreation(i int) Recreation { return r.items[i].recreation }
 

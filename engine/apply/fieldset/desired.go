@@ -45,6 +45,8 @@ type Policy struct {
 	// New are generated fields. They are set in an object that lacks them, and only in exactly the version that was
 	// seen without them.
 	New []Path
+	// Kept are generated fields whose values were copied from the object that was seen. They replace no other value.
+	Kept []Path
 	// Content asks for a hash of the content in AnnotationApplied, for Outdated.
 	Content bool
 }
