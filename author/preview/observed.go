@@ -112,7 +112,7 @@ func (v viewer) node(outcome program.NodeResult) Node {
 		}
 		made := Object{
 			Unstructured: object, Written: written, Ending: v.pass.Evaluation.Ending(object),
-			NotReady: v.pass.Evaluation.WhyNotReady(outcome.ID, object),
+			NotReady: v.pass.Evaluation.WhyNotReady(outcome.ID, object), Adopted: w.Adopted,
 		}
 		mayRecreate := child.UpdatePolicy == syntax.UpdateApplyOrRecreate && rendered.Recreation(i) != program.RecreationForbidden
 		if why := cmp.Or(w.Recreated, v.pass.Recreated[identity.Of(object)]); why != "" {

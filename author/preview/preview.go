@@ -81,6 +81,8 @@ type Object struct {
 	Recreated bool
 	// Why says what happens to an object that is recreated or kept, and why.
 	Why string
+	// Adopted says that an object that exists becomes a child, and whose fields are taken over; else empty.
+	Adopted string
 	// NotReady says why the existing object is not ready. An empty message means that it is ready or does not exist.
 	NotReady program.Problem
 }

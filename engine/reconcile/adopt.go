@@ -11,24 +11,27 @@ import (
 
 // takeOver makes an object that has a child's name a child: one that this rule orphaned for this parent or, for a node
 // with adopt: true, one that nobody controls. The content of a guarded object stays as it is.
-func (p *pass) takeOver(ctx context.Context, child *apply.Child, taken *apply.NameConflictError, guarded bool) (apply.Result, error) {
-	take, text := p.r.Writer.Return, "%s is a child of this object again, by rule %s"
+func (p *pass) takeOver(ctx context.Context, child *apply.Child, taken *apply.NameConflictError, w *childWrite) (apply.Result, error) {
+	take, text, why := p.r.Writer.Return, "%s is a child of this object again, by rule %s", "it becomes a child again"
 	if !taken.Returns {
 		if err := p.mayAdopt(taken); err != nil {
 			return apply.Result{}, err
 		}
 		take, text = p.r.Writer.Adopt, "%s existed already and is now a child of this object, by rule %s"
+		why = "it exists already and becomes a child"
 	}
 	if err := p.checkParent(ctx); err != nil {
 		return apply.Result{}, err
 	}
-	result, err := take(ctx, child, taken.Free, guarded)
+	result, err := take(ctx, child, taken.Free, w.guarded)
 	if err != nil {
 		return result, err
 	}
 	if len(result.TakenFrom) > 0 {
-		text += "; the fields that the rule renders no longer belong to " + strings.Join(result.TakenFrom, ", ")
+		fields := "; the fields that the rule renders no longer belong to " + strings.Join(result.TakenFrom, ", ")
+		text, why = text+fields, why+fields
 	}
+	w.adopted = why
 	p.emit(conditions.ReasonAdopted, text, taken.Ref, p.op.Name)
 	return result, nil
 }

@@ -54,6 +54,8 @@ type childWrite struct {
 	// generated now, because before lacks them, and kept those whose values were copied from before.
 	keepsGenerated bool
 	fresh, kept    [][]string
+	// adopted says that it became a child although it existed already, and from whom it was taken; else empty.
+	adopted string
 	// unseen is true if the object existed and the evaluation did not see it.
 	unseen bool
 }
@@ -126,7 +128,7 @@ func (p *pass) noteWrites(batch []program.Rendered, writes []*childWrite) {
 	p.nodes = append(p.nodes, batch...)
 	for _, w := range writes {
 		p.writes = append(p.writes, Write{
-			Node: w.node, Object: w.object, Before: w.before, Live: w.live, Policy: w.policy, Err: cmp.Or(w.err, w.pending), Recreated: w.why,
+			Node: w.node, Object: w.object, Before: w.before, Live: w.live, Policy: w.policy, Err: cmp.Or(w.err, w.pending), Recreated: w.why, Adopted: w.adopted,
 		})
 	}
 }
@@ -255,7 +257,7 @@ func (p *pass) writeInPlace(ctx context.Context, child *apply.Child, w *childWri
 		result, err = send(ctx, child, untied.Live)
 	}
 	if taken, ok := errors.AsType[*apply.NameConflictError](err); ok && (taken.Returns || p.op.Adopters[w.node]) {
-		return p.takeOver(ctx, child, taken, w.guarded)
+		return p.takeOver(ctx, child, taken, w)
 	}
 	return result, err
 }

@@ -45,6 +45,9 @@ type Write struct {
 	Err          error
 	// Recreated is why the object was deleted to be recreated; empty if it was not.
 	Recreated string
+	// Adopted says that the object existed already and became a child, and whose fields were taken over; empty if it was
+	// created, or a child before.
+	Adopted string
 }
 
 // handOut hands out what a pass found, if somebody wants to know.

@@ -158,6 +158,8 @@ func (d *Differ) rendered(ctx context.Context, p *livepreview.Preview, out *Chan
 				change.Action = Created
 			case object.Recreated:
 				change.Action, change.Message = Recreated, object.Why
+			case object.Adopted != "":
+				change.Message = object.Adopted
 			case change.isEmpty():
 				continue
 			}
