@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +42,7 @@ func toJSONText(args []ref.Val) ref.Val {
 
 // encodeJSON writes a value as JSON of at most so many bytes, with sorted keys and without blanks.
 func encodeJSON(val ref.Val, most int) (string, error) {
-	w := jsonWriter{most: most}
+	w := jsonWriter{whole: val, most: most}
 	w.encoder = json.NewEncoder(&w.text)
 	w.encoder.SetEscapeHTML(false)
 	if err := w.value(val); err != nil {
@@ -53,10 +54,16 @@ func encodeJSON(val ref.Val, most int) (string, error) {
 // jsonWriter writes a value as JSON without a copy of it. A value may contain another one many times, so a copy can be
 // much larger than the value.
 type jsonWriter struct {
-	text    bytes.Buffer
-	encoder *json.Encoder
-	most    int
+	// whole is what is written. It is measured once the text is long, so that a text that would be too long ends there.
+	whole      ref.Val
+	isMeasured bool
+	text       bytes.Buffer
+	encoder    *json.Encoder
+	most       int
 }
+
+// longText is the length of a text, in bytes, from which on measuring the value first costs little beside writing it.
+const longText = 32 << 10
 
 func (w *jsonWriter) value(val ref.Val) error {
 	switch v := val.(type) {
@@ -91,10 +98,53 @@ func (w *jsonWriter) plain(val any) error {
 }
 
 func (w *jsonWriter) check() error {
+	if !w.isMeasured && w.text.Len() > longText {
+		w.isMeasured = true
+		if leastText(w.whole, w.most, make(map[ref.Val]int)) > w.most {
+			return TooLongError(w.most)
+		}
+	}
 	if w.text.Len() > w.most {
 		return TooLongError(w.most)
 	}
 	return nil
+}
+
+// leastText returns a length that the JSON of a value has at least; more than most if it cannot be measured further. known
+// has the lengths of maps and lists that were measured, so that one that is contained many times is measured once.
+func leastText(val ref.Val, most int, known map[ref.Val]int) int {
+	if reflect.TypeOf(val).Kind() != reflect.Pointer {
+		return 0
+	}
+	if length, ok := known[val]; ok {
+		return length
+	}
+	length := 0
+	switch v := val.(type) {
+	case *types.Optional:
+		length = leastText(v.GetValue(), most, known)
+	case *jsonMap, *jsonList: // of an object, so that it contains nothing many times
+	case traits.Mapper:
+		for it := v.Iterator(); length <= most && it.HasNext() == types.True; {
+			if item, _ := v.Find(it.Next()); isWritten(item) {
+				length += len(`"":`) + leastText(item, most, known)
+			}
+		}
+	case traits.Lister:
+		for it := v.Iterator(); length <= most && it.HasNext() == types.True; {
+			if item := it.Next(); isWritten(item) {
+				length += len(`,`) + leastText(item, most, known)
+			}
+		}
+	}
+	known[val] = length
+	return length
+}
+
+// isWritten reports whether JSON has an item of a map or a list. It has no item without a value.
+func isWritten(item ref.Val) bool {
+	optional, ok := item.(*types.Optional)
+	return !ok || optional.HasValue()
 }
 
 func (w *jsonWriter) fields(m traits.Mapper) error {
