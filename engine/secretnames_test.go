@@ -69,7 +69,8 @@ func TestSecretsInNamesAreNotTold(t *testing.T) {
 		}
 	}
 	// The objects that the former value names are deleted.
-	w.rule("leak", strings.NewReplacer("namespace: \"${variables.token}-lost\"", "labels: {a: b}", ", variables.token + '.Y'", "").Replace(secretNameRule))
+	onlyFit := strings.NewReplacer("namespace: \"${variables.token}-lost\"", "labels: {a: b}", ", variables.token + '.Y'", "")
+	w.rule("leak", onlyFit.Replace(secretNameRule))
 	w.patch(secrets, w.home, "b", `{"stringData": {"token": "correct"}}`)
 	w.awaitGone(configMaps, w.home, "hunter2x")
 	w.await(configMaps, w.home, "correctx", "exists", func(*unstructured.Unstructured) bool { return true })

@@ -196,6 +196,11 @@ func (c *compiler) readsSecret(u *flow.Uses) bool {
 	return false
 }
 
+// isPlace reports whether a path leads to the name or the namespace of an object.
+func isPlace(path string) bool {
+	return strings.HasSuffix(path, ".metadata.name") || strings.HasSuffix(path, ".metadata.namespace")
+}
+
 // isSecret reports whether an expression in one of these parts of the rule reads a Secret.
 func (c *compiler) isSecret(parts ...*yamltree.Node) bool {
 	for _, part := range parts {

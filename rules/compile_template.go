@@ -383,7 +383,8 @@ func (c *compiler) expression(n *yamltree.Node, p yamltree.Part, sc *compileScop
 		a.Generated = append(a.Generated, n)
 	}
 	u.Add(&a.Uses)
-	if c.readsSecret(&a.Uses) || syntax.IsSecret(c.rule.Parent.GVK) && flow.ReadsContent(expr) {
+	// Where a Secret is, is no secret.
+	if !isPlace(a.Path) && c.readsSecret(&a.Uses) || syntax.IsSecret(c.rule.Parent.GVK) && flow.ReadsContent(expr) {
 		c.secret[n] = true
 	}
 	if c.reads != nil {

@@ -67,7 +67,10 @@ func (p *pass) writeBatch(ctx context.Context, batch []program.Rendered) (proble
 	for _, node := range batch {
 		p.hideRendered(&node)
 		for i, object := range node.Objects {
-			w := &childWrite{node: node.Node, object: object, id: identity.Of(object), guarded: node.Guarded, repairs: node.Repairs(i), recreation: node.Recreation(i), keepsGenerated: node.KeepsGenerated(i), fresh: node.Fresh(i), kept: node.KeptFields(i)}
+			w := &childWrite{
+				node: node.Node, object: object, id: identity.Of(object), guarded: node.Guarded, repairs: node.Repairs(i),
+				recreation: node.Recreation(i), keepsGenerated: node.KeepsGenerated(i), fresh: node.Fresh(i), kept: node.KeptFields(i),
+			}
 			p.rendered[w.id], writes = true, append(writes, w)
 		}
 	}
@@ -128,7 +131,8 @@ func (p *pass) noteWrites(batch []program.Rendered, writes []*childWrite) {
 	p.nodes = append(p.nodes, batch...)
 	for _, w := range writes {
 		p.writes = append(p.writes, Write{
-			Node: w.node, Object: w.object, Before: w.before, Live: w.live, Policy: w.policy, Err: cmp.Or(w.err, w.pending), Recreated: w.why, Adopted: w.adopted,
+			Node: w.node, Object: w.object, Before: w.before, Live: w.live, Policy: w.policy, Err: cmp.Or(w.err, w.pending),
+			Recreated: w.why, Adopted: w.adopted,
 		})
 	}
 }

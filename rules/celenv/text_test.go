@@ -11,8 +11,11 @@ import (
 func TestLeastText(t *testing.T) {
 	t.Parallel()
 	shared := types.DefaultTypeAdapter.NativeToValue([]ref.Val{types.Int(1), types.OptionalNone, types.OptionalOf(types.String("x"))})
-	fields := types.DefaultTypeAdapter.NativeToValue(map[ref.Val]ref.Val{types.String("a"): shared, types.String(""): shared, types.String("b"): types.OptionalNone})
-	for _, val := range []ref.Val{shared, fields, types.OptionalOf(fields), types.DefaultTypeAdapter.NativeToValue([]ref.Val{fields, fields, shared}), types.String("x")} {
+	fields := types.DefaultTypeAdapter.NativeToValue(map[ref.Val]ref.Val{
+		types.String("a"): shared, types.String(""): shared, types.String("b"): types.OptionalNone,
+	})
+	twice := types.DefaultTypeAdapter.NativeToValue([]ref.Val{fields, fields, shared})
+	for _, val := range []ref.Val{shared, fields, types.OptionalOf(fields), twice, types.String("x")} {
 		text, err := encodeJSON(val, 1000)
 		if err != nil {
 			t.Fatal(err)

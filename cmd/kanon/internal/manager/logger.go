@@ -56,8 +56,8 @@ func NewLogger(w io.Writer, format string, verbosity *Verbosity) logr.Logger {
 	return logr.FromSlogHandler(uncancelled{slog.NewTextHandler(w, options)})
 }
 
-// uncancelled drops errors that say that a call was cancelled. Kanon cancels its calls when it stops, and client-go logs
-// some of them as errors.
+// uncancelled logs an error that says that a call was cancelled as a decision. Kanon cancels its calls when it stops, and
+// client-go logs some of them as errors.
 type uncancelled struct{ slog.Handler }
 
 // Handle is part of slog.Handler.
@@ -69,7 +69,9 @@ func (h uncancelled) Handle(ctx context.Context, record slog.Record) error {
 		return !cancelled
 	})
 	if cancelled && record.Level >= slog.LevelError {
-		return nil
+		if record.Level = slog.LevelDebug; !h.Enabled(ctx, record.Level) {
+			return nil
+		}
 	}
 	return h.Handler.Handle(ctx, record) //nolint:wrapcheck // It only passes records on.
 }
