@@ -54,6 +54,9 @@ func (p *pass) endAll(ctx context.Context, children []operator.Child) (problems 
 	isLost := operator.Child.LostReference
 	lost := slices.DeleteFunc(slices.Clone(children), func(child operator.Child) bool { return !isLost(child) })
 	p.orphaning = len(lost) > 0 || p.propagation() == metav1.DeletePropagationOrphan
+	if p.orphaning {
+		p.noteCleanedUp()
+	}
 	next, later := children, []operator.Child(nil)
 	if p.op.Program.Finalize != nil {
 		next, later = operator.Dependents(children, p.op.Program.Rank)

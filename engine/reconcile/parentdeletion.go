@@ -44,6 +44,7 @@ func (p *pass) cleanUp(ctx context.Context) queue.Outcome {
 	p.add(problemsOfFinalizer(err))
 	if done && err == nil {
 		p.memory, p.next = nil, queue.Outcome{}
+		p.noteCleanedUp()
 		p.r.forget(p.op, p.key)
 		return queue.Outcome{}
 	}

@@ -41,7 +41,7 @@ func (p *pass) prune(ctx context.Context, before []conditions.Problem) (problems
 	}
 	for _, child := range operator.InOrder(unrendered, p.op.Ordered, p.isDeleting) {
 		ref := mark.RefOf(child.Object)
-		if err := p.end(ctx, child, p.endings().KeepsPruned(child)); err != nil {
+		if err := p.end(ctx, child, p.keeps(child)); err != nil {
 			problems = append(problems, conditions.Problem{Subject: ref.String(), Reason: conditions.ReasonDelete, Err: err})
 		}
 	}
@@ -71,9 +71,8 @@ func (p *pass) noteKept(unrendered []operator.Child, problems []conditions.Probl
 	for _, node := range p.result.Nodes {
 		unclear[node.ID] = node.State == program.StateWaiting || node.State == program.StateFailed
 	}
-	policies := p.endings()
 	for _, child := range unrendered {
-		if child.IsMarked && !unclear[child.Owner.Node] && !policies.KeepsPruned(child) {
+		if child.IsMarked && !unclear[child.Owner.Node] && !p.keeps(child) {
 			p.kept = append(p.kept, mark.RefOf(child.Object).String())
 		}
 	}
@@ -84,7 +83,16 @@ func (p *pass) endings() operator.Policies {
 	return operator.Policies{ByNode: p.op.Deletions, Decided: p.decided, KeepAll: p.orphaning}
 }
 
+// keeps reports whether a child that this reconcile did not render is orphaned, not deleted.
+func (p *pass) keeps(child operator.Child) bool {
+	if child.Owner.Parent.UID != p.parent.GetUID() {
+		return p.endings().KeepsDeleted(child) // its parent was deleted
+	}
+	return p.endings().KeepsPruned(child)
+}
+
 // unrendered lists the parent's children that this reconcile did not render and that are not being deleted, by node.
+// Leftovers of an earlier parent of the same name are among them.
 func (p *pass) unrendered() []operator.Child {
 	var found []operator.Child
 	seen := make(map[types.UID]bool)
@@ -95,13 +103,14 @@ func (p *pass) unrendered() []operator.Child {
 				continue
 			}
 			object := child.Head()
-			// The index knows only the parent's name. Only a proof of ownership by this very parent allows a deletion.
-			if seen[object.GetUID()] || object.GetDeletionTimestamp() != nil ||
-				!p.r.Marks.Owns(object, p.op.ID, p.parent.GetUID()) {
+			if seen[object.GetUID()] || object.GetDeletionTimestamp() != nil {
 				continue
 			}
-			seen[object.GetUID()] = true
-			found = append(found, p.r.childOf(kind.GVR, object))
+			// The index knows only the parent's name. Only a proof of ownership allows a deletion.
+			if child := p.r.childOf(kind.GVR, object); p.owns(child) {
+				seen[object.GetUID()] = true
+				found = append(found, child)
+			}
 		}
 	}
 	slices.SortFunc(found, func(a, b operator.Child) int {
@@ -139,9 +148,8 @@ func (p *pass) atRisk(unrendered []operator.Child) []identity.ID {
 // toDelete lists the children that would be deleted rather than orphaned, and those that would be recreated.
 func (p *pass) toDelete(unrendered []operator.Child) []identity.ID {
 	refs := slices.Clone(p.blocked)
-	policies := p.endings()
 	for _, child := range unrendered {
-		if !policies.KeepsPruned(child) {
+		if !p.keeps(child) {
 			refs = append(refs, identity.Of(child.Object))
 		}
 	}
@@ -150,6 +158,9 @@ func (p *pass) toDelete(unrendered []operator.Child) []identity.ID {
 
 // end deletes a child, or orphans it if it is kept.
 func (p *pass) end(ctx context.Context, child operator.Child, isKept bool) error {
+	if err := p.checkEarlier(ctx, child); err != nil {
+		return err
+	}
 	defer p.beginWrite(child.Object)()
 	if !isKept {
 		err := p.r.Writer.Delete(ctx, child.GVR, child.Object)
@@ -159,7 +170,9 @@ func (p *pass) end(ctx context.Context, child operator.Child, isKept bool) error
 		}
 		return err
 	}
-	free, err := p.r.Writer.Orphan(ctx, child.GVR, child.Object, p.op.Owner(p.parent, ""))
+	owner := p.op.Owner(p.parent, "")
+	owner.Parent.UID = child.Owner.Parent.UID
+	free, err := p.r.Writer.Orphan(ctx, child.GVR, child.Object, owner)
 	if err != nil || free == nil {
 		return err
 	}
@@ -209,10 +222,10 @@ func (p *pass) collectTracked(each func(restmapping.Kind, func(*unstructured.Uns
 	seen := make(map[identity.ID]bool) // a kind may be read in two versions
 	for kind := range p.op.ChildKinds() {
 		err := each(kind, func(child *unstructured.Unstructured) {
-			id := identity.Of(child)
-			if !seen[id] && p.r.Marks.Owns(child, p.op.ID, p.parent.GetUID()) && !mark.RefersTo(child, p.parent.GetUID()) {
+			id, of := identity.Of(child), p.r.childOf(kind.GVR, child)
+			if !seen[id] && p.owns(of) && !mark.RefersTo(child, p.parent.GetUID()) {
 				seen[id] = true
-				found = append(found, p.r.childOf(kind.GVR, child))
+				found = append(found, of)
 			}
 		})
 		if err != nil {

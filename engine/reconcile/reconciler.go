@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/lru"
 
 	"kanon.dev/kanon/engine/apply"
 	"kanon.dev/kanon/engine/apply/mark"
@@ -97,6 +98,8 @@ type Reconciler struct {
 	memoryWaiters *queue.Semaphore[queue.Key]
 	// longLists admits one reconcile at a time to lists of which the size is in the hands of others.
 	longLists chan struct{}
+	// cleanedUp has the UIDs of parents that were cleaned up, and for each whether its children were orphaned.
+	cleanedUp *lru.Cache
 	// creations has the children that were created recently.
 	creations creations
 	// large has the lines of descent that are too large.
@@ -105,7 +108,9 @@ type Reconciler struct {
 
 // New makes a Reconciler.
 func New(options Options) *Reconciler {
-	return &Reconciler{Options: options, memoryWaiters: queue.NewSemaphore[queue.Key](1), longLists: make(chan struct{}, 1)}
+	return &Reconciler{
+		Options: options, memoryWaiters: queue.NewSemaphore[queue.Key](1), longLists: make(chan struct{}, 1), cleanedUp: lru.New(maxCleanedUp),
+	}
 }
 
 // Reconcile brings everything that one rule defines for one parent up to date. The operator must be ready: its
@@ -138,6 +143,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 		// The garbage collector deletes the children of a parent that is being deleted. A write now could undo what an
 		// orphaning deletion is about to do.
 		r.forget(op, k)
+		if err := r.endLate(ctx, op, k); err != nil {
+			return queue.Outcome{Verdict: queue.Again, Err: err}
+		}
 		return queue.Outcome{}
 	}
 	r.Parents.SetFinalizer(k, op.HasFinalizer(parent))

@@ -30,6 +30,9 @@ func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, 
 	}
 	switch {
 	case parent == nil:
+		if err := r.endLate(ctx, op, k); err != nil {
+			out = queue.Outcome{Verdict: queue.Again, Err: err}
+		}
 	case conditions.IsSuspended(parent) && r.mayHaveFields(op, k, parent):
 		return queue.Outcome{Verdict: r.skipSuspended(op, k, parent), Waits: "parent " + k.Parent.String() + " is suspended"}
 	case conditions.IsSuspended(parent): // a removal enqueues all parents of the kind; this one has nothing of the rule
