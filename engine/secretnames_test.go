@@ -18,6 +18,7 @@ apiVersion: kanon.dev/v1alpha1
 kind: Rule
 metadata: {name: leak}
 spec:
+  onRuleDeletion: Delete
   parent: {apiVersion: $GROUP/v1, kind: Box}
   lookups:
   - id: token
@@ -31,6 +32,8 @@ spec:
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${variables.token}"}, data: {a: b}}
   - id: lost
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: lost, namespace: "${variables.token}-lost"}, data: {a: b}}
+  - id: keys
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: keys}, data: {"${variables.token}pin no key": b}}
   - id: item
     forEach: [{name: part, in: "${[variables.token + 'x', variables.token + '.Y']}"}]
     template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${part}"}, data: {a: b}}
@@ -63,17 +66,23 @@ func TestSecretsInNamesAreNotTold(t *testing.T) {
 	w.parent("Box", "b", "{color: red}")
 	stalled := w.await(w.resource("Box"), w.home, "b", "is stalled", isTrue("Stalled"))
 	message := conditionField(stalled, "Stalled", "message")
-	for _, want := range []string{"child taken exists already", "child item[1]"} {
+	for _, want := range []string{"child taken exists already", "child item[1]", "data[a key of child keys]"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("the condition is %q, want %q in it", message, want)
 		}
 	}
+	if strings.Contains(message, "hunter2") {
+		t.Errorf("the condition is %q", message)
+	}
 	// The objects that the former value names are deleted.
-	onlyFit := strings.NewReplacer("namespace: \"${variables.token}-lost\"", "labels: {a: b}", ", variables.token + '.Y'", "")
+	onlyFit := strings.NewReplacer("namespace: \"${variables.token}-lost\"", "labels: {a: b}", ", variables.token + '.Y'", "", " no key", "")
 	w.rule("leak", onlyFit.Replace(secretNameRule))
 	w.patch(secrets, w.home, "b", `{"stringData": {"token": "correct"}}`)
 	w.awaitGone(configMaps, w.home, "hunter2x")
 	w.await(configMaps, w.home, "correctx", "exists", func(*unstructured.Unstructured) bool { return true })
+	// The rule is removed, and its children with it.
+	w.delete(configMaps, w.kanon, "leak")
+	w.awaitGone(configMaps, w.home, "correctx")
 	w.quiet()
 	list, err := w.at(corev1.SchemeGroupVersion.WithResource("events"), w.home).List(t.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -72,6 +72,10 @@ type compiler struct {
 	reads *fieldReads
 	// secret are the scalars with an expression that reads a Secret.
 	secret map[*yamltree.Node]bool
+	// nodes has the nodes of the rule that the expressions of each scalar read, and private the children whose names are
+	// computed from Secrets.
+	nodes   map[*yamltree.Node][]flow.Ref
+	private map[string]bool
 	// constants are the expressions that read nothing.
 	constants *evaluator
 	env       *celenv.Env
@@ -110,6 +114,7 @@ func newCompiler(r *syntax.Rule, o Options, env *celenv.Env) *compiler {
 		lookups: map[string]*lookupState{}, variables: map[string]*variable{},
 		types: check.NewTable(), certain: certainSchemas(), results: map[*yamltree.Node]result{}, env: env, parser: check.NewParser(env),
 		statusKinds: celenv.StatusKinds{}, reads: newFieldReads(r), secret: map[*yamltree.Node]bool{},
+		nodes: map[*yamltree.Node][]flow.Ref{}, private: map[string]bool{},
 	}
 	c.constants = newEvaluator(r.Source, c.limits, c.Reporter)
 	return c
@@ -188,6 +193,7 @@ func (c *compiler) program() *program.Program {
 		nodes = append(nodes, n)
 		all.Add(&n.Uses)
 	}
+	c.findPrivate(p)
 	p.Patches = c.patches(p, rest)
 	if r.Status != nil {
 		p.Status = c.status(rest)
@@ -202,7 +208,7 @@ func (c *compiler) program() *program.Program {
 	c.ownReads(p, all, rest)
 	p.Finalize = c.compileFinalize(rest)
 	for _, child := range p.Children {
-		p.HidesNames = p.HidesNames || child.Private
+		p.HidesNames = p.HidesNames || child.Private || child.PrivateKeys
 		child.Read = c.read[child.ID] || child.Rollout != nil || child.ReadyWhen == nil && !readiness.AlwaysCurrent(child.GVK.GroupKind())
 	}
 	c.linkFamilies(p)

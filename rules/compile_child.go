@@ -56,7 +56,6 @@ func (c *compiler) child(spec *syntax.Child, p *program.Program) (*program.Child
 		c.childTemplate(spec, child, sc, &n.Uses, once)
 		c.conform(spec.Template, child.GVK, hasStatus, false)
 		c.checkTemplate(spec, child)
-		child.Private = c.hasPrivateNames(spec)
 	}
 	c.readiness(spec, child, sc, n.Guard)
 	c.writeConditions(spec, child, sc, n)
@@ -93,6 +92,21 @@ func (c *compiler) hasPrivateNames(spec *syntax.Child) bool {
 		return c.isSecret(spec.Template, metadata) // an expression gives all of it
 	}
 	return c.isSecret(append(itemsOf(c.rootOf(spec).ForEach), metadata.Get("name"), metadata.Get("namespace"))...)
+}
+
+// findPrivate finds the children of which people must not be told the names or the keys. A child may be named after
+// another one.
+func (c *compiler) findPrivate(p *program.Program) {
+	for found := true; found; {
+		found = false
+		for i, child := range p.Children {
+			spec := &c.rule.Children[i]
+			child.PrivateKeys = c.isSecret(spec.Template)
+			if spec.Template != nil && !child.Private && c.hasPrivateNames(spec) {
+				child.Private, c.private[child.ID], found = true, true, true
+			}
+		}
+	}
 }
 
 func (c *compiler) checkTemplate(spec *syntax.Child, child *program.Child) {

@@ -201,11 +201,12 @@ func isPlace(path string) bool {
 	return strings.HasSuffix(path, ".metadata.name") || strings.HasSuffix(path, ".metadata.namespace")
 }
 
-// isSecret reports whether an expression in one of these parts of the rule reads a Secret.
+// isSecret reports whether an expression in one of these parts of the rule reads a Secret, or a child that is named after
+// one.
 func (c *compiler) isSecret(parts ...*yamltree.Node) bool {
 	for _, part := range parts {
 		for n := range part.All() {
-			if c.secret[n] {
+			if c.secret[n] || slices.ContainsFunc(c.nodes[n], func(r flow.Ref) bool { return r.Root != flow.RootLookups && c.private[r.ID] }) {
 				return true
 			}
 		}
@@ -256,6 +257,8 @@ func (c *compiler) patch(spec *syntax.Patch, p *program.Program, all *flow.Uses)
 		patch.Template, _ = c.template(spec.Template, rendered, &by.Uses)
 		c.conform(spec.Template, patch.GVK, hasStatus, true)
 		c.checkReadsItself(spec, patch, &by.Uses)
+		patch.PrivateKeys = c.isSecret(spec.Template)
+		p.HidesNames = p.HidesNames || patch.PrivateKeys
 	}
 	c.readers = append(c.readers, by)
 	all.Own.Add(by.Own)

@@ -387,6 +387,7 @@ func (c *compiler) expression(n *yamltree.Node, p yamltree.Part, sc *compileScop
 	if !isPlace(a.Path) && c.readsSecret(&a.Uses) || syntax.IsSecret(c.rule.Parent.GVK) && flow.ReadsContent(expr) {
 		c.secret[n] = true
 	}
+	c.nodes[n] = append(c.nodes[n], a.Nodes...)
 	if c.reads != nil {
 		c.reads.fields[n] = append(c.reads.fields[n], a.Fields...)
 		c.noteItems(n, expr, known, at)

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"strings"
 	"testing"
 
 	"kanon.dev/kanon/rules/program"
@@ -21,8 +22,23 @@ func TestPrivateNames(t *testing.T) {
 		`name: a, annotations: {a: "${variables.v}", b: "${'a'}"}`: false,
 	} {
 		p := compileWithin(t, lookup+"  children:\n  - id: a\n    template: {apiVersion: v1, kind: ConfigMap, metadata: {"+name+"}}\n", program.Limits{})
-		if got := p.Children[0].Private; got != want || p.HidesNames != want {
+		if got := p.Children[0].Private; got != want || want && !p.HidesNames {
 			t.Errorf("%s: private is %t, and the rule hides names: %t; want %t", name, got, p.HidesNames, want)
+		}
+	}
+	for template, want := range map[string]bool{
+		"metadata: {name: a}, data: {a: b}":                             false,
+		"metadata: {name: a}, data: \"${parent.spec.data}\"":            false,
+		"metadata: {name: a}, data: \"${lookups.s.data.map(k, k)}\"":    true,
+		"metadata: {name: a}, data: {\"${variables.v}\": b}":            true,
+		"metadata: {name: \"${children.b.metadata.name}-a\"}, data: {}": true,
+	} {
+		text := "  children:\n  - id: a\n    template: {apiVersion: v1, kind: ConfigMap, " + template + "}\n" +
+			"  - id: b\n    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: \"${variables.v}\"}}\n"
+		if got := compileWithin(t, lookup+text, program.Limits{}).Children[0]; got.PrivateKeys != want {
+			t.Errorf("%s: the keys are private is %t, want %t", template, got.PrivateKeys, want)
+		} else if named := strings.Contains(template, "children.b"); got.Private != named {
+			t.Errorf("%s: the name is private is %t, want %t", template, got.Private, named)
 		}
 	}
 	items := lookup + "  children:\n  - id: a\n    forEach: [{name: i, in: \"${lookups.s.data.map(k, k)}\"}]\n    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: \"${i}\"}}\n"

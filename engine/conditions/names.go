@@ -14,7 +14,7 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Names replaces names of objects in what people are told: those that a rule computes from Secrets. A nil Names
+// Names replaces names of objects and keys of fields in what people are told: those that a rule computes from Secrets. A nil Names
 // replaces nothing. It is safe for concurrent use.
 type Names struct {
 	// namespace is the parent's, which is no secret.
@@ -40,6 +40,21 @@ func (n *Names) Note(object mark.Ref, as string) {
 	n.known[object.Namespace+"/"+object.Name] = as
 	if object.Namespace != n.namespace {
 		n.known[object.Namespace] = "the namespace of " + as
+	}
+}
+
+// shortestKey is the number of bytes from which a key counts as secret. A shorter one would be found in every other
+// word of a message.
+const shortestKey = 4
+
+// NoteKeys has keys of fields appear as something else from now on.
+func (n *Names) NoteKeys(keys []string, as string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, key := range keys {
+		if len(key) >= shortestKey && n.known[key] == "" {
+			n.known[key] = as
+		}
 	}
 }
 

@@ -84,6 +84,7 @@ func (op *Operator) UpdateRecord(r *record.Record) {
 	r.Rule, r.Origin, r.OnRuleDeletion = op.Name.String(), op.Origin, op.Program.OnRuleDeletion
 	r.ServiceAccountName, r.Confined = op.Program.ServiceAccountName, op.Program.Confined
 	r.ConditionPrefix, r.Conditions = op.Program.ConditionPrefix, op.Program.ConditionTypes()
+	r.HidesNames = r.HidesNames || op.Program.HidesNames
 	r.AddParent(op.Parent.GVK)
 	for _, gvk := range slices.SortedFunc(maps.Keys(op.Children), compareKinds) {
 		r.AddChild(gvk)

@@ -167,7 +167,7 @@ func standIn(name types.NamespacedName, parent schema.GroupVersionKind, namespac
 		ServiceAccountName: stored.ServiceAccountName, Confined: stored.Confined,
 		Parent:    program.Parent{GVK: parent, Namespaced: namespaced},
 		Variables: make(map[string]*program.Variable), ByID: make(map[string]int), Limits: &limits,
-		OnRuleDeletion: syntax.OrphanChildren, HasSecrets: syntax.IsSecret(parent),
+		OnRuleDeletion: syntax.OrphanChildren, HasSecrets: syntax.IsSecret(parent), HidesNames: stored.HidesNames,
 	}
 	if stored.Confined {
 		standIn.ServiceAccountName = cmp.Or(stored.ServiceAccountName, program.TenantServiceAccount) // never Kanon's own

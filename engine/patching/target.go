@@ -59,9 +59,8 @@ func (p *Patches) Reconcile(ctx context.Context, op *operator.Operator, k queue.
 		return queue.Await(queue.RuleStarts)
 	}
 	t := &target{Patches: p, op: op, plan: planned, key: k, saw: saw, provenance: provenance}
-	if planned.IsPrivate() {
-		t.names = conditions.NewNames("")
-		t.names.Note(planned.RefTo(k.Parent), planned.PrivateName())
+	if planned.IsPrivate() || planned.PrivateKeys {
+		t.hideNames()
 		ctx = logr.NewContext(ctx, t.names.Log(logr.FromContextOrDiscard(ctx)))
 	}
 	if len(t.saw.parts) > 0 {
@@ -290,6 +289,19 @@ func (t *target) subject() string { return "patch " + t.key.Patch }
 
 func (t *target) blocked(why string) conditions.Problem {
 	return conditions.Problem{Subject: t.subject(), Reason: conditions.ReasonHeld, Elsewhere: true, Err: errors.New(why)}
+}
+
+// hideNames has the names that the rule computes from Secrets replaced in all that people are told.
+func (t *target) hideNames() {
+	t.names = conditions.NewNames("")
+	if t.plan.IsPrivate() {
+		t.names.Note(t.plan.RefTo(t.key.Parent), t.plan.PrivateName())
+	}
+	if t.plan.PrivateKeys {
+		for _, part := range t.saw.parts {
+			t.names.NoteKeys(program.ComputedKeys(t.plan.Template, part.value.AsValue().Unstructured()), "a key of patch "+t.plan.ID)
+		}
+	}
 }
 
 // problem turns an error into the problem that the parents report.

@@ -40,7 +40,15 @@ func (p *pass) isPrivate(node string) bool {
 
 // hideRendered is hideNames for the objects that a node renders.
 func (p *pass) hideRendered(node *program.Rendered) {
-	if p.names == nil || !p.isPrivate(node.Node) {
+	if p.names == nil {
+		return
+	}
+	if child := p.op.Program.Children[p.op.Program.ByID[node.Node]]; child.PrivateKeys {
+		for _, object := range node.Objects {
+			p.names.NoteKeys(program.ComputedKeys(child.Template, object.Object), "a key of child "+node.Node)
+		}
+	}
+	if !p.isPrivate(node.Node) {
 		return
 	}
 	for i, object := range node.Objects {

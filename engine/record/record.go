@@ -34,6 +34,8 @@ type Record struct {
 	// ServiceAccountName and Confined say with whose rights the rule acts, even while it is being removed.
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	Confined           bool   `json:"confined,omitempty"`
+	// HidesNames is true if people must not be told the names of the children, which are computed from Secrets.
+	HidesNames bool `json:"hidesNames,omitempty"`
 	// OnRuleDeletion is the policy in the rule's last text.
 	OnRuleDeletion syntax.RuleDeletion `json:"onRuleDeletion"`
 	// Blocked is what the prune guard keeps a revision from deleting; nil if nothing. The seal does not cover it.

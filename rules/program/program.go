@@ -59,7 +59,8 @@ type Program struct {
 	// evaluation then have no values, and what others report of its objects, such as the API server, must not be passed
 	// on with values either.
 	HasSecrets bool
-	// HidesNames is true if a child, or the target of a patch, is Private: people are told of its node instead of its name.
+	// HidesNames is true if a child, or the target of a patch, is Private, so that people are told of its node instead of its
+	// name, or if keys are.
 	HidesNames bool
 	// StatusKinds are the custom kinds of the rule that have a status. An object of such a kind is not ready before its
 	// status is set.
@@ -160,8 +161,9 @@ type Child struct {
 	// length of the longest chain of nodes before it.
 	Needs, WaitsFor []int
 	Rank            int
-	// Private is true if the name or the namespace of its objects is computed from a Secret.
-	Private bool
+	// Private is true if the name or the namespace of its objects is computed from a Secret, and PrivateKeys if keys in
+	// them may be.
+	Private, PrivateKeys bool
 	// Root is the child whose items this one shares by sameAs, or the child itself. SameItems is true if another child
 	// has the same items.
 	Root      int
@@ -201,8 +203,9 @@ type Patch struct {
 	Template Template
 	// Target selects the objects; nil for a patch of the parent.
 	Target *Lookup
-	// Optional is as in the rule. Refuse is true if the patch takes no field from another field manager.
-	Optional, Refuse bool
+	// Optional is as in the rule. Refuse is true if the patch takes no field from another field manager. PrivateKeys is as
+	// in Child.
+	Optional, Refuse, PrivateKeys bool
 }
 
 // Duration is spec.requeueAfter, spec.minInterval or spec.finalize.timeout.
