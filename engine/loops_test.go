@@ -13,6 +13,10 @@ import (
 	"kanon.dev/kanon/internal/controlplanetest"
 )
 
+// mostBeforePause is the most requests for one parent with one child before its loop is noticed: 210 rounds (maxRounds and
+// roundsPerChild of package feedback), the first reconcile and the condition.
+const mostBeforePause = 220
+
 // countingRule counts a child up, from what it was before, as far as $MOST.
 const countingRule = `
 apiVersion: kanon.dev/v1alpha1
@@ -114,6 +118,31 @@ func TestParentsThatFeedOneAnother(t *testing.T) {
 		w.await(w.resource("Note"), w.home, name, "is not stalled", func(obj *unstructured.Unstructured) bool { return !isTrue("Stalled")(obj) })
 	}
 	w.quiet()
+}
+
+// A status that counts the generations of a parent without the status subresource is slowed down after as many writes as
+// any other loop.
+func TestStatusThatCountsGenerations(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	definition := w.definition("Note")
+	delete(schemaOf(t, definition), "subresources")
+	w.install(definition)
+	w.rule("note", note("x")+"  status: {gen: \"${parent.metadata.generation}\"}\n")
+	w.run()
+	w.verdict("note", `"ready":true`)
+	before := w.requests.count()
+	w.parent("Note", "n", "{}")
+	stalled := w.await(w.resource("Note"), w.home, "n", "is stalled", isTrue("Stalled"))
+	if reason := conditionField(stalled, "Stalled", "reason"); reason != "Loop" {
+		t.Errorf("it is stalled because of %s", reason)
+	}
+	if got := w.requests.since(before); len(got) > mostBeforePause {
+		t.Errorf("%d requests before the first pause", len(got))
+	}
+	if got, rounds := w.during(4*time.Second, time.Second); len(got) > 2*rounds {
+		t.Errorf("%d requests in %d rounds: %q", len(got), rounds, got)
+	}
 }
 
 // A rule that creates ten parents for each parent ends at about a thousand, and the first one says so. A bounded line, of
