@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,6 +84,14 @@ func TestRuleObjects(t *testing.T) {
 			t.Errorf("after a restart: %s", request)
 		}
 	}
+
+	stop()
+	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"pruneLimit":5}}`)
+	if got := kstatus(t, w.get(ruleObjects, w.kanon, "note")); got != status.InProgressStatus {
+		t.Errorf("a rule that was edited while Kanon was down is %s", got)
+	}
+	stop = w.run(withObjects)
+	w.await(ruleObjects, w.kanon, "note", "is current", func(obj *unstructured.Unstructured) bool { return kstatus(t, obj) == status.CurrentStatus })
 
 	w.patch(ruleObjects, w.kanon, "note", `{"spec":{"requeueAfter":"${parent.}"}}`)
 	refused := w.await(ruleObjects, w.kanon, "note", "is refused", func(obj *unstructured.Unstructured) bool {

@@ -55,6 +55,7 @@ spec:
 	status, _, _ = unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "status") //nolint:forcetypeassert // Definition makes it
 	if status["x-kubernetes-preserve-unknown-fields"] == nil {
 		unstructured.RemoveNestedField(status, "properties", "conditions")
+		unstructured.RemoveNestedField(status, "properties", "observedGeneration")
 	}
 	return status, findings
 }

@@ -83,13 +83,22 @@ func ownedBy(obj *unstructured.Unstructured, manager string) *fieldpath.Set {
 // these types in the status of obj that manager does not own. Such a condition was taken over, or never belonged to
 // manager. Fields that both own, because both set the same value, do not count.
 func IsOwnedByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool, conditionTypes ...string) bool {
+	var paths []fieldpath.Path
+	for _, conditionType := range conditionTypes {
+		paths = append(paths, conditionPaths(conditionType)...)
+	}
+	return areOwnedByAnother(obj, manager, counts, paths)
+}
+
+// IsGenerationOwnedByAnother is IsOwnedByAnother for status.observedGeneration.
+func IsGenerationOwnedByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool) bool {
+	return areOwnedByAnother(obj, manager, counts, []fieldpath.Path{fieldpath.MakePathOrDie("status", "observedGeneration")})
+}
+
+func areOwnedByAnother(obj *unstructured.Unstructured, manager string, counts func(manager string) bool, paths []fieldpath.Path) bool {
 	own := ownedBy(obj, manager)
 	others := fieldset.Owned(obj, func(e fieldset.Entry) bool { return e.Manager != manager && counts(e.Manager) })
-	return slices.ContainsFunc(conditionTypes, func(conditionType string) bool {
-		return slices.ContainsFunc(conditionPaths(conditionType), func(path fieldpath.Path) bool {
-			return others.Has(path) && !own.Has(path)
-		})
-	})
+	return slices.ContainsFunc(paths, func(path fieldpath.Path) bool { return others.Has(path) && !own.Has(path) })
 }
 
 // OwnsCondition reports whether a manager owns a field of the condition of a type in the status of obj.

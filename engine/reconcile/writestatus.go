@@ -75,10 +75,13 @@ func (s *report) writeStatus(ctx context.Context, said map[string]any, summary c
 		return err
 	}
 	s.explainConditions(shape, content)
+	if content == nil && (shape.ListMap || shape.HasGeneration) {
+		content = make(map[string]any, 2)
+	}
+	if shape.HasGeneration && s.setsGeneration() {
+		content["observedGeneration"] = s.p.parent.GetGeneration()
+	}
 	if shape.ListMap {
-		if content == nil {
-			content = make(map[string]any, 1)
-		}
 		rendered, _ := content["conditions"].([]any) // those of the rule
 		delete(content, "conditions")
 		if list := s.conditions(rendered, summary, shape); len(list) > 0 { // an empty list cannot have an owner
@@ -89,6 +92,14 @@ func (s *report) writeStatus(ctx context.Context, said map[string]any, summary c
 		return err
 	}
 	return s.mergeConditions(ctx, s.conditions(nil, summary, shape))
+}
+
+// setsGeneration reports whether Kanon sets status.observedGeneration, to which kstatus and other tools compare
+// metadata.generation. It does not if the rule or another manager does. Without a status subresource, each write would be a
+// new generation.
+func (s *report) setsGeneration() bool {
+	isRules := s.p.op.Program.Status != nil && program.MaySet(s.p.op.Program.Status, "observedGeneration")
+	return s.p.op.Parent.HasStatus && !isRules && !apply.IsGenerationOwnedByAnother(s.p.parent, s.p.op.StatusManager(), s.isOther)
 }
 
 // syncStatus applies the content of the parent's status; nil removes everything that the rule ever wrote there.

@@ -269,8 +269,8 @@ func (r *RuleObjects) Covers(origin Origin) bool {
 		(origin.Definition == "" || origin.Definition == r.rules.uid)
 }
 
-// Report writes the report on one Rule object into its status: a condition Ready, and the counts of parents and
-// children. It sends nothing if the status is up to date. changed is true if the condition's status or message
+// Report writes the report on one Rule object into its status: a condition Ready, its generation, and the counts of parents
+// and children. It sends nothing if the status is up to date. changed is true if the condition's status or message
 // changed.
 func (r *RuleObjects) Report(ctx context.Context, origin Origin, report Report) (changed bool, err error) {
 	r.mu.Lock()
@@ -293,7 +293,7 @@ func (r *RuleObjects) Report(ctx context.Context, origin Origin, report Report) 
 		numberOf(object, "parents") == int64(report.Parents) && numberOf(object, "children") == int64(report.Children) {
 		return false, nil
 	}
-	status := map[string]any{"conditions": []any{ready}}
+	status := map[string]any{"conditions": []any{ready}, "observedGeneration": object.GetGeneration()}
 	if report.Parents >= 0 {
 		status["parents"], status["children"] = report.Parents, report.Children
 	}

@@ -247,6 +247,8 @@ func joinObjects(a, b *Schema) *Schema {
 type ConditionsShape struct {
 	// HasStatus is true if the schema has a field status.
 	HasStatus bool
+	// HasGeneration is true if status has a whole number called observedGeneration.
+	HasGeneration bool
 	// HasConditions is true if status has a list called conditions.
 	HasConditions bool
 	// ListMap is true if conditions are identified by their type, so that each field manager can own its own. Otherwise
@@ -271,8 +273,11 @@ func (s *Published) Conditions(ctx context.Context, gvk schema.GroupVersionKind)
 	if err != nil || kind == nil || kind.Fields["status"] == nil {
 		return ConditionsShape{}, err
 	}
-	shape := ConditionsShape{HasStatus: true}
-	conditions := kind.Fields["status"].Schema.Fields["conditions"]
+	shape, status := ConditionsShape{HasStatus: true}, kind.Fields["status"].Schema.Fields
+	if generation := status["observedGeneration"]; generation != nil {
+		shape.HasGeneration = generation.Schema.Type == Integer
+	}
+	conditions := status["conditions"]
 	if conditions == nil || conditions.Schema.Type != List {
 		return shape, nil
 	}

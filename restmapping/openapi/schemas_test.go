@@ -311,6 +311,8 @@ func TestConditions(t *testing.T) {
 	}{
 		"no status":      {"", ConditionsShape{}},
 		"no conditions":  {`, "status": {"type": "object", "properties": {"a": {"type": "string"}}}`, ConditionsShape{HasStatus: true}},
+		"a generation":   {`, "status": {"type": "object", "properties": {"observedGeneration": {"type": "integer"}}}`, ConditionsShape{HasStatus: true, HasGeneration: true}},
+		"a text instead": {`, "status": {"type": "object", "properties": {"observedGeneration": {"type": "string"}}}`, ConditionsShape{HasStatus: true}},
 		"anything goes":  {`, "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}`, ConditionsShape{HasStatus: true}},
 		"not a list":     {`, "status": {"type": "object", "properties": {"conditions": {"type": "string"}}}`, ConditionsShape{HasStatus: true}},
 		"atomic":         {`, "status": {"type": "object", "properties": {"conditions": {"type": "array", ` + item + `}}}`, ConditionsShape{HasStatus: true, HasConditions: true}},

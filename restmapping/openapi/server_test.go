@@ -37,7 +37,7 @@ func TestBuiltInKinds(t *testing.T) {
 	}{
 		"ConfigMap":  {schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, ConditionsShape{}},
 		"Service":    {schema.GroupVersionKind{Version: "v1", Kind: "Service"}, ConditionsShape{HasStatus: true, HasConditions: true, ListMap: true, Fields: every}},
-		"Deployment": {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, ConditionsShape{HasStatus: true, HasConditions: true, ListMap: true, Fields: older}},
+		"Deployment": {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, ConditionsShape{HasStatus: true, HasGeneration: true, HasConditions: true, ListMap: true, Fields: older}},
 		"Ingress":    {schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}, ConditionsShape{HasStatus: true}},
 	}
 	for name, tt := range tests {

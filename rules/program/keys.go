@@ -15,6 +15,19 @@ func ComputedKeys(t Template, rendered any) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
+// MaySet reports whether a template may render an object with a field.
+func MaySet(t Template, field string) bool {
+	switch t := t.(type) {
+	case Const:
+		fields, _ := t.Value.(map[string]any)
+		return fields[field] != nil
+	case Map:
+		return slices.ContainsFunc(t.Entries, func(e Entry) bool { return e.Key != nil || e.Name == field })
+	default:
+		return true
+	}
+}
+
 func addLiteral(t Template, keys map[string]bool) {
 	switch t := t.(type) {
 	case Const:

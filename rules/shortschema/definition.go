@@ -22,7 +22,9 @@ type Kind struct {
 	ShortNames, Categories []any
 	Namespaced             bool
 	Description            string
-	Versions               []Version
+	// ConditionPrefix is the prefix of the types of Kanon's conditions.
+	ConditionPrefix string
+	Versions        []Version
 }
 
 // Version is one version of a kind.
@@ -65,7 +67,7 @@ func (k *Kind) Definition() *unstructured.Unstructured {
 	}
 	versions := make([]any, len(k.Versions))
 	for i := range k.Versions {
-		versions[i] = k.Versions[i].definition(k.Description)
+		versions[i] = k.Versions[i].definition(k)
 	}
 	metadata := map[string]any{"name": plural + "." + k.Group}
 	if strings.HasSuffix(k.Group, ".k8s.io") || strings.HasSuffix(k.Group, ".kubernetes.io") {
@@ -116,7 +118,7 @@ func (v *Version) schema() map[string]any {
 			root["required"] = []any{"spec"}
 		}
 	}
-	status := withConditions(v.Status)
+	status := withReport(v.Status)
 	if v.OpenStatus {
 		status["x-kubernetes-preserve-unknown-fields"] = true
 	}
@@ -127,10 +129,10 @@ func (v *Version) schema() map[string]any {
 	return root
 }
 
-func (v *Version) definition(description string) map[string]any {
+func (v *Version) definition(k *Kind) map[string]any {
 	root := v.schema()
-	if description != "" {
-		root["description"] = description
+	if k.Description != "" {
+		root["description"] = k.Description
 	}
 	subresources := map[string]any{"status": map[string]any{}}
 	if v.Scale != nil {
@@ -139,19 +141,16 @@ func (v *Version) definition(description string) map[string]any {
 	made := map[string]any{
 		"name": v.Name, "served": !v.Unserved, "storage": v.Stored,
 		"schema":       map[string]any{"openAPIV3Schema": root},
-		"subresources": subresources,
+		"subresources": subresources, "additionalPrinterColumns": v.columns(k.ConditionPrefix),
 	}
 	if v.Warning != "" {
 		made["deprecated"], made["deprecationWarning"] = true, v.Warning
 	}
-	if len(v.Columns) > 0 {
-		made["additionalPrinterColumns"] = v.columns()
-	}
 	return made
 }
 
-// columns returns the columns, each with a type.
-func (v *Version) columns() []any {
+// columns returns the columns, each with a type, and after them Ready, Reason and Age, unless there are such ones.
+func (v *Version) columns(conditionPrefix string) []any {
 	typed := make([]any, len(v.Columns))
 	for i := range v.Columns {
 		column, _ := v.Columns[i].(map[string]any)
@@ -165,7 +164,25 @@ func (v *Version) columns() []any {
 		}
 		typed[i] = column
 	}
+	ready := `.status.conditions[?(@.type=="` + conditionPrefix + `Ready")]`
+	for _, column := range []map[string]any{
+		{"name": "Ready", "type": "string", "jsonPath": ready + ".status"},
+		{"name": "Reason", "type": "string", "jsonPath": ready + ".reason", "priority": int64(1)},
+		{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+	} {
+		if !slices.ContainsFunc(v.Columns, func(given any) bool { return isNamed(given, column["name"]) }) {
+			typed = append(typed, column)
+		}
+	}
 	return typed
+}
+
+// isNamed reports whether a column has a name, in any case.
+func isNamed(column, name any) bool {
+	fields, _ := column.(map[string]any)
+	given, _ := fields["name"].(string)
+	wanted, _ := name.(string)
+	return strings.EqualFold(given, wanted)
 }
 
 // Conflict is a field that cannot be served in two versions. Kanon has no conversion webhook, so the API server changes

@@ -96,8 +96,9 @@ func hasRoom(schema, wanted map[string]any) bool {
 	return true
 }
 
-// withConditions returns the schema of a status, and adds conditions if it has none.
-func withConditions(status map[string]any) map[string]any {
+// withReport returns the schema of a status, and adds what Kanon reports if it has no such fields: conditions and
+// observedGeneration.
+func withReport(status map[string]any) map[string]any {
 	if status == nil {
 		status = map[string]any{"type": "object"}
 	}
@@ -111,6 +112,11 @@ func withConditions(status map[string]any) map[string]any {
 	}
 	if properties["conditions"] == nil {
 		properties["conditions"] = conditions()
+	}
+	if properties["observedGeneration"] == nil {
+		properties["observedGeneration"] = map[string]any{
+			"type": "integer", "format": "int64", "description": "The generation of the object to which its conditions belong.",
+		}
 	}
 	return status
 }

@@ -16,7 +16,7 @@ import (
 // TestWhole: what a schema says of the whole kind is in the definition, and the API server takes it.
 func TestWhole(t *testing.T) {
 	t.Parallel()
-	const schema = "versions.0.schema.openAPIV3Schema"
+	const schema, columns = "versions.0.schema.openAPIV3Schema", "versions.0.additionalPrinterColumns"
 	for name, test := range map[string]struct{ schema, at, want string }{
 		"a description":                 {"{description: What shops sell., spec: {a: string}}", schema + ".description", "What shops sell."},
 		"a validation of spec":          {"{spec: {a: string}, validations: [{rule: has(self.a)}]}", schema + ".properties.spec.x-kubernetes-validations", "[{rule: has(self.a)}]"},
@@ -26,13 +26,18 @@ func TestWhole(t *testing.T) {
 		"a spec that is required":       {"{spec: {openAPI: {type: object, properties: {a: {type: string}}, required: [a]}}}", schema + ".required", "[spec]"},
 		"status as OpenAPI":             {"{spec: {a: string}, status: {openAPI: {type: object, maxProperties: 9, properties: {b: {type: string}}}}}", schema + ".properties.status.maxProperties", "9"},
 		"status as OpenAPI, with more":  {"{spec: {a: string}, status: {openAPI: {type: object, properties: {b: {type: string}}}}}", schema + ".properties.status.properties.seen", "{type: string}"},
-		"a column of a field":           {"{spec: {a: integer | printColumn=A}}", "versions.0.additionalPrinterColumns", "[{name: A, type: integer, jsonPath: .spec.a}]"},
-		"a column of a name with a dot": {`{spec: {a.b: string | printColumn=A}}`, "versions.0.additionalPrinterColumns", `[{name: A, type: string, jsonPath: '.spec.a\.b'}]`},
-		"a column of properties":        {"{spec: {properties: {properties: string | printColumn=A}}}", "versions.0.additionalPrinterColumns", "[{name: A, type: string, jsonPath: .spec.properties.properties}]"},
-		"a column of an inferred field": {"{spec: {a: string}, columns: [{name: A, value: .status.count}]}", "versions.0.additionalPrinterColumns", "[{name: A, type: integer, jsonPath: .status.count}]"},
-		"a column of a condition":       {`{spec: {a: string}, columns: [{name: A, value: '.status.conditions[?(@.type=="Ready")].lastTransitionTime'}]}`, "versions.0.additionalPrinterColumns", `[{name: A, type: date, jsonPath: '.status.conditions[?(@.type=="Ready")].lastTransitionTime'}]`},
-		"a column of all items":         {"{spec: {a: '[]integer'}, columns: [{name: A, value: '.spec.a[*]'}]}", "versions.0.additionalPrinterColumns", "[{name: A, type: integer, jsonPath: '.spec.a[*]'}]"},
-		"a column of an object":         {"{spec: {a: {b: string}}, columns: [{name: A, value: .spec.a}]}", "versions.0.additionalPrinterColumns", "[{name: A, type: string, jsonPath: .spec.a}]"},
+		"a column of a field":           {"{spec: {a: integer | printColumn=A}}", columns + ".0", "{name: A, type: integer, jsonPath: .spec.a}"},
+		"a column of a name with a dot": {`{spec: {a.b: string | printColumn=A}}`, columns + ".0", `{name: A, type: string, jsonPath: '.spec.a\.b'}`},
+		"a column of properties":        {"{spec: {properties: {properties: string | printColumn=A}}}", columns + ".0", "{name: A, type: string, jsonPath: .spec.properties.properties}"},
+		"a column of an inferred field": {"{spec: {a: string}, columns: [{name: A, value: .status.count}]}", columns + ".0", "{name: A, type: integer, jsonPath: .status.count}"},
+		"a column of a condition":       {`{spec: {a: string}, columns: [{name: A, value: '.status.conditions[?(@.type=="Ready")].lastTransitionTime'}]}`, columns + ".0", `{name: A, type: date, jsonPath: '.status.conditions[?(@.type=="Ready")].lastTransitionTime'}`},
+		"a column of all items":         {"{spec: {a: '[]integer'}, columns: [{name: A, value: '.spec.a[*]'}]}", columns + ".0", "{name: A, type: integer, jsonPath: '.spec.a[*]'}"},
+		"the column of readiness":       {"{spec: {a: string}}", columns + ".0", `{name: Ready, type: string, jsonPath: '.status.conditions[?(@.type=="Ready")].status'}`},
+		"the column of the reason":      {"{spec: {a: string}}", columns + ".1", `{name: Reason, type: string, priority: 1, jsonPath: '.status.conditions[?(@.type=="Ready")].reason'}`},
+		"the column of the age":         {"{spec: {a: string}}", columns + ".2", "{name: Age, type: date, jsonPath: .metadata.creationTimestamp}"},
+		"a column called ready":         {"{spec: {a: string}, columns: [{name: READY, value: .spec.a}]}", columns + ".1.name", "Reason"},
+		"the seen generation":           {"{spec: {a: string}}", schema + ".properties.status.properties.observedGeneration.type", "integer"},
+		"a column of an object":         {"{spec: {a: {b: string}}, columns: [{name: A, value: .spec.a}]}", columns + ".0", "{name: A, type: string, jsonPath: .spec.a}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

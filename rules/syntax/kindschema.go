@@ -60,6 +60,7 @@ func (d *decoder) kindSchema(r *Rule) {
 	kind := shortschema.Kind{
 		GroupKind: gvk.GroupKind(), Plural: fields.Plural, Singular: fields.Singular, Description: fields.Description,
 		ShortNames: anys(fields.ShortNames), Categories: anys(fields.Categories), Namespaced: fields.Scope != "Cluster",
+		ConditionPrefix: r.ConditionPrefix,
 	}
 	versions := fields.Versions
 	if n.Has("versions") {
