@@ -166,10 +166,15 @@ func textOf(item any, name string) string {
 	return ""
 }
 
-// locate finds the field at a path of another object. Items with keys are found by their keys. at is the path in object.
+// locate finds the field at a path of another object. Items with keys are found by their keys, and a name that is a number
+// is the position of an item if there is a list. at is the path in object.
 func locate(object any, p Path) (at Path, value any, exists bool) {
 	value = object
 	for _, step := range p {
+		items, _ := value.([]any)
+		if index, err := strconv.Atoi(step.Name); err == nil && index >= 0 && index < len(items) {
+			step = itemStep(items, index) // a position, as in containers.0
+		}
 		if step.Index < 0 {
 			fields, _ := value.(map[string]any)
 			if value, exists = fields[step.Name]; !exists {
@@ -178,7 +183,6 @@ func locate(object any, p Path) (at Path, value any, exists bool) {
 			at = append(at, step)
 			continue
 		}
-		items, _ := value.([]any)
 		index := step.Index
 		if step.Keys != nil {
 			index = slices.IndexFunc(items, func(item any) bool {

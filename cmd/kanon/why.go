@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -96,12 +97,20 @@ func (o *whyOptions) why(cmd *cobra.Command, args []string) error {
 	return o.write(cmd, explanation, field != nil)
 }
 
-// parseField parses a path in the syntax of rules.
+// position is the position of an item, as kubectl and JSONPath write it.
+var position = regexp.MustCompile(`\[(\d+)\]`)
+
+// parseField parses a path in the syntax of rules, or with the positions of items and a dot or braces around it as in JSONPath:
+// spec.containers[name=web].image, spec.containers.0.image, {.spec.containers[0].image}.
 func parseField(cmd *cobra.Command, text string) (syntax.IgnorePath, error) {
 	if text == "" {
 		return nil, cli.Usagef(cmd, "the field is empty: write a path, such as spec.replicas")
 	}
-	parsed, wrong := syntax.ParseIgnore(text)
+	path := text
+	if !strings.Contains(path, `"`) {
+		path = strings.TrimPrefix(strings.Trim(position.ReplaceAllString(path, ".$1"), "{}"), ".")
+	}
+	parsed, wrong := syntax.ParseIgnore(path)
 	switch {
 	case wrong != nil && wrong.Hint != "":
 		return nil, cli.Usagef(cmd, "field %q: %s (%s)", text, wrong.Message, wrong.Hint)
