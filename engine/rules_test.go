@@ -292,3 +292,27 @@ func (w *world) undefine(kind string) {
 	}
 	w.awaitGone(crds, "", name)
 }
+
+// A rule with warnings alone is in force, and the log reports them as information. Of a rule that is refused, the log
+// reports the mistake as an error, and the warning not.
+func TestWarningsAreNoErrors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "Note")
+	logged := w.captureLog()
+	always := strings.NewReplacer("kind: Note}", `kind: Note, when: "${true}"}`)
+	w.rule("warned", strings.Replace(always.Replace(note("yes")), "name: note}", "name: warned}", 1))
+	w.rule("refused", strings.Replace(always.Replace(note(`"${nobody}"`)), "name: note}", "name: refused}", 1))
+	w.run()
+	w.verdict("warned", `"ready":true`)
+	w.verdict("refused", `"ready":false`)
+	for line := range strings.Lines(logged()) {
+		if strings.Contains(line, "warning: ") && strings.Contains(line, "not in force") {
+			t.Errorf("a warning is logged as an error: %s", line)
+		}
+	}
+	for _, want := range []string{`"msg"="warning about a rule"`, `"msg"="rule not in force as written"`} {
+		if !strings.Contains(logged(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, logged())
+		}
+	}
+}

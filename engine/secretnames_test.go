@@ -2,10 +2,8 @@ package engine_test
 
 import (
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -54,13 +52,7 @@ func TestSecretsInNamesAreNotTold(t *testing.T) {
 	}
 	w.create(secrets, w.object(secret("hunter2")))
 	w.create(configMaps, w.object(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hunter2", "namespace": "$HOME"}}`))
-	var mu sync.Mutex
-	var logged strings.Builder
-	w.sink = funcr.New(func(_, line string) {
-		mu.Lock()
-		defer mu.Unlock()
-		logged.WriteString(line + "\n")
-	}, funcr.Options{Verbosity: 4}).GetSink()
+	logged := w.captureLog()
 	w.rule("leak", secretNameRule)
 	w.run()
 	w.parent("Box", "b", "{color: red}")
@@ -93,14 +85,12 @@ func TestSecretsInNamesAreNotTold(t *testing.T) {
 			t.Errorf("an Event says %q", text)
 		}
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	for line := range strings.Lines(logged.String()) {
+	for line := range strings.Lines(logged()) {
 		if strings.Contains(line, "hunter2") || strings.Contains(line, "correct") {
 			t.Errorf("the log has %s", line)
 		}
 	}
-	if !strings.Contains(logged.String(), "child item[0]") {
+	if !strings.Contains(logged(), "child item[0]") {
 		t.Error("the log does not name the children by their nodes")
 	}
 }

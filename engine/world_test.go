@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/go-logr/logr/testr"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -731,6 +732,22 @@ func (w *world) quiet() {
 type deeds struct{ requests, steps int }
 
 func (w *world) did() deeds { return deeds{w.requests.count(), w.reconciled.progress()} }
+
+// captureLog has the log of the engines that start from now on kept, and returns what reads it.
+func (w *world) captureLog() (text func() string) {
+	var mu sync.Mutex
+	var logged strings.Builder
+	w.sink = funcr.New(func(_, line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		logged.WriteString(line + "\n")
+	}, funcr.Options{Verbosity: 4}).GetSink()
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return logged.String()
+	}
+}
 
 // exists holds for any object.
 func exists(*unstructured.Unstructured) bool { return true }

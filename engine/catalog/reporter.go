@@ -132,9 +132,14 @@ func (r *Reporter) give(ctx context.Context, origin source.Origin, report source
 	return false, nil
 }
 
-// logReport logs a report, one finding a line.
+// logReport logs a report, one finding a line: warnings as information, because the rules are in force nevertheless.
 func logReport(ctx context.Context, origin source.Origin, report source.Report) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("source", origin.String())
+	for _, r := range report.Rules {
+		for warning := range strings.Lines(r.Warnings) {
+			log.Info("warning about a rule", "rule", r.Name, "warning", strings.TrimSuffix(warning, "\n"))
+		}
+	}
 	if report.Ready {
 		log.Info("rules accepted", "verdict", report.Message)
 		return
@@ -150,8 +155,11 @@ func logReport(ctx context.Context, origin source.Origin, report source.Report) 
 			log.Info("rule waits for a kind", "rule", r.Name, "verdict", r.Message)
 			continue
 		}
+		warnings := strings.Split(r.Warnings, "\n")
 		for line := range strings.Lines(r.Message) {
-			log.Error(errors.New(strings.TrimSuffix(line, "\n")), "rule not in force as written", "rule", r.Name)
+			if line = strings.TrimSuffix(line, "\n"); !slices.Contains(warnings, line) {
+				log.Error(errors.New(line), "rule not in force as written", "rule", r.Name)
+			}
 		}
 	}
 }

@@ -127,6 +127,7 @@ func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.Rule
 	case r.compiled != r.newest:
 		report.Message = "waiting for " + r.waits + c.keepsRunning(r)
 	case r.findings.HasErrors():
+		report.Warnings = strings.Join(linesOf(r.findings.Warnings()), "\n")
 		report.Message = strings.Join(linesOf(r.findings), "\n") + c.keepsRunning(r)
 	case c.lacksParentKind(r):
 		parent := r.program.Parent.GVK
@@ -141,7 +142,7 @@ func (c *Catalog) reportRule(r *revisions, t *text, failure Failure) source.Rule
 	case failure.Message != "":
 		report.Reason, report.Message = failure.Reason, failure.Message
 	default:
-		report.Ready = true
+		report.Ready, report.Warnings = true, strings.Join(linesOf(r.findings.Warnings()), "\n")
 		report.Message = cmp.Or(strings.Join(append(linesOf(r.findings), lines...), "\n"), "running")
 		if r.due {
 			report.Message = "to be checked again: waiting for " + r.waits + "\n" + report.Message

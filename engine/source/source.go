@@ -105,6 +105,8 @@ type RuleReport struct {
 	Reason string `json:"reason,omitempty"`
 	// Waiting is true if the rule is not ready only because the cluster lacks a kind.
 	Waiting bool `json:"-"`
+	// Warnings has the lines of Message that report warnings.
+	Warnings string `json:"-"`
 	// ID is the rule's id.
 	ID string `json:"-"`
 }

@@ -134,6 +134,11 @@ func (fs Findings) HasErrors() bool {
 	return slices.ContainsFunc(fs, func(f Finding) bool { return f.Severity == SeverityError })
 }
 
+// Warnings returns the findings that are warnings.
+func (fs Findings) Warnings() Findings {
+	return slices.DeleteFunc(slices.Clone(fs), func(f Finding) bool { return f.Severity != SeverityWarning })
+}
+
 // Err returns a *FindingsError with all findings if some finding is an error; else nil.
 func (fs Findings) Err() error {
 	if !fs.HasErrors() {
