@@ -63,6 +63,39 @@ func (w *world) job(name, state string) {
 	}
 }
 
+// Of several items, the condition is about the one that has failed, and not about the first that is not ready.
+func TestFailedItemIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "Box")
+	w.rule("jobs", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: jobs}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Box}
+  children:
+  - id: job
+    forEach: [{name: item, in: "${['a', 'b', 'c']}"}]
+    template:
+      apiVersion: batch/v1
+      kind: Job
+      metadata: {name: "job-${item}"}
+      spec:
+        managedBy: example.com/test
+        template: {spec: {restartPolicy: Never, containers: [{name: main, image: main}]}}
+`)
+	w.run()
+	w.parent("Box", "red", "{}")
+	w.job("job-a", jobRuns)
+	w.job("job-b", jobRuns)
+	w.job("job-b", jobFails)
+	stalled := w.await(w.resource("Box"), w.home, "red", "is stalled", isTrue("Stalled"))
+	if reason, message := conditionField(stalled, "Stalled", "reason"), conditionField(stalled, "Stalled", "message"); reason != "ChildFailed" ||
+		!strings.Contains(message, "job-b") || strings.Contains(message, "job-a") {
+		t.Errorf("the condition has reason %s and message %q, want the Job that has failed", reason, message)
+	}
+}
+
 // A Job is awaited to its end: dependsOn and finalize do not go on while it runs, and not
 // when it has failed.
 func TestJobsAreAwaited(t *testing.T) {

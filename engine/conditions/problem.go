@@ -1,11 +1,11 @@
 package conditions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +28,8 @@ type Problem struct {
 	// Elsewhere is true if another key handles the problem and then enqueues the parent.
 	Elsewhere bool
 	Err       error
+	// Cause replaces the text of Err where several problems have the same one; empty if their texts must be the same.
+	Cause string
 	// Advice is what the author of the rule can do; it may be empty.
 	Advice string
 }
@@ -61,9 +63,11 @@ func OfWrite(subject string, err error) Problem {
 	case IsInvalid(err):
 		p.Reason, p.Stalled = ReasonInvalid, true
 	case errors.As(err, new(*apply.NamespaceMissingError)):
-		p.Reason = ReasonNamespaceMissing
+		missing, _ := errors.AsType[*apply.NamespaceMissingError](err)
+		p.Reason, p.Cause = ReasonNamespaceMissing, fmt.Sprintf("namespace %q does not exist", missing.Ref.Namespace)
 	case errors.As(err, new(*apply.TerminatingError)), IsTerminatingNamespace(err):
-		p.Reason = ReasonTerminating
+		cause, _ := apierrors.StatusCause(err, corev1.NamespaceTerminatingCause)
+		p.Reason, p.Cause = ReasonTerminating, cause.Message
 	case apierrors.IsForbidden(err):
 		p.Reason, p.Stalled = ReasonForbidden, true
 	}
@@ -102,19 +106,10 @@ func sameText(a, b error) bool {
 	return errors.Is(a, b) || a != nil && b != nil && a.Error() == b.Error()
 }
 
-func (p Problem) String() string { return explained(p.Subject, "", p.Err.Error(), p.Advice) }
+func (p Problem) String() string { return p.finding().String() }
 
-// explained returns a message about a place in the rule. Its readers can change the parent but not the rule. So what
-// the parent lacks comes first, and what the author of the rule can do comes last.
-func explained(subject, path, message, advice string) string {
-	place := subject
-	if path != "" {
-		place += ": " + path
-	}
-	if advice == "" {
-		return place + ": " + message
-	}
-	return strings.TrimPrefix(message, "parent.") + " (" + place + "); the rule's author can " + advice
+func (p Problem) finding() finding {
+	return finding{places: []string{p.Subject}, message: p.Err.Error(), cause: cmp.Or(p.Cause, p.Err.Error()), advice: p.Advice}
 }
 
 // SubjectFinalize is the subject of problems about what a cleanup waits for.

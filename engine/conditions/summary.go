@@ -26,35 +26,34 @@ func Summarize(problems []Problem, rendered program.Result, kept string) Summary
 			of = &stalled
 		}
 		if problem.Stalled || !problem.IsTransient() {
-			of.add(problem.Reason, problem.String())
+			of.add(problem.Reason, problem.finding())
 			if problem.Subject == SubjectFinalize {
 				of.cleanup = problem.Err.Error()
 			}
 		}
 	}
 	for _, failed := range rendered.StatusFailed {
-		stalled.add(ReasonEvaluation, explained(failed.Path, "", failed.Message, failed.Advice))
+		stalled.add(ReasonEvaluation, findingOf(failed.Path, program.Problem{Message: failed.Message, Advice: failed.Advice}))
 	}
 	for _, node := range rendered.Nodes {
 		addNode(node, &stalled, &moving)
 	}
 	for _, patch := range rendered.Patches {
-		message := explained("patch "+patch.ID, patch.Path, patch.Message, patch.Advice)
+		of := findingOf("patch "+patch.ID, patch.Problem)
 		switch patch.State {
 		case program.StateFailed:
-			stalled.add(ReasonEvaluation, message)
+			stalled.add(ReasonEvaluation, of)
 		case program.StateWaiting:
-			moving.add(waitingReason(patch.KindMissing), message)
+			moving.add(waitingReason(patch.KindMissing), of)
 		}
 	}
-	if kept != "" {
-		moving.add(ReasonWaiting, kept)
-	}
 	switch {
-	case len(stalled.texts) > 0:
-		return Summary{Stalled, stalled.reason, stalled.join()}
-	case len(moving.texts) > 0:
-		return Summary{Reconciling, moving.reason, moving.join()}
+	case len(stalled.findings) > 0:
+		return Summary{Stalled, stalled.reason, stalled.join(kept)}
+	case len(moving.findings) > 0:
+		return Summary{Reconciling, moving.reason, moving.join(kept)}
+	case kept != "":
+		return Summary{Reconciling, ReasonWaiting, kept}
 	default:
 		return Summary{Ready, ReasonReady, "every child is up to date and ready"}
 	}
@@ -84,10 +83,10 @@ func waitingReason(kindMissing bool) string {
 	return ReasonWaiting
 }
 
-// messages are texts of the same gravity, in the order of discovery, with the reason of the first.
+// messages are findings of the same gravity, in the order of discovery, with the reason of the first.
 type messages struct {
-	reason string
-	texts  []string
+	reason   string
+	findings []finding
 	// cleanup is what the cleanup of a parent that is being deleted waits for, if that is one of the texts.
 	cleanup string
 }
@@ -97,23 +96,33 @@ func (m *messages) addNode(reason string, node program.NodeResult) {
 	subject := "child " + node.ID
 	named := strings.Contains(m.cleanup, subject+" ") || strings.Contains(m.cleanup, subject+":")
 	if !named || !strings.Contains(m.cleanup, node.Text()) {
-		m.add(reason, explained(subject, node.Path, node.Message, node.Advice))
+		m.add(reason, findingOf(subject, node.Problem))
 	}
 }
 
-func (m *messages) add(reason, text string) {
+func (m *messages) add(reason string, of finding) {
 	waits := m.reason == ReasonWaiting || m.reason == ReasonProgressing
 	if m.reason == "" || waits && reason == ReasonKindMissing { // the others wait for the kind
 		m.reason = reason
 	}
-	m.texts = append(m.texts, text)
+	m.findings = append(m.findings, of)
 }
 
 // maxMessage bounds a condition's message, in bytes. The API conventions allow 32 KiB, but the first problems matter
 // most.
 const maxMessage = 4 << 10
 
-func (m *messages) join() string { return Cut(strings.Join(m.texts, "; "), maxMessage) }
+// join returns the message of a condition. kept is about objects that are not deleted for now; it may be empty.
+func (m *messages) join(kept string) string {
+	var texts []string
+	for _, f := range merged(m.findings) {
+		texts = append(texts, f.String())
+	}
+	if kept != "" {
+		texts = append(texts, kept)
+	}
+	return Cut(strings.Join(texts, "; "), maxMessage)
+}
 
 // Cut returns the beginning of a text, of at most limit bytes.
 func Cut(text string, limit int) string {
@@ -123,6 +132,9 @@ func Cut(text string, limit int) string {
 	}
 	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
 }
+
+// maxKept is how many objects that are not deleted for now a message names.
+const maxKept = 3
 
 // Kept returns the message about objects that are no longer rendered and are not deleted for now; empty if there are
 // none.
@@ -134,6 +146,10 @@ func Kept(objects []string) string {
 	case 1:
 		return objects[0] + " is no longer rendered, and is not deleted until everything else is up to date"
 	default:
-		return fmt.Sprintf("%s and %d more are no longer rendered, and are not deleted until everything else is up to date", objects[0], n-1)
+		names := strings.Join(objects[:min(n, maxKept)], ", ")
+		if n > maxKept {
+			names += fmt.Sprintf(" and %d more", n-maxKept)
+		}
+		return fmt.Sprintf("%d objects are no longer rendered, and are not deleted until everything else is up to date: %s", n, names)
 	}
 }

@@ -38,7 +38,24 @@ func TestSummarize(t *testing.T) {
 			problems: []Problem{waits}, rendered: node(program.NodeResult{ID: "a", State: program.StateWaiting, Problem: program.Problem{KindMissing: true}}),
 			typ: Reconciling, reason: ReasonKindMissing,
 		},
-		"kept": {kept: Kept([]string{"b", "a"}), typ: Reconciling, reason: ReasonWaiting, message: "a and 1 more are no longer rendered"},
+		"one cause at three places": {
+			problems: []Problem{waits, {Subject: "child a", Err: errors.New("a/x: no namespace"), Cause: "no namespace"}},
+			rendered: program.Result{Nodes: []program.NodeResult{
+				{ID: "b", State: program.StateWaiting, Problem: program.Problem{Path: "when", Message: "no namespace"}},
+				{ID: "c", State: program.StateWaiting, Problem: program.Problem{Message: "no namespace"}},
+			}},
+			typ: Reconciling, reason: ReasonWaiting, message: "lookup a: a does not exist; child a, child b: when, child c: no namespace",
+		},
+		"one cause at five places": {
+			rendered: program.Result{StatusFailed: []program.Problem{
+				{Path: "status.a", Message: "parent.spec.x is missing", Advice: "write orValue"}, {Path: "status.b", Message: "parent.spec.x is missing", Advice: "write orValue"},
+				{Path: "status.c", Message: "parent.spec.x is missing", Advice: "write orValue"}, {Path: "status.d", Message: "parent.spec.x is missing", Advice: "write orValue"},
+			}},
+			typ: Stalled, reason: ReasonEvaluation, message: "spec.x is missing (status.a, status.b, status.c and 1 more); the rule's author can write orValue",
+		},
+		"one place":               {problems: []Problem{{Subject: "child a", Reason: ReasonWaiting, Err: errors.New("a/x: no namespace"), Cause: "no namespace"}}, typ: Reconciling, reason: ReasonWaiting, message: "child a: a/x: no namespace"},
+		"kept beside what stalls": {problems: []Problem{failed}, kept: Kept([]string{"b"}), typ: Stalled, reason: ReasonNameTaken, message: failed.String() + "; b is no longer rendered"},
+		"kept":                    {kept: Kept([]string{"b", "a"}), typ: Reconciling, reason: ReasonWaiting, message: "2 objects are no longer rendered, and are not deleted until everything else is up to date: a, b"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +81,7 @@ func TestSummarizeCleanup(t *testing.T) {
 	}{
 		"stalled": {true, "spec.finalize: waits for child drop to be ready: Job Failed; child other: Job Failed"},
 		// The condition has what stalls only.
-		"under way": {false, "child drop: Job Failed; child other: Job Failed"},
+		"under way": {false, "child drop, child other: Job Failed"},
 	} {
 		problem := Problem{Subject: SubjectFinalize, Reason: ReasonFinalizing, Stalled: test.stalled, Err: errors.New("waits for child drop to be ready: Job Failed")}
 		if got := Summarize([]Problem{problem}, program.Result{Nodes: nodes}, "").Message; got != test.want {

@@ -28,12 +28,16 @@ func (e *Evaluation) notReady(i int) *Problem {
 		return n.notReady
 	}
 	n.readyKnown = true
-	if n.rollingOut != nil {
+	if n.rollingOut != nil && (n.stalled || !e.hasFailed(i)) {
 		n.notReady = n.rollingOut
 		return n.notReady
 	}
 	child := e.prog.Children[i]
 	for j := range n.items {
+		failed := isFailed(child, n.items[j])
+		if n.notReady != nil && !failed {
+			continue // an object that has failed says more than the first that is not ready
+		}
 		p := e.itemNotReady(child, &n.items[j])
 		if p == nil {
 			continue
@@ -41,8 +45,9 @@ func (e *Evaluation) notReady(i int) *Problem {
 		if child.IsList {
 			p = p.Of(n.items[j].live.GetName())
 		}
-		n.notReady = p
-		break
+		if n.notReady = p; failed {
+			break
+		}
 	}
 	return n.notReady
 }
@@ -91,9 +96,13 @@ func (e *Evaluation) notCurrent(it *item) *Problem {
 
 // hasFailed reports whether the node has an object that will not become ready as it is.
 func (e *Evaluation) hasFailed(i int) bool {
-	return e.prog.Children[i].ReadyWhen == nil && slices.ContainsFunc(e.nodes[i].items, func(it item) bool {
-		return it.live != nil && readiness.HasFailed(it.live)
-	})
+	child := e.prog.Children[i]
+	return slices.ContainsFunc(e.nodes[i].items, func(it item) bool { return isFailed(child, it) })
+}
+
+// isFailed reports whether an object of a child without readyWhen has failed.
+func isFailed(child *Child, it item) bool {
+	return child.ReadyWhen == nil && it.live != nil && readiness.HasFailed(it.live)
 }
 
 // rollOut keeps the items as they are that must not be updated yet, and leaves out those that must not be created yet.
