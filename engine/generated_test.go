@@ -56,6 +56,29 @@ func (g *generated) same(color, when string) *unstructured.Unstructured {
 	return now
 }
 
+// Every spelling of a field that is generated once is one.
+func TestSpellingsOfAGeneratedField(t *testing.T) {
+	t.Parallel()
+	for _, spelling := range []string{
+		"observed.?secret.?data.?password", "observed.?secret.data.?password",
+		"observed[?'secret'].?data[?'password']", "observed.secret.?data.password",
+	} {
+		t.Run(spelling, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "Box")
+			g := &generated{world: w, secrets: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, boxes: w.resource("Box")}
+			w.rule("token", strings.Replace(generatedRule, "observed.secret.?data.?password", spelling, 1))
+			w.run()
+			w.parent("Box", "b", "{color: red}")
+			w.await(g.boxes, w.home, "b", "is ready", isTrue("Ready"))
+			if g.password = decoded(t, w.get(g.secrets, w.home, "b-secret"), "password"); len(g.password) != 24 {
+				t.Fatalf("the password has %d characters, want 24", len(g.password))
+			}
+			g.same("blue", "after a change of the parent")
+		})
+	}
+}
+
 // A generated field keeps its value as long as the object has it, whatever becomes of the rule, of the marks of the object, and
 // of Kanon.
 func TestGeneratedField(t *testing.T) {

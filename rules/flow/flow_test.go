@@ -59,6 +59,9 @@ func TestGeneratedPath(t *testing.T) {
 	for text, want := range map[string][]string{
 		"observed.a.?data.?x.orValue('y')":   {"data", "x"},
 		"observed.a.?data[?'x'].orValue('')": {"data", "x"},
+		"observed.?a.?data.?x.orValue('y')":  {"data", "x"},
+		"observed.?a.data.?x.orValue('y')":   {"data", "x"},
+		"observed.?b.?data.?x.orValue('y')":  nil,
 		"observed.a.data.?x.orValue('y')":    nil,
 		"observed.b.?data.?x.orValue('y')":   nil,
 		"observed.a.?data[?0].orValue('y')":  nil,

@@ -125,13 +125,13 @@ func (p Path) Names() []string {
 }
 
 // GeneratedPath is the field of the child's own observed object that the expression reads with a default:
-// observed.<id>.?data.?password.orValue(…). It is nil for any other expression.
+// observed.<id>.?data.?password.orValue(…), or with ? at each step. It is nil for any other expression.
 func GeneratedPath(e ast.Expr, id string) []string {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "orValue" || !e.AsCall().IsMemberFunction() {
 		return nil
 	}
 	p := PathOf(e.AsCall().Target())
-	if len(p.Steps) < 2 || !isObserved(p.Steps[0].Expr, id) || !p.Steps[1].Optional {
+	if len(p.Steps) < 2 || p.RootName() != RootObserved || p.Steps[0].Name != id || !p.Steps[0].Optional && !p.Steps[1].Optional {
 		return nil // without ?, the expression waits for an object that is never created
 	}
 	var path []string
