@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -241,8 +242,15 @@ func macroHint(name string) string {
 // defaultHint is for authors who look for a default.
 const defaultHint = "for a default write .? before the field and orValue(…) behind it, as in parent.spec.?x.orValue(1)"
 
+// expansion is what ${…} has in a shell beside a name: ${#a[@]}, ${f%%.*}, ${x:-default}.
+var expansion = regexp.MustCompile(`^(#\w|\w+(\[[@*]\]$|:[-=?+\d]|#|%[%.*]|//|\^|,,))`)
+
 // reportSyntax reports the first issue of CEL's parser. Later ones are mostly consequences of the first.
 func reportSyntax(text string, issues []celenv.Issue, report flow.Report) {
+	if expansion.MatchString(text) {
+		report(0, diagnostic.CodeSyntax, "${%s} is no expression; a shell has such ones", text).WithHint("to write ${%[1]s} as text, write $${%[1]s}", text)
+		return
+	}
 	first := slices.MinFunc(issues, func(a, b celenv.Issue) int { return cmp.Compare(a.Offset, b.Offset) })
 	message := strings.TrimPrefix(strings.Join(strings.Fields(first.Message), " "), "Syntax error: ")
 	message, expected, _ := strings.Cut(message, " expecting ")
