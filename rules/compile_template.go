@@ -383,17 +383,21 @@ func (c *compiler) expression(n *yamltree.Node, p yamltree.Part, sc *compileScop
 		a.Generated = append(a.Generated, n)
 	}
 	u.Add(&a.Uses)
-	// Where a Secret is, is no secret.
-	if !isPlace(a.Path) && c.readsSecret(&a.Uses) || syntax.IsSecret(c.rule.Parent.GVK) && flow.ReadsContent(expr) {
-		c.secret[n] = true
-	}
-	c.nodes[n] = append(c.nodes[n], a.Nodes...)
+	c.noteReads(n, a, expr)
 	if c.reads != nil {
 		c.reads.fields[n] = append(c.reads.fields[n], a.Fields...)
 		c.noteItems(n, expr, known, at)
 	}
 	from := &origin{Origin: *a.Origin, typ: checked.Type, holds: checked.Exist}
 	return &checkedExpression{Expression: checked, run: x, expr: expr, items: a.Items, plainPath: a.Path}, from
+}
+
+// noteReads records what a scalar reads, and whether that is a Secret. Where a Secret is, is no secret.
+func (c *compiler) noteReads(n *yamltree.Node, a *flow.Analysis, expr *celenv.Expression) {
+	if !isPlace(a.Path) && c.readsSecret(&a.Uses) || syntax.IsSecret(c.rule.Parent.GVK) && flow.ReadsContent(expr) {
+		c.secret[n] = true
+	}
+	c.nodes[n] = append(c.nodes[n], a.Nodes...)
 }
 
 // noteItems records what the fields of a list's items are computed from.

@@ -48,8 +48,10 @@ func TestSummarize(t *testing.T) {
 		},
 		"one cause at five places": {
 			rendered: program.Result{StatusFailed: []program.Problem{
-				{Path: "status.a", Message: "parent.spec.x is missing", Advice: "write orValue"}, {Path: "status.b", Message: "parent.spec.x is missing", Advice: "write orValue"},
-				{Path: "status.c", Message: "parent.spec.x is missing", Advice: "write orValue"}, {Path: "status.d", Message: "parent.spec.x is missing", Advice: "write orValue"},
+				{Path: "status.a", Message: "parent.spec.x is missing", Advice: "write orValue"},
+				{Path: "status.b", Message: "parent.spec.x is missing", Advice: "write orValue"},
+				{Path: "status.c", Message: "parent.spec.x is missing", Advice: "write orValue"},
+				{Path: "status.d", Message: "parent.spec.x is missing", Advice: "write orValue"},
 			}},
 			typ: Stalled, reason: ReasonEvaluation, message: "spec.x is missing (status.a, status.b, status.c and 1 more); the rule's author can write orValue",
 		},

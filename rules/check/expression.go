@@ -245,6 +245,10 @@ func (c *checker) item(s flow.Step, of, index operand) Type {
 		if !Meet(index.CEL(), types.IntType) {
 			c.wrongIndex(of, index)
 		}
+		if n, ok := index.e.AsLiteral().(types.Int); ok && index.e.Kind() == ast.LiteralKind && n < 0 {
+			in := cmp.Or(c.path(of.e), "list")
+			c.report(index.e, diagnostic.CodeTypes, "a list has no item %d", int64(n)).WithHint("write %[1]s[%[1]s.size() - %[2]d]", in, -int64(n))
+		}
 	case isMap(typ):
 		if !Meet(asMap(typ).Parameters()[0], index.CEL()) {
 			c.wrongIndex(of, index)
@@ -363,6 +367,7 @@ func (c *checker) call(e ast.Expr, env bindings, computed bool) Type {
 		c.wrongOperand(e, operands, wrong)
 		return Type{}
 	}
+	c.checkIncludes(e, operands)
 	out := c.Table.fromCEL(result)
 	if !passed || len(operands) == 0 {
 		return out

@@ -148,8 +148,10 @@ func (c *checker) unknownField(s flow.Step, of *openapi.Schema) {
 
 func (c *checker) noFields(s flow.Step, of operand) {
 	f := c.Report(s.Expr.ID(), s.Name, diagnostic.CodeTypes, "%s and has no field %s", c.subject(of), s.Name)
-	if of.Kind() == types.ListKind {
-		in := c.path(of.e)
+	switch in := c.path(of.e); {
+	case in != "" && (s.Name == "length" || s.Name == "size" || s.Name == "count"):
+		f.WithHint("write size(%s)", in)
+	case of.Kind() == types.ListKind:
 		f.WithHint("read it of one item, as in %s[0].%s, or of all, as in %s.map(x, x.%s)", in, s.Name, in, s.Name)
 	}
 }
@@ -275,8 +277,18 @@ func (c *checker) wrongOperand(e ast.Expr, operands []operand, wrong int) {
 		c.advise(f, c.writeAsString(at.e))
 	case IsOptional(at.CEL()):
 		f.Hint = "give the optional value a default with orValue(…)"
+	case name == "contains" && at.Kind() == types.ListKind && wrong == 0:
+		f.WithHint("write %s in %s", cmp.Or(c.short(e.AsCall().Args()[0]), "item"), cmp.Or(c.path(at.e), "the list"))
 	default:
 		f.Hint = env.Usage(name)
+	}
+}
+
+// checkIncludes reports includes() of a string, which compares it as a whole.
+func (c *checker) checkIncludes(e ast.Expr, operands []operand) {
+	if e.AsCall().FunctionName() == "includes" && e.AsCall().IsMemberFunction() && operands[0].Kind() == types.StringKind {
+		c.Report(e.ID(), "includes", diagnostic.CodeTypes, "%s, and includes() compares it as a whole", c.subject(operands[0])).
+			WithHint("write contains(…) for a part of a string")
 	}
 }
 

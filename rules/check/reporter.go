@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -242,9 +241,6 @@ func macroHint(name string) string {
 // defaultHint is for authors who look for a default.
 const defaultHint = "for a default write .? before the field and orValue(…) behind it, as in parent.spec.?x.orValue(1)"
 
-// expansion is what ${…} has in a shell beside a name: ${#a[@]}, ${f%%.*}, ${x:-default}.
-var expansion = regexp.MustCompile(`^(#\w|\w+(\[[@*]\]$|:[-=?+\d]|#|%[%.*]|//|\^|,,))`)
-
 // reportSyntax reports the first issue of CEL's parser. Later ones are mostly consequences of the first.
 func reportSyntax(text string, issues []celenv.Issue, report flow.Report) {
 	if expansion.MatchString(text) {
@@ -252,6 +248,10 @@ func reportSyntax(text string, issues []celenv.Issue, report flow.Report) {
 		return
 	}
 	first := slices.MinFunc(issues, func(a, b celenv.Issue) int { return cmp.Compare(a.Offset, b.Offset) })
+	if hint := foreignSyntax(text); hint != "" {
+		report(first.Offset, diagnostic.CodeSyntax, "this is not CEL").Hint = hint
+		return
+	}
 	message := strings.TrimPrefix(strings.Join(strings.Fields(first.Message), " "), "Syntax error: ")
 	message, expected, _ := strings.Cut(message, " expecting ")
 	f := report(first.Offset, diagnostic.CodeSyntax, "%s", message)

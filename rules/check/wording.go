@@ -69,7 +69,7 @@ func (t Type) TextHint() (noText, hint string) {
 	case types.ListKind:
 		hint = "write toJson(…), or join strings with list.join(', ')"
 	case types.MapKind, types.StructKind:
-		hint = "write toJson(…)"
+		hint = "read a field of it, or write toJson(…)"
 	case types.NullTypeKind:
 	case types.BytesKind, types.OpaqueKind:
 		switch {

@@ -278,7 +278,7 @@ func Unknown(parsed *celenv.Expression, scope Scope, known Names, report Report)
 			return true
 		})
 		unknown := report(offset, diagnostic.CodeUnknownFunction, "unknown function %q", name)
-		if unknown.Hint = foreignFunction(f.Name); unknown.Hint == "" {
+		if unknown.Hint = foreignFunction(name, f.Name); unknown.Hint == "" {
 			unknown.Suggest(name, env.FunctionNames())
 		}
 	}
@@ -330,7 +330,14 @@ func hintRoot(f *diagnostic.Finding, text string, n celenv.Name, sc Scope, known
 		f.WithHint("write %s", path)
 		meant(path)
 	}
+	if word := foreignWords[name]; word != "" {
+		f.WithEdit(f.Position, name, word)
+		f.WithHint("write %s", word)
+		return
+	}
 	switch {
+	case foreignName(name) != "":
+		f.WithHint("%s", foreignName(name))
 	case name == "schema":
 		f.WithHint("the object that the rule is for is parent, as in %s", strings.Replace(text, "schema.", "parent.", 1))
 		meant(RootParent)
@@ -386,25 +393,4 @@ func dashedName(text string, n celenv.Name) string {
 		return ""
 	}
 	return text[start:at] + n.Name
-}
-
-// foreignFunction is a hint for a function of another language.
-func foreignFunction(name string) string {
-	switch name {
-	case "len", "length", "count":
-		return "write size(…)"
-	case "default", "coalesce", "getOrDefault", "orDefault":
-		return "write .? before the field that may be missing, and orValue(…) behind it, as in parent.spec.?x.orValue(1)"
-	case "toUpper", "upper", "toUpperCase":
-		return "write upperAscii()"
-	case "toLower", "lower", "toLowerCase":
-		return "write lowerAscii()"
-	case "str", "toString", "String":
-		return "write string(…)"
-	case "b64enc":
-		return "write base64.encode(bytes(…))"
-	case "b64dec":
-		return "write string(base64.decode(…))"
-	}
-	return ""
 }
