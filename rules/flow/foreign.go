@@ -1,10 +1,18 @@
 package flow
 
-// foreignWords are literals and names of other languages, and what CEL and Kanon have for them.
-var foreignWords = map[string]string{
-	"None": "null", "nil": "null", "undefined": "null", "NULL": "null", "Null": "null",
-	"True": "true", "TRUE": "true", "False": "false", "FALSE": "false",
-	"this": RootParent, "oxr": RootParent,
+// foreignWord is what CEL and Kanon have for a literal or a name of another language; empty if there is nothing.
+func foreignWord(name string) string {
+	switch name {
+	case "None", "nil", "undefined", "NULL", "Null":
+		return "null"
+	case "True", "TRUE":
+		return "true"
+	case "False", "FALSE":
+		return "false"
+	case "this", "oxr":
+		return RootParent
+	}
+	return ""
 }
 
 // foreignName is a hint for a name of another engine or language that has no single counterpart.

@@ -330,7 +330,7 @@ func hintRoot(f *diagnostic.Finding, text string, n celenv.Name, sc Scope, known
 		f.WithHint("write %s", path)
 		meant(path)
 	}
-	if word := foreignWords[name]; word != "" {
+	if word := foreignWord(name); word != "" {
 		f.WithEdit(f.Position, name, word)
 		f.WithHint("write %s", word)
 		return
