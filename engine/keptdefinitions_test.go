@@ -464,6 +464,7 @@ spec:
 	w.await(w.resource("Wall"), w.home, "north", "has another status", func(o *unstructured.Unstructured) bool {
 		status, _ := o.Object["status"].(map[string]any)
 		delete(status, "conditions")
+		delete(status, "observedGeneration")
 		return fmt.Sprint(status) == "map[count:1 list:[3] object:x stays:north text:map[a:map[b:2]] theirs:kept]"
 	})
 }

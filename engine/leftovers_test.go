@@ -1,10 +1,13 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kanon.dev/kanon/internal/controlplanetest"
 )
@@ -22,6 +25,23 @@ func (w *world) arrivesLate(child *unstructured.Unstructured, manager string) {
 	}}
 	if _, err := w.at(configMaps, child.GetNamespace()).Create(w.t.Context(), late, metav1.CreateOptions{FieldManager: manager}); err != nil {
 		w.t.Fatalf("create %s late: %v", child.GetName(), err)
+	}
+}
+
+// restoreManagers gives an object the field managers that it had before, as Velero does.
+func (w *world) restoreManagers(gvr schema.GroupVersionResource, before *unstructured.Unstructured) {
+	w.t.Helper()
+	entries := before.GetManagedFields()
+	for i := range entries {
+		entries[i].Time = &metav1.Time{Time: before.GetCreationTimestamp().Add(-time.Hour)}
+	}
+	text, err := json.Marshal(entries)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.patch(gvr, before.GetNamespace(), before.GetName(), `{"metadata":{"managedFields":`+string(text)+`}}`)
+	if got := w.get(gvr, before.GetNamespace(), before.GetName()).GetManagedFields(); len(got) == 0 || got[0].Manager != "kanon" {
+		w.t.Fatalf("the field managers are %v", got)
 	}
 }
 
@@ -63,6 +83,22 @@ func TestChildThatArrivesAfterTheCleanup(t *testing.T) {
 	w.awaitGone(configMaps, elsewhere, "red-far")
 }
 
+// otherRule has a child elsewhere, and holds a parent that is being deleted until it has an annotation.
+const otherRule = `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: other}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Team}
+  children:
+  - id: kept
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.metadata.name}-kept", namespace: "${parent.spec.elsewhere}"}
+  finalize: {until: "${parent.metadata.?annotations.?go.hasValue()}"}
+`
+
 // What somebody may want to keep is no leftover: what a backup restored, and the children of a parent whose finalizer
 // somebody removed or that was deleted with orphaning.
 func TestWhatLooksLikeALeftoverStays(t *testing.T) {
@@ -77,6 +113,7 @@ func TestWhatLooksLikeALeftoverStays(t *testing.T) {
 	w.awaitGone(configMaps, elsewhere, "restored-far")
 	w.awaitGone(teams, w.home, "restored")
 	w.arrivesLate(far, "velero-server")
+	w.restoreManagers(configMaps, far)
 	w.parent("Team", "restored", "{size: small, far: false, elsewhere: "+elsewhere+"}")
 	w.await(teams, w.home, "restored", "is ready", isTrue("Ready"))
 
@@ -86,6 +123,19 @@ func TestWhatLooksLikeALeftoverStays(t *testing.T) {
 	w.awaitGone(teams, w.home, "orphaned")
 	w.delete(configMaps, elsewhere, "orphaned-far")
 	w.arrivesLate(orphan, "kanon")
+
+	// The other rule has cleaned up, and this one has not.
+	w.rule("other", otherRule)
+	w.team("half", elsewhere)
+	w.await(teams, w.home, "half", "is held by both rules", func(obj *unstructured.Unstructured) bool { return w.holds("wide")(obj) && w.holds("other")(obj) })
+	w.await(configMaps, elsewhere, "half-kept", "is made", exists)
+	w.delete(teams, w.home, "half")
+	w.await(teams, w.home, "half", "is held by one rule", func(obj *unstructured.Unstructured) bool { return !w.holds("wide")(obj) && w.holds("other")(obj) })
+	w.patch(teams, w.home, "half", `{"metadata":{"finalizers":null}}`)
+	w.awaitGone(teams, w.home, "half")
+	w.quiet()
+	w.get(configMaps, elsewhere, "half-kept")
+	w.delete(configMaps, w.kanon, "other")
 
 	w.team("freed", elsewhere)
 	stop()

@@ -68,7 +68,7 @@ func TestMissingKindOfAChild(t *testing.T) {
 	w.parent("Note", "n", `{text: one, parts: [a, b]}`)
 	w.await(configMaps, w.home, "n", "is made", has("one", "data", "text"))
 	w.await(configMaps, w.home, "n-b", "is made", exists)
-	w.await(note, w.home, "n", "says what is missing", lacksKind("child item: the cluster has no kind Item"))
+	w.await(note, w.home, "n", "says what is missing", lacksKind("the cluster has no kind Item"))
 	if verdict := w.verdict("parts", "has no kind Item"); !strings.Contains(verdict, `"ready":true`) || !strings.Contains(verdict, "KN0401") {
 		t.Errorf("the verdict is not that of a rule in force, with a warning: %s", verdict)
 	}
@@ -95,7 +95,7 @@ func TestMissingKindOfAChild(t *testing.T) {
 	// The kind goes, and comes back.
 	before = w.requests.count()
 	w.undefine("Item")
-	w.await(note, w.home, "n", "says what is missing", lacksKind("child item: the cluster has no kind Item"))
+	w.await(note, w.home, "n", "says what is missing", lacksKind("the cluster has no kind Item"))
 	w.verdict("parts", "has no kind Item")
 	w.parent("Note", "m", `{text: one}`)
 	w.await(configMaps, w.home, "m", "is made", exists)

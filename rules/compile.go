@@ -208,7 +208,7 @@ func (c *compiler) program() *program.Program {
 	c.ownReads(p, all, rest)
 	p.Finalize = c.compileFinalize(rest)
 	for _, child := range p.Children {
-		p.HidesNames = p.HidesNames || child.Private || child.PrivateKeys
+		p.HidesNames, p.HidesKeys = p.HidesNames || child.Private, p.HidesKeys || child.PrivateKeys
 		child.Read = c.read[child.ID] || child.Rollout != nil || child.ReadyWhen == nil && !readiness.AlwaysCurrent(child.GVK.GroupKind())
 	}
 	c.linkFamilies(p)

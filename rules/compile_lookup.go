@@ -258,7 +258,7 @@ func (c *compiler) patch(spec *syntax.Patch, p *program.Program, all *flow.Uses)
 		c.conform(spec.Template, patch.GVK, hasStatus, true)
 		c.checkReadsItself(spec, patch, &by.Uses)
 		patch.PrivateKeys = c.isSecret(spec.Template)
-		p.HidesNames = p.HidesNames || patch.PrivateKeys
+		p.HidesKeys = p.HidesKeys || patch.PrivateKeys
 	}
 	c.readers = append(c.readers, by)
 	all.Own.Add(by.Own)

@@ -22,7 +22,7 @@ func TestPrivateNames(t *testing.T) {
 		`name: a, annotations: {a: "${variables.v}", b: "${'a'}"}`: false,
 	} {
 		p := compileWithin(t, lookup+"  children:\n  - id: a\n    template: {apiVersion: v1, kind: ConfigMap, metadata: {"+name+"}}\n", program.Limits{})
-		if got := p.Children[0].Private; got != want || want && !p.HidesNames {
+		if got := p.Children[0].Private; got != want || p.HidesNames != want {
 			t.Errorf("%s: private is %t, and the rule hides names: %t; want %t", name, got, p.HidesNames, want)
 		}
 	}

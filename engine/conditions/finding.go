@@ -13,6 +13,8 @@ type finding struct {
 	places []string
 	// message is told of one place, cause of several: the part that their messages have in common.
 	message, cause string
+	// objects is how many problems it stands for, if there are more than places.
+	objects int
 	// advice is what the author of the rule can do; it may be empty.
 	advice string
 }
@@ -36,7 +38,10 @@ func (f finding) String() string {
 	if more := len(f.places) - maxPlaces; more > 0 {
 		places += fmt.Sprintf(" and %d more", more)
 	}
-	if len(f.places) > 1 {
+	if f.objects > len(f.places) {
+		places += fmt.Sprintf(" (%d objects)", f.objects)
+	}
+	if len(f.places) > 1 || f.objects > 1 {
 		message = f.cause
 	}
 	if f.advice == "" {
@@ -51,9 +56,11 @@ func merged(findings []finding) []finding {
 	for _, f := range findings {
 		i := slices.IndexFunc(out, func(other finding) bool { return other.cause == f.cause && other.advice == f.advice })
 		if i < 0 {
+			f.objects = 1
 			out = append(out, f)
 			continue
 		}
+		out[i].objects++
 		for _, place := range f.places {
 			if !slices.Contains(out[i].places, place) {
 				out[i].places = append(slices.Clip(out[i].places), place)

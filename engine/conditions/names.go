@@ -22,11 +22,13 @@ type Names struct {
 
 	mu    sync.Mutex
 	known map[string]string
+	// keys are the names in known that are keys of fields.
+	keys map[string]bool
 }
 
 // NewNames returns Names for a parent in a namespace; empty for a cluster-scoped parent.
 func NewNames(namespace string) *Names {
-	return &Names{namespace: namespace, known: make(map[string]string)}
+	return &Names{namespace: namespace, known: make(map[string]string), keys: make(map[string]bool)}
 }
 
 // Note has an object appear as something else from now on, such as "child d[2]".
@@ -53,7 +55,7 @@ func (n *Names) NoteKeys(keys []string, as string) {
 	defer n.mu.Unlock()
 	for _, key := range keys {
 		if len(key) >= shortestKey && n.known[key] == "" {
-			n.known[key] = as
+			n.known[key], n.keys[key] = as, true
 		}
 	}
 }
@@ -72,11 +74,11 @@ func (n *Names) Text(text string) string {
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	return hide(text, names, n.known)
+	return n.hide(text, names)
 }
 
 // hide replaces names, the longest of them first. It does not look into what it has put in place of a name.
-func hide(text string, names []string, as map[string]string) string {
+func (n *Names) hide(text string, names []string) string {
 	for i, name := range names {
 		for from := 0; ; {
 			at := strings.Index(text[from:], name)
@@ -84,13 +86,18 @@ func hide(text string, names []string, as map[string]string) string {
 				break
 			}
 			at += from
-			if end := at + len(name); isWord(text, at, end) {
-				return hide(text[:at], names[i:], as) + as[name] + hide(text[end:], names[i:], as)
+			if end := at + len(name); isWord(text, at, end) && (!n.keys[name] || isKey(text, at)) {
+				return n.hide(text[:at], names[i:]) + n.known[name] + n.hide(text[end:], names[i:])
 			}
 			from = at + 1
 		}
 	}
 	return text
+}
+
+// isKey reports whether what begins in a text at from may be a key of a field: .data.key, data[key], "key", key=value.
+func isKey(text string, from int) bool {
+	return from > 0 && strings.IndexByte(`.["'/,`, text[from-1]) >= 0
 }
 
 // isWord reports whether a part of a text is neither preceded nor followed by a letter or a digit.

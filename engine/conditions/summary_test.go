@@ -55,6 +55,13 @@ func TestSummarize(t *testing.T) {
 			}},
 			typ: Stalled, reason: ReasonEvaluation, message: "spec.x is missing (status.a, status.b, status.c and 1 more); the rule's author can write orValue",
 		},
+		"several objects of one child": {
+			problems: []Problem{
+				{Subject: "child a", Reason: ReasonWaiting, Err: errors.New("a/x: no namespace"), Cause: "no namespace"},
+				{Subject: "child a", Reason: ReasonWaiting, Err: errors.New("a/y: no namespace"), Cause: "no namespace"},
+			},
+			typ: Reconciling, reason: ReasonWaiting, message: "child a (2 objects): no namespace",
+		},
 		"one place":               {problems: []Problem{{Subject: "child a", Reason: ReasonWaiting, Err: errors.New("a/x: no namespace"), Cause: "no namespace"}}, typ: Reconciling, reason: ReasonWaiting, message: "child a: a/x: no namespace"},
 		"kept beside what stalls": {problems: []Problem{failed}, kept: Kept([]string{"b"}), typ: Stalled, reason: ReasonNameTaken, message: failed.String() + "; b is no longer rendered"},
 		"kept":                    {kept: Kept([]string{"b", "a"}), typ: Reconciling, reason: ReasonWaiting, message: "2 objects are no longer rendered, and are not deleted until everything else is up to date: a, b"},

@@ -326,8 +326,8 @@ func (t *target) leaveOut(contradictions []Contradiction) {
 	for _, c := range contradictions {
 		t.left[t.saw.parents[c.Part]] = conditions.Problem{
 			Subject: t.subject(), Reason: conditions.ReasonContradiction, Stalled: true, Elsewhere: true,
-			Err: fmt.Errorf("%s: %s %s, which is older, sets %s to another value, so nothing is set there for this one",
-				t.name(), t.op.Parent.GVK.Kind, shortName(t.saw.parents[c.Other]), c.Path),
+			Err: t.names.Error(fmt.Errorf("%s: %s %s, which is older, sets %s to another value, so nothing is set there for this one",
+				t.name(), t.op.Parent.GVK.Kind, shortName(t.saw.parents[c.Other]), c.Path)),
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kanon.dev/kanon/engine/apply/fieldset"
 	"kanon.dev/kanon/engine/apply/mark"
@@ -24,19 +26,26 @@ import (
 // maxCleanedUp is how many parents are remembered after their cleanup. What was sent before arrives within seconds.
 const maxCleanedUp = 10_000
 
-// noteCleanedUp remembers that the parent was cleaned up, and whether its children were orphaned.
-func (p *pass) noteCleanedUp() {
-	uid := p.parent.GetUID()
-	if _, noted := p.r.cleanedUp.Get(uid); !noted {
-		p.r.cleanedUp.Add(uid, p.orphaning || p.propagation() == metav1.DeletePropagationOrphan)
-	}
+// cleanup names the cleanup of a parent after one rule.
+type cleanup struct {
+	rule   string
+	parent types.UID
 }
 
-// isLeftover reports whether a child of the rule may be a leftover: it has no owner reference, and Kanon wrote it. What a
-// backup restored has the mark, but not the field manager.
+// noteCleanedUp remembers that the parent was cleaned up, and whether its children were orphaned. Only the reconcile of
+// the parent for the rule calls it.
+func (p *pass) noteCleanedUp() {
+	key := cleanup{p.op.ID, p.parent.GetUID()}
+	orphaned, _ := p.r.cleanedUp.Get(key)
+	p.r.cleanedUp.Add(key, orphaned == true || p.orphaning || p.propagation() == metav1.DeletePropagationOrphan)
+}
+
+// isLeftover reports whether a child of the rule may be a leftover: it has no owner reference, and Kanon wrote it since it
+// exists. What a backup restored has the mark, and perhaps the entry of Kanon's field manager from before.
 func (r *Reconciler) isLeftover(op *operator.Operator, child operator.Child) bool {
+	created := child.Object.GetCreationTimestamp().Time
 	return child.IsMarked && child.Owner.RuleID == op.ID && child.Owner.Tracked && !mark.RefersTo(child.Object, child.Owner.Parent.UID) &&
-		slices.ContainsFunc(fieldset.EntriesOf(child.Object), fieldset.Entry.Ours)
+		slices.ContainsFunc(fieldset.EntriesOf(child.Object), func(e fieldset.Entry) bool { return e.Ours() && !e.Time().Before(created) })
 }
 
 // owns reports whether it is proven that the rule created a child for this very parent, or that the child is a leftover
@@ -65,9 +74,10 @@ func (p *pass) checkEarlier(ctx context.Context, child operator.Child) error {
 	return err
 }
 
-// endLate deletes the leftovers of earlier parents that were cleaned up, while no parent has their name.
-func (r *Reconciler) endLate(ctx context.Context, op *operator.Operator, k queue.Key) error {
-	if op.Removal.KeepsChildren() {
+// endLate deletes the leftovers of parents that were cleaned up. parent is nil, or is being deleted without the rule's
+// finalizer.
+func (r *Reconciler) endLate(ctx context.Context, op *operator.Operator, k queue.Key, parent *unstructured.Unstructured) error {
+	if op.Removal.KeepsChildren() || parent != nil && conditions.IsSuspended(parent) {
 		return nil
 	}
 	var errs []error
@@ -92,6 +102,6 @@ func (r *Reconciler) isLate(op *operator.Operator, child operator.Child) bool {
 	if child.IsDeleting() || !r.isLeftover(op, child) || (operator.Policies{ByNode: op.Deletions}).KeepsDeleted(child) {
 		return false
 	}
-	orphaned, noted := r.cleanedUp.Get(child.Owner.Parent.UID)
+	orphaned, noted := r.cleanedUp.Get(cleanup{op.ID, child.Owner.Parent.UID})
 	return noted && orphaned == false
 }

@@ -16,7 +16,7 @@ import (
 // hideNames has the names that the rule computes from Secrets replaced in all that people are told, and returns a context
 // whose logger leaves them out. A child that exists may have a name from a value that the Secret no longer has.
 func (p *pass) hideNames(ctx context.Context) context.Context {
-	if !p.op.Program.HidesNames {
+	if !p.op.Program.HidesNames && !p.op.Program.HidesKeys {
 		return ctx
 	}
 	p.names = conditions.NewNames(p.parent.GetNamespace())
@@ -35,7 +35,7 @@ func (p *pass) hideNames(ctx context.Context) context.Context {
 // longer has may be secret.
 func (p *pass) isPrivate(node string) bool {
 	i, ok := p.op.Program.ByID[node]
-	return !ok || p.op.Program.Children[i].Private
+	return !ok && p.op.Program.HidesNames || ok && p.op.Program.Children[i].Private
 }
 
 // hideRendered is hideNames for the objects that a node renders.
@@ -67,10 +67,16 @@ func (p *pass) hideRendered(node *program.Rendered) {
 func (p *pass) hideTargets() {
 	for _, patch := range p.result.Patches {
 		planned := p.op.Patches[patch.ID]
-		if p.names == nil || !planned.IsPrivate() {
+		if p.names == nil {
 			continue
 		}
 		for _, item := range patch.Contributions {
+			if planned.PrivateKeys && item.Object != nil {
+				p.names.NoteKeys(program.ComputedKeys(planned.Template, item.Object.Object), "a key of patch "+patch.ID)
+			}
+			if !planned.IsPrivate() {
+				continue
+			}
 			p.names.Note(planned.RefTo(types.NamespacedName{Namespace: item.Target.Namespace, Name: item.Target.Name}), planned.PrivateName())
 		}
 	}

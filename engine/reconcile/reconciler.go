@@ -98,7 +98,7 @@ type Reconciler struct {
 	memoryWaiters *queue.Semaphore[queue.Key]
 	// longLists admits one reconcile at a time to lists of which the size is in the hands of others.
 	longLists chan struct{}
-	// cleanedUp has the UIDs of parents that were cleaned up, and for each whether its children were orphaned.
+	// cleanedUp has the newest cleanups, and for each whether the children were orphaned.
 	cleanedUp *lru.Cache
 	// creations has the children that were created recently.
 	creations creations
@@ -143,7 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, op *operator.Operator, k que
 		// The garbage collector deletes the children of a parent that is being deleted. A write now could undo what an
 		// orphaning deletion is about to do.
 		r.forget(op, k)
-		if err := r.endLate(ctx, op, k); err != nil {
+		if err := r.endLate(ctx, op, k, parent); err != nil {
 			return queue.Outcome{Verdict: queue.Again, Err: err}
 		}
 		return queue.Outcome{}

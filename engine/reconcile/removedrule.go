@@ -29,8 +29,8 @@ func (r *Reconciler) cleanUpRemoved(ctx context.Context, op *operator.Operator, 
 		}
 	}
 	switch {
-	case parent == nil:
-		if err := r.endLate(ctx, op, k); err != nil {
+	case parent == nil || parent.GetDeletionTimestamp() != nil && !op.HasFinalizer(parent):
+		if err := r.endLate(ctx, op, k, parent); err != nil {
 			out = queue.Outcome{Verdict: queue.Again, Err: err}
 		}
 	case conditions.IsSuspended(parent) && r.mayHaveFields(op, k, parent):

@@ -78,7 +78,7 @@ func (s *report) writeStatus(ctx context.Context, said map[string]any, summary c
 	if content == nil && (shape.ListMap || shape.HasGeneration) {
 		content = make(map[string]any, 2)
 	}
-	if shape.HasGeneration && s.setsGeneration() {
+	if shape.HasGeneration && s.setsGeneration(shape) {
 		content["observedGeneration"] = s.p.parent.GetGeneration()
 	}
 	if shape.ListMap {
@@ -95,11 +95,18 @@ func (s *report) writeStatus(ctx context.Context, said map[string]any, summary c
 }
 
 // setsGeneration reports whether Kanon sets status.observedGeneration, to which kstatus and other tools compare
-// metadata.generation. It does not if the rule or another manager does. Without a status subresource, each write would be a
-// new generation.
-func (s *report) setsGeneration() bool {
-	isRules := s.p.op.Program.Status != nil && program.MaySet(s.p.op.Program.Status, "observedGeneration")
-	return s.p.op.Parent.HasStatus && !isRules && !apply.IsGenerationOwnedByAnother(s.p.parent, s.p.op.StatusManager(), s.isOther)
+// metadata.generation. The rule to which the conditions without a prefix belong sets it, unless a rule for the kind or
+// another manager does. Without a status subresource, each write would be a new generation.
+func (s *report) setsGeneration(shape openapi.ConditionsShape) bool {
+	if !s.p.op.Parent.HasStatus || s.p.op.Program.ConditionPrefix != "" || s.yieldsConditions(shape) {
+		return false
+	}
+	for _, op := range s.p.r.Running.Load().ByID {
+		if op.Parent.GVK.GroupKind() == s.p.op.Parent.GVK.GroupKind() && op.Program.Status != nil && program.MaySet(op.Program.Status, "observedGeneration") {
+			return false
+		}
+	}
+	return !apply.IsGenerationOwnedByAnother(s.p.parent, s.p.op.StatusManager(), s.isOther)
 }
 
 // syncStatus applies the content of the parent's status; nil removes everything that the rule ever wrote there.

@@ -60,8 +60,8 @@ type Program struct {
 	// on with values either.
 	HasSecrets bool
 	// HidesNames is true if a child, or the target of a patch, is Private, so that people are told of its node instead of its
-	// name, or if keys are.
-	HidesNames bool
+	// name. HidesKeys is true if one of them has PrivateKeys.
+	HidesNames, HidesKeys bool
 	// StatusKinds are the custom kinds of the rule that have a status. An object of such a kind is not ready before its
 	// status is set.
 	StatusKinds celenv.StatusKinds

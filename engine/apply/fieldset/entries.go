@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -34,6 +35,13 @@ type Entry struct {
 func IsManaged(obj *unstructured.Unstructured, text string) bool {
 	entries := EntriesOf(obj)
 	return len(entries) == 0 || slices.ContainsFunc(entries, func(e Entry) bool { return strings.Contains(e.Manager, text) })
+}
+
+// Time returns when the manager last wrote; zero if the entry does not say.
+func (e Entry) Time() time.Time {
+	text, _ := e.Raw["time"].(string)
+	at, _ := time.Parse(time.RFC3339, text)
+	return at
 }
 
 // Ours reports whether the entry records child writes.
