@@ -39,6 +39,9 @@ spec:
   - id: target
     target: {apiVersion: v1, kind: ConfigMap, name: "${variables.token}-target"}
     template: {data: {a: b}}
+  - id: keyed
+    target: {apiVersion: v1, kind: ConfigMap, name: plain}
+    template: {data: {"${variables.token}patch no key": b}}
 `
 
 // The value of a Secret that names an object is told nowhere: not in conditions, not in Events, not in the log, and not
@@ -52,13 +55,14 @@ func TestSecretsInNamesAreNotTold(t *testing.T) {
 	}
 	w.create(secrets, w.object(secret("hunter2")))
 	w.create(configMaps, w.object(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hunter2", "namespace": "$HOME"}}`))
+	w.configMap(w.home, "plain", "x", "")
 	logged := w.captureLog()
 	w.rule("leak", secretNameRule)
 	w.run()
 	w.parent("Box", "b", "{color: red}")
 	stalled := w.await(w.resource("Box"), w.home, "b", "is stalled", isTrue("Stalled"))
 	message := conditionField(stalled, "Stalled", "message")
-	for _, want := range []string{"child taken exists already", "child item[1]", "data[a key of child keys]"} {
+	for _, want := range []string{"child taken exists already", "child item[1]", "data[a key of child keys]", "a key of patch keyed"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("the condition is %q, want %q in it", message, want)
 		}

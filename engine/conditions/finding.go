@@ -8,18 +8,18 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// finding is one thing that a condition's message tells, and the places in the rule that it is about.
+// finding is one cause in the message of a condition, with the places in the rule that have it.
 type finding struct {
 	places []string
-	// message is told of one place, cause of several: the part that their messages have in common.
+	// message is shown if there is one place, cause if there are several: the part that their messages have in common.
 	message, cause string
-	// objects is how many problems it stands for, if there are more than places.
+	// objects is how many problems were merged into it.
 	objects int
 	// advice is what the author of the rule can do; it may be empty.
 	advice string
 }
 
-// findingOf returns what is told of a problem at a part of the rule.
+// findingOf returns the finding for a problem at a part of the rule.
 func findingOf(subject string, of program.Problem) finding {
 	place := subject
 	if of.Path != "" {

@@ -14,8 +14,8 @@ import (
 	"kanon.dev/kanon/engine/apply/mark"
 )
 
-// Names replaces names of objects and keys of fields in what people are told: those that a rule computes from Secrets. A nil Names
-// replaces nothing. It is safe for concurrent use.
+// Names replaces names of objects and keys of fields in what people are told: those that a rule computes from Secrets. A
+// nil Names replaces nothing. It is safe for concurrent use.
 type Names struct {
 	// namespace is the parent's, which is no secret.
 	namespace string

@@ -81,7 +81,8 @@ func (r *Reconciler) endLate(ctx context.Context, op *operator.Operator, k queue
 		return nil
 	}
 	var errs []error
-	tags := op.TagsOf(k)
+	names, tags := r.namesOf(op, k), op.TagsOf(k)
+	ctx = discreet(ctx, names)
 	for kind := range op.ChildKinds() {
 		for _, obj := range r.childHeads(op, kind.GVR, tags) {
 			child := r.childOf(kind.GVR, obj)
@@ -90,7 +91,7 @@ func (r *Reconciler) endLate(ctx context.Context, op *operator.Operator, k queue
 			}
 			logr.FromContextOrDiscard(ctx).Info("Deleting a child that was created after the cleanup of its parent", "child", mark.RefOf(obj))
 			if err := r.Writer.Delete(ctx, kind.GVR, obj); err != nil {
-				errs = append(errs, fmt.Errorf("delete %s, whose parent is gone: %w", mark.RefOf(obj), err))
+				errs = append(errs, names.Error(fmt.Errorf("delete %s, whose parent is gone: %w", mark.RefOf(obj), err)))
 			}
 		}
 	}

@@ -10,35 +10,44 @@ import (
 
 	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/engine/conditions"
+	"kanon.dev/kanon/engine/operator"
+	"kanon.dev/kanon/engine/queue"
 	"kanon.dev/kanon/rules/program"
 )
 
-// hideNames has the names that the rule computes from Secrets replaced in all that people are told, and returns a context
-// whose logger leaves them out. A child that exists may have a name from a value that the Secret no longer has.
-func (p *pass) hideNames(ctx context.Context) context.Context {
-	if !p.op.Program.HidesNames && !p.op.Program.HidesKeys {
-		return ctx
+// namesOf returns the names and keys of a parent's children that people must not be told, because the rule computes them
+// from Secrets; nil for any other rule. A child that exists may have a name from a value that the Secret no longer has.
+func (r *Reconciler) namesOf(op *operator.Operator, k queue.Key) *conditions.Names {
+	if !op.Program.HidesNames && !op.Program.HidesKeys {
+		return nil
 	}
-	p.names = conditions.NewNames(p.parent.GetNamespace())
-	tags := p.op.TagsOf(p.key)
-	for kind := range p.op.ChildKinds() {
-		for _, object := range p.r.childHeads(p.op, kind.GVR, tags) {
-			if node := p.r.childOf(kind.GVR, object).Owner.Node; node != "" && p.isPrivate(node) {
-				p.names.Note(mark.RefOf(object), "child "+node)
+	names, tags := conditions.NewNames(k.Parent.Namespace), op.TagsOf(k)
+	for kind := range op.ChildKinds() {
+		for _, object := range r.childHeads(op, kind.GVR, tags) {
+			if node := r.childOf(kind.GVR, object).Owner.Node; node != "" && isPrivate(op, node) {
+				names.Note(mark.RefOf(object), "child "+node)
 			}
 		}
 	}
-	return logr.NewContext(ctx, p.names.Log(logr.FromContextOrDiscard(ctx)))
+	return names
+}
+
+// discreet returns a context whose logger leaves the names out.
+func discreet(ctx context.Context, names *conditions.Names) context.Context {
+	if names == nil {
+		return ctx
+	}
+	return logr.NewContext(ctx, names.Log(logr.FromContextOrDiscard(ctx)))
 }
 
 // isPrivate reports whether people must not be told the names of a node's objects. Those of a node that the rule no
 // longer has may be secret.
-func (p *pass) isPrivate(node string) bool {
-	i, ok := p.op.Program.ByID[node]
-	return !ok && p.op.Program.HidesNames || ok && p.op.Program.Children[i].Private
+func isPrivate(op *operator.Operator, node string) bool {
+	i, ok := op.Program.ByID[node]
+	return !ok && op.Program.HidesNames || ok && op.Program.Children[i].Private
 }
 
-// hideRendered is hideNames for the objects that a node renders.
+// hideRendered adds to the hidden names those of the objects that a node renders.
 func (p *pass) hideRendered(node *program.Rendered) {
 	if p.names == nil {
 		return
@@ -48,7 +57,7 @@ func (p *pass) hideRendered(node *program.Rendered) {
 			p.names.NoteKeys(program.ComputedKeys(child.Template, object.Object), "a key of child "+node.Node)
 		}
 	}
-	if !p.isPrivate(node.Node) {
+	if !isPrivate(p.op, node.Node) {
 		return
 	}
 	for i, object := range node.Objects {
@@ -63,7 +72,7 @@ func (p *pass) hideRendered(node *program.Rendered) {
 	}
 }
 
-// hideTargets is hideNames for the targets of the patches.
+// hideTargets adds to the hidden names those of the targets of the patches.
 func (p *pass) hideTargets() {
 	for _, patch := range p.result.Patches {
 		planned := p.op.Patches[patch.ID]

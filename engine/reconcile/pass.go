@@ -88,7 +88,8 @@ func (r *Reconciler) newPass(op *operator.Operator, k queue.Key, parent *unstruc
 // do runs a reconcile, given as a story. It stores what the next reconcile of the parent needs, even if the story
 // panics, and sets the time of the next reconcile in the outcome.
 func (p *pass) do(ctx context.Context, story func(*pass, context.Context) queue.Outcome) (out queue.Outcome) {
-	ctx = p.hideNames(ctx)
+	p.names = p.r.namesOf(p.op, p.key)
+	ctx = discreet(ctx, p.names)
 	p.reader = newReader(ctx, p)
 	defer func() {
 		out.Err, out.Retry = p.names.Error(out.Err), p.names.Error(out.Retry)

@@ -101,8 +101,9 @@ func (s *report) setsGeneration(shape openapi.ConditionsShape) bool {
 	if !s.p.op.Parent.HasStatus || s.p.op.Program.ConditionPrefix != "" || s.yieldsConditions(shape) {
 		return false
 	}
+	kind := s.p.op.Parent.GVK.GroupKind()
 	for _, op := range s.p.r.Running.Load().ByID {
-		if op.Parent.GVK.GroupKind() == s.p.op.Parent.GVK.GroupKind() && op.Program.Status != nil && program.MaySet(op.Program.Status, "observedGeneration") {
+		if template := op.Program.Status; template != nil && op.Parent.GVK.GroupKind() == kind && program.MaySet(template, "observedGeneration") {
 			return false
 		}
 	}

@@ -244,7 +244,8 @@ const defaultHint = "for a default write .? before the field and orValue(…) be
 // reportSyntax reports the first issue of CEL's parser. Later ones are mostly consequences of the first.
 func reportSyntax(text string, issues []celenv.Issue, report flow.Report) {
 	if expansion.MatchString(text) {
-		report(0, diagnostic.CodeSyntax, "${%s} is no expression; a shell has such ones", text).WithHint("to write ${%[1]s} as text, write $${%[1]s}", text)
+		report(0, diagnostic.CodeSyntax, "${%s} is no expression; a shell has such ones", text).
+			WithHint("to write ${%[1]s} as text, write $${%[1]s}", text)
 		return
 	}
 	first := slices.MinFunc(issues, func(a, b celenv.Issue) int { return cmp.Compare(a.Offset, b.Offset) })

@@ -21,7 +21,7 @@ func foreignName(name string) string {
 	case "Values", "Release", "Chart":
 		return "there are no values of a chart: what users set is a field of the parent, as in parent.spec.x"
 	case "Date", "time":
-		return "the time is now"
+		return "write now for the time"
 	case "item", "each", "element":
 		return "the items of a forEach have the names that it gives them: forEach: [{name: item, in: …}]"
 	}

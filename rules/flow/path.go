@@ -336,8 +336,6 @@ func hintRoot(f *diagnostic.Finding, text string, n celenv.Name, sc Scope, known
 		return
 	}
 	switch {
-	case foreignName(name) != "":
-		f.WithHint("%s", foreignName(name))
 	case name == "schema":
 		f.WithHint("the object that the rule is for is parent, as in %s", strings.Replace(text, "schema.", "parent.", 1))
 		meant(RootParent)
@@ -356,6 +354,8 @@ func hintRoot(f *diagnostic.Finding, text string, n celenv.Name, sc Scope, known
 		write("lookups." + name)
 	case isMember(RootVariables):
 		write("variables." + name)
+	case foreignName(name) != "":
+		f.WithHint("%s", foreignName(name))
 	case f.Suggest(name, sc.Roots).Hint != "":
 	case sc.Bare:
 		f.WithHint("known names: %s", strings.Join(sc.Roots, ", "))
