@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -121,6 +123,52 @@ func TestNothingIsPrunedWhileSomethingIsStuck(t *testing.T) {
 			w.await(notes, w.home, "n", "is ready again", isTrue("Ready"))
 		})
 	}
+}
+
+// An item that its list no longer has goes, while something of another kind is stuck that does not exist and so does not
+// need it. While something that exists is stuck, it stays, and the parent says which, how many, and why.
+func TestItemIsPrunedWhileAnotherNodeIsStuck(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "Note")
+	w.rule("owners", `
+apiVersion: kanon.dev/v1alpha1
+kind: Rule
+metadata: {name: owners}
+spec:
+  parent: {apiVersion: $GROUP/v1, kind: Note}
+  children:
+  - id: owners
+    forEach: [{name: owner, in: "${parent.spec.owners}"}]
+    template: {apiVersion: v1, kind: ServiceAccount, metadata: {name: "${owner}"}}
+  - id: config
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${parent.spec.config}", labels: {label: "${parent.spec.label}"}}
+`)
+	w.run()
+	w.configMap(w.home, "taken", "a stranger's", "")
+	w.parent("Note", "n", `{owners: [a, b, c], config: taken, label: fine}`)
+	notes := w.resource("Note")
+	stalled := func(reason string) func(*unstructured.Unstructured) bool {
+		return func(obj *unstructured.Unstructured) bool {
+			return conditionStatus(obj, "Stalled") == "True" && conditionField(obj, "Stalled", "reason") == reason && speaksOf(obj, obj.GetGeneration())
+		}
+	}
+	w.await(notes, w.home, "n", "says that the name is taken", stalled("NameTaken"))
+	w.patch(notes, w.home, "n", `{"spec": {"owners": ["b", "c"]}}`)
+	w.awaitGone(serviceAccounts, w.home, "a")
+	w.patch(notes, w.home, "n", `{"spec": {"config": "free"}}`)
+	w.await(notes, w.home, "n", "is ready", isTrue("Ready"))
+	w.patch(notes, w.home, "n", `{"spec": {"label": "not valid!", "owners": []}}`)
+	parent := w.await(notes, w.home, "n", "says that the child is refused", stalled("Invalid"))
+	const want = "2 objects are no longer rendered, and are not deleted until everything else is up to date: ServiceAccount "
+	if got := conditionField(parent, "Stalled", "message"); !strings.Contains(fmt.Sprint(got), want) {
+		t.Errorf("the condition does not say what stays: %v", got)
+	}
+	w.get(serviceAccounts, w.home, "b")
+	w.patch(notes, w.home, "n", `{"spec": {"label": "valid"}}`)
+	w.awaitGone(serviceAccounts, w.home, "b")
 }
 
 // speaksOf tells whether the condition Ready is about a generation of its object.

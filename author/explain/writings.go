@@ -141,7 +141,7 @@ func (r *Rule) whyNotRendered(id string) string {
 	switch {
 	case ok && r.Program.Children[i].Ending.WhenPruned == syntax.EndOrphan:
 		return gone + "its deletionPolicy keeps it, and Kanon orphans it"
-	case !r.Preview.MayPrune():
+	case !r.Preview.IsCurrent():
 		return gone + "it stays until all children of the parent are rendered and written"
 	default:
 		return gone + "Kanon deletes it, unless the prune guard blocks that"

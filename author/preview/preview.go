@@ -187,12 +187,19 @@ func (n Node) rendered() []*unstructured.Unstructured {
 	return all
 }
 
-// MayPrune reports whether children that are no longer rendered may be deleted: the children of every node are known,
-// and all rendered objects could be written.
-func (p *Preview) MayPrune() bool {
-	return !slices.ContainsFunc(p.Nodes, func(n Node) bool {
-		return n.BlocksPrune || len(n.Refused) > 0 || n.State != program.StateApplied && n.State != program.StateSkipped
-	})
+// Results are the results of all nodes. A node of which an object would be refused is not current.
+func (p *Preview) Results() []program.NodeResult {
+	var all []program.NodeResult
+	for _, n := range p.Nodes {
+		n.BlocksPrune = n.BlocksPrune || len(n.Refused) > 0
+		all = append(all, n.NodeResult)
+	}
+	return all
+}
+
+// IsCurrent reports whether the children of every node are known, and all rendered objects could be written.
+func (p *Preview) IsCurrent() bool {
+	return !slices.ContainsFunc(p.Results(), func(n program.NodeResult) bool { return !n.IsCurrent() })
 }
 
 // whenItStays says when the object is orphaned instead of deleted; empty if it never is.

@@ -22,7 +22,9 @@ import (
 type Problem struct {
 	// Subject is a child, a path in the rule, or an object.
 	Subject string
-	Reason  string
+	// Node is the child of the rule that could not be written; empty for any other problem.
+	Node   string
+	Reason string
 	// Stalled is true if the problem lasts until somebody changes something.
 	Stalled bool
 	// Elsewhere is true if another key handles the problem and then enqueues the parent.
@@ -49,6 +51,13 @@ type TransientError struct{ text string }
 func Transient(text string) *TransientError { return &TransientError{text: text} }
 
 func (e *TransientError) Error() string { return e.text }
+
+// OfChild returns the problem of a failed write of a node's object.
+func OfChild(node string, err error) Problem {
+	p := OfWrite("child "+node, err)
+	p.Node = node
+	return p
+}
 
 // OfWrite returns the problem of a failed write.
 func OfWrite(subject string, err error) Problem {

@@ -103,7 +103,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []program.Rendered) (proble
 
 	for _, w := range writes[written:] {
 		if w.err != nil {
-			problems = append(problems, conditions.OfWrite("child "+w.node, w.err))
+			problems = append(problems, conditions.OfChild(w.node, w.err))
 		}
 	}
 	for _, node := range batch {
@@ -115,7 +115,7 @@ func (p *pass) writeBatch(ctx context.Context, batch []program.Rendered) (proble
 			p.reader.unseen, p.missed = p.reader.unseen || w.unseen, p.missed || w.unseen
 			if w.err != nil {
 				p.evaluation.Delay(node.Node, delayOf(w.err))
-				problems = append(problems, p.awaitNamespace(w, conditions.OfWrite("child "+w.node, w.err)))
+				problems = append(problems, p.awaitNamespace(w, conditions.OfChild(w.node, w.err)))
 			}
 		}
 		p.evaluation.Applied(node.Node, live)

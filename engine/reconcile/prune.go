@@ -25,18 +25,21 @@ import (
 )
 
 // prune deletes the children that the rule created for the parent and did not render in this reconcile. It runs after
-// all writes. It deletes nothing if there have been problems or if a node's children are unknown: a child that looks
-// superfluous may still be needed. It returns its own problems.
+// all writes. If there have been problems or if a node's children are unknown, it deletes only what nothing can still
+// need. It returns its own problems.
 func (p *pass) prune(ctx context.Context, before []conditions.Problem) (problems []conditions.Problem) {
 	if p.isSuspended() || p.op.Removal.KeepsChildren() {
 		return nil
 	}
 	unrendered := p.unrendered()
 	if len(before) > 0 || p.isBlocked() {
-		p.noteKept(unrendered, before)
-		return nil
-	}
-	if !p.mayPrune(unrendered) {
+		free, held := p.split(unrendered, before)
+		p.noteKept(held, before)
+		p.asked = true
+		if unrendered = free; !p.r.Guard.Doubt(p.op, p.key, p.atRisk(slices.Concat(free, held))) {
+			return nil
+		}
+	} else if !p.mayPrune(unrendered) {
 		return nil
 	}
 	for _, child := range operator.InOrder(unrendered, p.op.Ordered, p.isDeleting) {
@@ -48,28 +51,52 @@ func (p *pass) prune(ctx context.Context, before []conditions.Problem) (problems
 	return problems
 }
 
-// isBlocked reports whether some node's children are unknown, so that nothing may be pruned.
+// isBlocked reports whether some node's children are unknown.
 func (p *pass) isBlocked() bool {
-	if p.reader.unseen {
-		return true
+	return p.reader.unseen || slices.ContainsFunc(p.result.Nodes, func(node program.NodeResult) bool { return !node.IsCurrent() })
+}
+
+// split tells the children that may be deleted in spite of the problems of this reconcile from those that may not; see
+// Program.MayPrune.
+func (p *pass) split(unrendered []operator.Child, problems []conditions.Problem) (free, held []operator.Child) {
+	nodes := slices.Clone(p.result.Nodes)
+	for _, of := range problems {
+		i := slices.IndexFunc(nodes, func(node program.NodeResult) bool { return node.ID == of.Node })
+		if i < 0 {
+			return nil, unrendered
+		}
+		nodes[i].BlocksPrune = true
 	}
-	for _, node := range p.result.Nodes {
-		if node.BlocksPrune || (node.State != program.StateApplied && node.State != program.StateSkipped) {
-			return true
+	if p.reader.unseen || p.reader.incomplete || p.finalizing {
+		return nil, unrendered
+	}
+	for _, child := range unrendered {
+		if p.op.Program.MayPrune(child.Owner.Node, nodes, p.exists) {
+			free = append(free, child)
+		} else {
+			held = append(held, child)
 		}
 	}
-	return false
+	return free, held
+}
+
+// exists reports whether the parent has objects of a node in the cluster, as the informers show it.
+func (p *pass) exists(node string) bool {
+	of, ok := p.op.Nodes[node]
+	return !ok || slices.ContainsFunc(p.r.childHeads(p.op, of.GVR, p.op.TagsOf(p.key)), func(obj *unstructured.Unstructured) bool {
+		return p.reader.madeBy(obj, node)
+	})
 }
 
 // noteKept records the children that are kept for now, for the parent's conditions. It skips nodes that wait or fail:
 // their own messages already say so.
 func (p *pass) noteKept(unrendered []operator.Child, problems []conditions.Problem) {
-	if !slices.ContainsFunc(problems, func(of conditions.Problem) bool { return !of.IsTransient() }) {
-		return
-	}
 	unclear := make(map[string]bool)
 	for _, node := range p.result.Nodes {
 		unclear[node.ID] = node.State == program.StateWaiting || node.State == program.StateFailed
+	}
+	if len(problems) > 0 && !slices.ContainsFunc(problems, func(of conditions.Problem) bool { return !of.IsTransient() }) {
+		return // the next reconcile, which follows by itself, says more
 	}
 	for _, child := range unrendered {
 		if child.IsMarked && !unclear[child.Owner.Node] && !p.keeps(child) {

@@ -184,7 +184,7 @@ func (d *Differ) rendered(ctx context.Context, p *livepreview.Preview, out *Chan
 
 // ended adds what happens to children that the rule does not render.
 func (d *Differ) ended(p *livepreview.Preview, out *Changes) {
-	may, refused := p.MayPrune(), false
+	may, refused := p.IsCurrent(), false
 	if p.Unmatched != "" {
 		may = !p.Failed()
 	}
@@ -207,7 +207,7 @@ func (d *Differ) ended(p *livepreview.Preview, out *Changes) {
 			out.losses = append(out.losses, identity.Of(pruned.Object))
 		}
 		switch {
-		case !out.unsure:
+		case !out.unsure || !pruned.Held:
 			out.All = append(out.All, change)
 		case refused && !pruned.Orphaned && !unclear[pruned.Node]:
 			out.All = append(out.All, Change{Action: Kept, Object: pruned.Object, Message: "it is not deleted as long as something else is refused"})

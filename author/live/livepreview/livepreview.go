@@ -173,8 +173,9 @@ type Pruned struct {
 	Object *unstructured.Unstructured
 	// Node is the id of the child in the rule.
 	Node string
-	// Orphaned is true if the deletionPolicy keeps it.
-	Orphaned bool
+	// Orphaned is true if the deletionPolicy keeps it. Held is true if it stays for now, because it is not
+	// known whether the rule is for the parent, or because of nodes that are not current.
+	Orphaned, Held bool
 }
 
 // Children lists the parent's children by their marks, sorted. Objects with only an owner reference to the parent are
@@ -192,8 +193,7 @@ func (p *Preview) Children() []operator.Child {
 	return all
 }
 
-// Pruned lists the parent's children that the rule does not render and that are not being deleted, sorted. They are
-// deleted or orphaned once Preview.MayPrune is true.
+// Pruned lists the parent's children that the rule does not render and that are not being deleted, sorted.
 func (p *Preview) Pruned() []Pruned {
 	rendered := map[identity.ID]bool{}
 	for _, object := range p.Rendered() {
@@ -204,9 +204,16 @@ func (p *Preview) Pruned() []Pruned {
 		policies.ByNode[child.ID] = child.Ending
 	}
 	var all []Pruned
-	for _, child := range p.Children() {
+	children, results := p.Children(), p.Results()
+	exists := func(node string) bool {
+		return slices.ContainsFunc(children, func(child operator.Child) bool { return child.Owner.Node == node })
+	}
+	for _, child := range children {
 		if !rendered[identity.Of(child.Object)] && !child.IsDeleting() {
-			all = append(all, Pruned{Object: child.Object, Node: child.Owner.Node, Orphaned: policies.KeepsPruned(child)})
+			all = append(all, Pruned{
+				Object: child.Object, Node: child.Owner.Node, Orphaned: policies.KeepsPruned(child),
+				Held: p.Unmatched != "" && p.Failed() || !p.program.MayPrune(child.Owner.Node, results, exists),
+			})
 		}
 	}
 	return all

@@ -166,7 +166,7 @@ func TestPreview(t *testing.T) {
 	if len(p.Nodes[1].Refused) != 1 {
 		t.Error("an object that nobody gave Kanon is not refused:", p.Nodes[1])
 	}
-	if p.MayPrune() {
+	if p.IsCurrent() {
 		t.Error("something is pruned while a node waits")
 	}
 	targets, err := p.Targets(t.Context(), "", p.Result.Patches[0].Contributions[0])

@@ -274,7 +274,7 @@ func (b *branch) obsolete(f facts) {
 			fate = "it stays while the rule is suspended"
 		case pruned.Orphaned:
 			fate = "it will be orphaned: its deletionPolicy keeps it"
-		case f.preview.Unmatched == "" && !f.preview.MayPrune():
+		case pruned.Held:
 			fate = "it stays until all children are up to date: " + blockers(f.preview.Preview)
 		case f.rule.PruneHeld:
 			fate = "the prune guard blocks its deletion"
@@ -292,8 +292,8 @@ func (b *branch) obsolete(f facts) {
 // blockers lists the children that block deletions.
 func blockers(p *preview.Preview) string {
 	var all []string
-	for _, node := range p.Nodes {
-		if node.BlocksPrune || len(node.Refused) > 0 || node.State != program.StateApplied && node.State != program.StateSkipped {
+	for _, node := range p.Results() {
+		if !node.IsCurrent() {
 			all = append(all, "children."+node.ID)
 		}
 	}
