@@ -2,6 +2,8 @@ package manifests
 
 import (
 	"bytes"
+	"fmt"
+	"math"
 	"slices"
 
 	"kanon.dev/kanon/rules/diagnostic"
@@ -17,45 +19,78 @@ type Fixed struct {
 	Left *Checked
 }
 
-// maxRounds is the maximum number of checks. They are repeated because one error can hide another.
-const maxRounds = 10
+// maxChecks bounds how often the files are checked: once for all fixes together, and some more for each fix that makes
+// something else wrong.
+const maxChecks = 200
 
-// Fix applies the fixes of all findings in files, and of the findings that then appear, until there are none. A fix
-// that would make a file invalid YAML is skipped, with the other fixes of that file.
+// Fix applies the fixes of findings in files, and of the findings that then appear, until there are none. It applies a
+// fix only if that leaves fewer findings and none that was not there before. To find those that do not, it applies all,
+// then half of them, and so on.
 func Fix(files []File, check func([]File) (*Checked, error)) (*Fixed, error) {
 	out := &Fixed{Files: slices.Clone(files)}
 	var err error
 	if out.Left, err = check(out.Files); err != nil {
 		return nil, err
 	}
-	broken := map[string]bool{}
-	for range maxRounds {
-		next := slices.Clone(out.Files)
-		var done diagnostic.Findings
-		for i, file := range next {
-			if broken[file.Name] {
-				continue
-			}
-			var fixed diagnostic.Findings
-			next[i].Data, fixed = of(out.Left.Findings, file).Fixed(file.Data)
-			done = append(done, fixed...)
+	refused := map[string]bool{}
+	size := math.MaxInt
+	for range maxChecks {
+		wanted := slices.DeleteFunc(slices.Clone(out.Left.Findings), func(f diagnostic.Finding) bool { return f.Fix == nil || refused[fixOf(f)] })
+		if len(wanted) == 0 {
+			break
 		}
-		if len(done) == 0 {
-			return out, nil
-		}
+		size = min(size, len(wanted))
+		next, done := apply(out.Files, wanted[:size])
 		left, err := check(next)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case len(done) > 0 && isBetter(out.Left.Findings, left.Findings):
+			out.Files, out.Left, out.Done = next, left, append(out.Done, done...)
+			size = math.MaxInt
+		case size == 1:
+			refused[fixOf(wanted[0])] = true
+			size = math.MaxInt
+		default:
+			size /= 2
 		}
-		if worse := brokenBy(out.Left.Findings, left.Findings); len(worse) > 0 {
-			for _, name := range worse {
-				broken[name] = true
-			}
-			continue
-		}
-		out.Files, out.Left, out.Done = next, left, append(out.Done, done...)
 	}
 	return out, nil
+}
+
+// apply applies the fixes of some findings, and returns the findings that it fixed.
+func apply(files []File, findings diagnostic.Findings) (fixed []File, done diagnostic.Findings) {
+	fixed = slices.Clone(files)
+	for i, file := range fixed {
+		var some diagnostic.Findings
+		fixed[i].Data, some = of(findings, file).Fixed(file.Data)
+		done = append(done, some...)
+	}
+	return fixed, done
+}
+
+// fixOf identifies the fix of a finding while other lines of the file change.
+func fixOf(f diagnostic.Finding) string {
+	return fmt.Sprintln(f.File, f.Code, f.Message, f.Fix.Title, f.Column)
+}
+
+// isBetter reports whether the second findings are fewer, and all among the first. Findings that are only counted may
+// be any.
+func isBetter(before, after diagnostic.Findings) bool {
+	left, total, areCounted := map[string]int{}, 0, false
+	for _, f := range before {
+		left[f.File+string(f.Code)+f.Message]++
+		total += f.Count()
+		areCounted = areCounted || f.Count() > 1
+	}
+	for _, f := range after {
+		total -= f.Count()
+		key := f.File + string(f.Code) + f.Message
+		if left[key]--; left[key] < 0 && !areCounted {
+			return false
+		}
+	}
+	return total > 0
 }
 
 // Changed lists the files that have changed, and their previous contents.
@@ -71,18 +106,4 @@ func (f *Fixed) Changed(before []File) (changed []File, was [][]byte) {
 // of lists the findings in a file.
 func of(findings diagnostic.Findings, file File) diagnostic.Findings {
 	return slices.DeleteFunc(slices.Clone(findings), func(f diagnostic.Finding) bool { return f.File != file.Name })
-}
-
-// brokenBy lists the files that are no longer YAML.
-func brokenBy(before, after diagnostic.Findings) []string {
-	var files []string
-	for _, f := range after {
-		isNew := f.Code == diagnostic.CodeNotYAML && !slices.ContainsFunc(before, func(o diagnostic.Finding) bool {
-			return o.Code == diagnostic.CodeNotYAML && o.File == f.File
-		})
-		if isNew && !slices.Contains(files, f.File) {
-			files = append(files, f.File)
-		}
-	}
-	return files
 }
