@@ -35,12 +35,12 @@ func TestFix(t *testing.T) {
 		want, left string
 		done       int
 	}{
-		"nothing to do":              {want: "a b", left: ""},
-		"one":                        {words: map[string]string{"a": "x"}, want: "x b", done: 1},
-		"one that shows another":     {words: map[string]string{"a": "c", "c": "x"}, want: "a b", left: "a"},
-		"a wrong one beside others":  {words: map[string]string{"a": "{", "b": "x"}, want: "a x", left: "a", done: 1},
-		"one that breaks the file":   {words: map[string]string{"a": "{"}, want: "a b", left: "a"},
-		"two without end":            {words: map[string]string{"a": "c", "c": "a"}, want: "a b", left: "a"},
+		"nothing to do":             {want: "a b", left: ""},
+		"one":                       {words: map[string]string{"a": "x"}, want: "x b", done: 1},
+		"one that shows another":    {words: map[string]string{"a": "c", "c": "x"}, want: "a b", left: "a"},
+		"a wrong one beside others": {words: map[string]string{"a": "{", "b": "x"}, want: "a x", left: "a", done: 1},
+		"one that breaks the file":  {words: map[string]string{"a": "{"}, want: "a b", left: "a"},
+		"two without end":           {words: map[string]string{"a": "c", "c": "a"}, want: "a b", left: "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

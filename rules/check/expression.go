@@ -254,7 +254,10 @@ func (c *checker) item(s flow.Step, of, index operand) Type {
 			c.wrongIndex(of, index)
 		}
 	case !hasAnyFields(typ):
-		c.report(s.Expr, diagnostic.CodeTypes, "%s and has no items", c.subject(of))
+		f := c.report(s.Expr, diagnostic.CodeTypes, "%s and has no items", c.subject(of))
+		if of.Kind() == types.StringKind {
+			f.WithHint("write %s.charAt(…) for a character", cmp.Or(c.path(of.e), "text"))
+		}
 	}
 	return c.Table.Element(of.Type)
 }
@@ -368,6 +371,7 @@ func (c *checker) call(e ast.Expr, env bindings, computed bool) Type {
 		return Type{}
 	}
 	c.checkIncludes(e, operands)
+	c.checkQuantities(e, operands)
 	out := c.Table.fromCEL(result)
 	if !passed || len(operands) == 0 {
 		return out

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,9 +159,22 @@ func (c *checker) noFields(s flow.Step, of operand) {
 
 func (c *checker) wrongIndex(from, at operand) {
 	f := c.report(at.e, diagnostic.CodeTypes, "%s and cannot be an index of %s, %s", c.subject(at), cmp.Or(c.path(from.e), "this"), from)
-	if from.Kind() != types.ListKind && hasTextForm(at.Type) {
+	switch {
+	case from.Kind() != types.ListKind && hasTextForm(at.Type):
 		c.advise(f, c.writeAsString(at.e))
+	case from.Kind() == types.ListKind && at.Kind() == types.StringKind && c.hasName(from.Type):
+		f.WithHint("write %s.filter(x, x.name == %s)[?0] for the item with that name", cmp.Or(c.path(from.e), "list"), cmp.Or(c.short(at.e), "name"))
 	}
+}
+
+// hasName reports whether the items of a list have a field name.
+func (c *checker) hasName(list Type) bool {
+	items := c.Table.Element(list).schema
+	if items == nil {
+		return false
+	}
+	_, ok := items.At("name")
+	return ok
 }
 
 // mustBeBool reports a condition that is not a bool. place says in words where it stands; others are the operands
@@ -173,8 +187,12 @@ func (c *checker) mustBeBool(o operand, place string, others ...ast.Expr) {
 		place = "the condition of a loop" // such as filter() or exists()
 	}
 	f := c.report(o.e, diagnostic.CodeTypes, "%s must be true or false, and %s", place, c.subject(o))
-	if c.advise(f, c.makeBool(o)); f.Hint == "" && strings.HasSuffix(place, "||") {
+	switch c.advise(f, c.makeBool(o)); {
+	case f.Hint != "":
+	case strings.HasSuffix(place, "||"):
 		f.Hint = defaultHint
+	case strings.HasSuffix(place, "&&"):
+		f.Hint = "write condition ? value : other"
 	}
 }
 
@@ -271,6 +289,8 @@ func (c *checker) wrongOperand(e ast.Expr, operands []operand, wrong int) {
 		f = c.report(at.e, diagnostic.CodeTypes, "%s, which %s() does not take here", c.subject(at), name)
 	}
 	switch {
+	case name == "find" && len(operands) > 0 && operands[0].Kind() == types.ListKind:
+		f.Hint = "write list.filter(x, …)[?0], with a name for the items"
 	case at.Kind() == types.BytesKind && name == "base64.decode":
 		f.Hint = "it is decoded already: " + c.writeAsString(at.e).hint + " for the text"
 	case at.Kind() == types.BytesKind:
@@ -289,6 +309,35 @@ func (c *checker) checkIncludes(e ast.Expr, operands []operand) {
 	if e.AsCall().FunctionName() == "includes" && e.AsCall().IsMemberFunction() && operands[0].Kind() == types.StringKind {
 		c.Report(e.ID(), "includes", diagnostic.CodeTypes, "%s, and includes() compares it as a whole", c.subject(operands[0])).
 			WithHint("write contains(…) for a part of a string")
+	}
+}
+
+// amount is the path of a field that has a quantity by its name, and quantityText a quantity with a unit.
+var (
+	amount       = regexp.MustCompile(`\.(memory|cpu|storage)$`)
+	quantityText = regexp.MustCompile(`^\d+(\.\d+)?(m|k|[KMGTPE]i?)$`)
+)
+
+// checkQuantities reports text that is compared with a quantity, such as 1Gi: text is compared by its letters.
+func (c *checker) checkQuantities(e ast.Expr, operands []operand) {
+	symbol, _ := operators.FindReverse(e.AsCall().FunctionName())
+	way := map[string]string{"<": "isLessThan", "<=": "isLessThan", ">": "isGreaterThan", ">=": "isGreaterThan"}[symbol]
+	if way == "" || len(operands) != 2 {
+		return
+	}
+	for i, o := range operands {
+		text, ok := flow.LiteralText(o.e)
+		other := operands[1-i]
+		if !ok || !quantityText.MatchString(text) {
+			continue
+		}
+		f := c.report(e, diagnostic.CodeTypes, "%q is text here, which is compared letter by letter, so that 9Mi is more than 1Gi", text)
+		if path := c.path(other.e); path != "" && i == 1 {
+			f.WithHint("write quantity(%s).%s(quantity('%s'))", path, way, text)
+		} else {
+			f.WithHint("write quantity(a).isGreaterThan(quantity(b)), or isLessThan")
+		}
+		return
 	}
 }
 
@@ -348,10 +397,16 @@ func (c *checker) wrongOperator(e ast.Expr, symbol string, l, r operand) {
 		c.advise(f, c.conversion(s, o))
 	default:
 		f := c.report(e, diagnostic.CodeTypes, "%s does not take %s and %s", symbol, c.named(l), c.named(r))
+		if symbol == "%" && l.Kind() == types.StringKind {
+			f.WithHint("write text.format([%s])", cmp.Or(c.short(r.e), "value"))
+			return
+		}
 		for _, pair := range [][2]operand{{l, r}, {r, l}} {
 			from, other := pair[0], pair[1]
 			if a := c.convert(from, other.Type); a.hint != "" {
 				c.advise(f, a)
+			} else if path := c.path(from.e); amount.MatchString(path) {
+				f.WithHint("write quantity(%s).asInteger() for the number of an amount such as 1Gi", path)
 			} else if from.Kind() == types.StringKind && isNumber(other.CEL()) {
 				c.advise(f, c.wrapIn(other.CEL().TypeName(), from.e))
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -339,6 +340,17 @@ func writtenHint(value any, s *openapi.Schema) string {
 	return ""
 }
 
+// wordList writes the words of a command as a list: [sh, -c, "sleep 5"] for sh -c "sleep 5".
+func wordList(command string) string {
+	words := regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`).FindAllString(command, -1)
+	for i, word := range words {
+		if strings.ContainsAny(word, ",[]{}#&*!|>%@`:?") && !strings.ContainsAny(word[:1], `"'`) {
+			words[i] = strconv.Quote(word)
+		}
+	}
+	return "[" + strings.Join(words, ", ") + "]"
+}
+
 // withoutQuotes is the hint for text that is a number or a boolean.
 const withoutQuotes = "write it without quotes"
 
@@ -355,6 +367,8 @@ func unquoteHint(text string, s *openapi.Schema) string {
 		return withoutQuotes
 	case s.Type == openapi.Boolean && (notBool == nil || yesOrNo):
 		return "write true or false"
+	case s.Type == openapi.List && s.Items != nil && s.Items.Type == openapi.String && strings.Contains(text, " "):
+		return "write each word as an item, as in " + wordList(text)
 	case s.Type == openapi.List && s.Items != nil && s.Items.Type == openapi.String && text != "":
 		return fmt.Sprintf("write [%s], a list of one", strconv.Quote(text))
 	}
@@ -368,6 +382,12 @@ func (t *TemplateCheck) constant(value any, s *openapi.Schema, at *fieldPath, po
 			Suggest(enumNames(value, s.Enum))
 		return
 	}
+	if text, ok := value.(string); ok && milliBytes.MatchString(text) && slices.Contains([]string{"memory", "storage", "ephemeral-storage"}, at.name) &&
+		at.up != nil && slices.Contains([]string{"requests", "limits"}, at.up.name) {
+		t.reportAt(pos, diagnostic.CodeFieldFormat, "%s is in bytes, and %s is thousandths of one", at, enumText(text)).
+			WithHint("write %sMi or %sM for megabytes", strings.TrimSuffix(text, "m"), strings.TrimSuffix(text, "m"))
+		return
+	}
 	switch want := t.badFormat(value, s); {
 	case want == "":
 	case s.Format == openapi.FormatByte:
@@ -377,6 +397,9 @@ func (t *TemplateCheck) constant(value any, s *openapi.Schema, at *fieldPath, po
 		t.reportAt(pos, diagnostic.CodeFieldFormat, "%s must be %s, and is %s", at, want, enumText(value))
 	}
 }
+
+// milliBytes is an amount of thousandths of a byte, such as 128m.
+var milliBytes = regexp.MustCompile(`^\d+m$`)
 
 // enumText writes a scalar so that values that are equal in JSON have the same text.
 func enumText(value any) string {

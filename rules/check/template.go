@@ -140,7 +140,10 @@ func (t *TemplateCheck) mapping(n *yamltree.Node, s *openapi.Schema, at *fieldPa
 	case openapi.List:
 		t.report(n, diagnostic.CodeFieldForm, "%s must be a list, and is a mapping", at).WithHint("%s", listHint(s))
 	default:
-		t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a mapping", at, Wants(s))
+		f := t.report(n, diagnostic.CodeFieldForm, "%s must be %s, and is a mapping", at, Wants(s))
+		if at.name == "matchLabels" {
+			f.WithHint("this selector has the labels themselves: write them without matchLabels")
+		}
 	}
 }
 
@@ -226,6 +229,10 @@ func (t *TemplateCheck) noField(pos diagnostic.Position, name string, s *openapi
 	finding = t.reportAt(pos, diagnostic.CodeNoSuchField, "%s has no field %s", at.kind(), at.to(name, s).inKind())
 	above, below := placeAbove(name, at), placeBelow(name, s)
 	near, _ = diagnostic.Nearest(name, FieldNames(s))
+	if longer := onlyEndingWith(name, FieldNames(s)); near == "" && longer != "" {
+		finding.WithHint("did you mean %q?", longer)
+		return finding, longer
+	}
 	switch {
 	case near != "" || above == "" && below == "":
 		finding.WithHint("%s", fieldHint(name, s))
@@ -235,6 +242,22 @@ func (t *TemplateCheck) noField(pos diagnostic.Position, name string, s *openapi
 		finding.WithHint("%s belongs in %s", name, strings.TrimPrefix(at.inKind()+"."+below, "."))
 	}
 	return finding, near
+}
+
+// onlyEndingWith returns the only name that ends with another one, as secretName ends with name; empty if there is none.
+func onlyEndingWith(end string, names []string) (only string) {
+	if end == "" {
+		return ""
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, strings.ToUpper(end[:1])+end[1:]) {
+			if only != "" {
+				return ""
+			}
+			only = name
+		}
+	}
+	return only
 }
 
 // placeAbove returns the path of the nearest object around at that has a field of that name, or "".

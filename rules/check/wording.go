@@ -215,10 +215,15 @@ func (t *Table) misfit(v Type, s *openapi.Schema, depth int) *Misfit {
 		return nil // its keys are not known
 	case kindOf(typ) == types.StructKind && isMapping:
 		return t.objectMisfit(t.schemaOf(v), s, depth)
-	case kindOf(typ) == types.StructKind:
-		return &Misfit{Want: Wants(s), Got: "a mapping"}
-	case typ.Kind() == types.ListKind || typ.Kind() == types.MapKind:
-		return &Misfit{Want: Wants(s), Got: v.String()}
+	case kindOf(typ) == types.StructKind, typ.Kind() == types.ListKind, typ.Kind() == types.MapKind:
+		m := &Misfit{Want: Wants(s), Got: v.String()}
+		if kindOf(typ) == types.StructKind {
+			m.Got = "a mapping"
+		}
+		if s.Type == openapi.String && !s.IsBytes() && depth == 0 {
+			_, m.Convert = v.TextHint()
+		}
+		return m
 	default:
 		convert, fits := Fitting(kindOf(typ), s)
 		if fits {

@@ -69,6 +69,9 @@ func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, 
 func (d *decoder) nearField(unknown *diagnostic.Finding, n *yamltree.Node, name string, fields language.Fields, meant map[string]*yamltree.Node) string {
 	near, ok := diagnostic.NearestWord(name, fields.Names())
 	switch {
+	case name == "name" && fields.Field("id") != nil && !n.Has("id"):
+		unknown.WithHint("write id")
+		return "id"
 	case !ok:
 		return ""
 	case !n.Has(near) && meant[near] == nil:
@@ -132,7 +135,7 @@ func asListHint(n *yamltree.Node, path string) string {
 	switch {
 	case ok && strings.HasSuffix(path, ".forEach"):
 		return fmt.Sprintf("write [{name: item, in: %q}]", s)
-	case ok && strings.HasSuffix(path, ".dependsOn"):
+	case ok && (strings.HasSuffix(path, ".dependsOn") || strings.HasSuffix(path, ".ignore")):
 		return fmt.Sprintf("write [%s]", s)
 	case n.Kind == yamltree.Mapping:
 		return "write - before each item"
@@ -251,6 +254,7 @@ var foreignFields = map[string]meant{ //nolint:gochecknoglobals // a table
 	"attachments":       {"", "the objects that a rule creates belong in spec.children"},
 	"composedTemplates": {"", "the objects that a rule creates belong in spec.children"},
 	"hooks":             {"", "there are none: expressions in spec.children and spec.status say what the objects are"},
+	"match":             {"", "write parent, with the apiVersion and kind of the objects that the rule is for, and a selector if not all are meant"},
 	"patches":           {"", readsParent},
 	"fromFieldPath":     {"", readsParent},
 	"readinessChecks":   {"", readsParent},

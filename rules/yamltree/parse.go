@@ -219,6 +219,8 @@ func hasInnerColon(line string) bool {
 // quoteHint returns the hint for a line that does not parse and contains an expression, a colon or the type of a list.
 func quoteHint(line string) string {
 	switch {
+	case strings.HasPrefix(itemOf(line), "{{"):
+		return "{{ … }} means nothing to Kanon: the when of a child says whether it exists, and its forEach how often"
 	case goesOn.MatchString(itemOf(line)):
 		return "put quotes around the whole value: YAML takes it to end where what it begins with, a quote or a bracket, is closed"
 	case listType.MatchString(line):
