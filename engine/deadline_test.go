@@ -1,10 +1,15 @@
 package engine_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"kanon.dev/kanon/engine"
+	"kanon.dev/kanon/engine/apply/mark"
 	"kanon.dev/kanon/rules/program"
 )
 
@@ -24,4 +29,30 @@ func TestEvaluationOutOfTimeIsTriedAgain(t *testing.T) {
 		}
 		<-time.After(50 * time.Millisecond) // the count is nowhere to be watched
 	}
+}
+
+// What becomes of the children of a parent that is being deleted is not decided by an evaluation that took too long, and
+// not by what was decided before: nothing is deleted, and the parent says so.
+func TestLateDecisionDeletesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "Note")
+	w.rule("note", strings.Replace(note(`"${string(lists.range(1000).map(x, x + 1).size())}"`), "    template:",
+		"    deletionPolicy: {whenDeleted: \"${parent.spec.?keep.orValue(false) ? 'Orphan' : 'Delete'}\"}\n    template:", 1))
+	stop := w.run()
+	w.parent("Note", "a", "{}")
+	w.await(w.resource("Note"), w.home, "a", "is ready", isTrue("Ready"))
+	stop()
+	w.patch(w.resource("Note"), w.home, "a", `{"spec": {"keep": true}}`)
+	w.delete(w.resource("Note"), w.home, "a")
+	stop = w.run(func(o *engine.Options) { o.Limits = program.Limits{Deadline: 1} })
+	w.await(w.resource("Note"), w.home, "a", "says what it waits for", func(obj *unstructured.Unstructured) bool {
+		return strings.Contains(fmt.Sprint(conditionField(obj, "Reconciling", "message")), "nothing is deleted until it is known which children stay")
+	})
+	stop()
+	w.run()
+	w.awaitGone(w.resource("Note"), w.home, "a")
+	w.await(configMaps, w.home, "a", "is let go", func(obj *unstructured.Unstructured) bool {
+		_, owned := obj.GetAnnotations()[mark.AnnotationOwner]
+		return !owned
+	})
 }

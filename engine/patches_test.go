@@ -114,7 +114,7 @@ func TestPatchesOfManyParents(t *testing.T) {
 	w.run()
 	w.await(namespaces, "", w.home, "has no label of n8", func(obj *unstructured.Unstructured) bool { return !label("note-n8")(obj) })
 	w.quiet()
-	if got := w.writesSince(from, "namespaces"); len(got) != 1 {
+	if got := w.writesSince(from, "v1/namespaces/"+w.home); len(got) != 1 {
 		t.Errorf("writes after the restart: %q, want one", got)
 	}
 	if got := w.writesSince(from, "notes"); len(got) != 0 {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -66,24 +67,35 @@ func (p *pass) endChildren(ctx context.Context) (done bool, problems []condition
 	}
 	if p.endings().NeedEvaluation() {
 		if p.evaluateDeletion(ctx); p.reader.incomplete {
-			return false, nil, nil // it is not known yet what is kept
+			return false, p.undecided(), nil // it is not known yet what is kept
 		}
 	}
 	return false, p.endAll(ctx, children), nil
 }
 
 // evaluateDeletion evaluates the rule for a parent that is being deleted, to learn which children it now keeps: the
-// last write may be older than the parent's last change. It writes nothing. Without memory for the evaluation, nothing
-// is decided: half an evaluation would miss some children, and an older decision would apply to them.
+// last write may be older than the parent's last change. It writes nothing. If there is no memory or no time for the
+// evaluation, nothing is decided: half an evaluation would miss some children, and an older decision would apply to
+// them.
 func (p *pass) evaluateDeletion(ctx context.Context) {
 	err := p.evaluate(ctx, p.op.Program.Finalize != nil)
 	if err == nil {
 		p.collectDecisions()
 	}
-	if err != nil || p.isOutOfMemory(ctx) {
+	if err != nil || p.isOutOfMemory(ctx) || p.evaluation.OutOfTime() {
 		p.decided, p.reader.incomplete = nil, true
 		p.requeueAfter(memoryPause)
 	}
+}
+
+// undecided reports that the expressions of the rule take too long to say what becomes of the children. A lack of memory
+// is no problem of the parent.
+func (p *pass) undecided() []conditions.Problem {
+	if p.evaluation == nil || !p.evaluation.OutOfTime() {
+		return nil
+	}
+	err := errors.New("nothing is deleted until it is known which children stay: the evaluation took longer than --max-evaluation-time allows")
+	return []conditions.Problem{{Subject: "deletionPolicy", Reason: conditions.ReasonEvaluation, Err: err}}
 }
 
 // collectDecisions collects from the evaluation which children are kept.

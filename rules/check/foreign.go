@@ -1,6 +1,10 @@
 package check
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
 
 // expansion is what ${…} has in a shell beside a name: ${#a[@]}, ${f%%.*}, ${x:-default}.
 var expansion = regexp.MustCompile(`^(#\w|\w+(\[[@*]\]$|:[-=?+\d]|#|%[%.*]|//|\^|,,))`)
@@ -35,4 +39,28 @@ func foreignSyntax(text string) string {
 		}
 	}
 	return ""
+}
+
+// foreignCharacter says what a character is that no expression has outside of quotes, and what to write instead of it; empty
+// for one of ASCII.
+func foreignCharacter(r rune) (what, hint string) {
+	switch {
+	case strings.ContainsRune("“”„«»", r):
+		return "a typographic quote", `write "`
+	case strings.ContainsRune("‘’‚‹›", r):
+		return "a typographic quote", "write '"
+	case r == '–', r == '—', r == '−':
+		return "a dash", "write -"
+	case r == '…':
+		return "one character", "write the text that it stands for"
+	case r == '≤', r == '≥', r == '≠':
+		return "one character", "write <=, >= or !="
+	case r == '\u00a0', r == '\u202f', r == '\u3000':
+		return "a space that is none of ASCII", "write a space"
+	case unicode.In(r, unicode.Cf):
+		return "a character that is not seen", "leave it out"
+	case r < unicode.MaxASCII:
+		return "", ""
+	}
+	return "a character outside of quotes", `write it in quotes, as in "` + string(r) + `"`
 }

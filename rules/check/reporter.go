@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"kanon.dev/kanon/rules/celenv"
 	"kanon.dev/kanon/rules/diagnostic"
@@ -249,6 +250,12 @@ func reportSyntax(text string, issues []celenv.Issue, report flow.Report) {
 		return
 	}
 	first := slices.MinFunc(issues, func(a, b celenv.Issue) int { return cmp.Compare(a.Offset, b.Offset) })
+	if r, _ := utf8.DecodeRuneInString(text[max(first.Offset, 0):]); first.Offset >= 0 && r != utf8.RuneError {
+		if what, hint := foreignCharacter(r); what != "" {
+			report(first.Offset, diagnostic.CodeSyntax, "%U is %s", r, what).Hint = hint
+			return
+		}
+	}
 	if hint := foreignSyntax(text); hint != "" {
 		report(first.Offset, diagnostic.CodeSyntax, "this is not CEL").Hint = hint
 		return

@@ -57,7 +57,10 @@ func (d *decoder) object(n *yamltree.Node, path string, fields language.Fields, 
 	}
 	for _, field := range fields {
 		if field.Required && !n.Has(field.Name) && meant[field.Name] == nil {
-			d.report(n, diagnostic.CodeMissingField, "%s is missing %s", orDocument(path), field.Name)
+			f := d.report(n, diagnostic.CodeMissingField, "%s is missing %s", orDocument(path), field.Name)
+			if field.Name == "apiVersion" {
+				f.WithHint("write the group and the version of the kind, as in apps/v1; the core group has only a version, v1")
+			}
 			found[field.Name] = true
 		}
 	}

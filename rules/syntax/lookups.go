@@ -27,6 +27,11 @@ func (k kindName) gvk(d *decoder, n *yamltree.Node, path string) schema.GroupVer
 		}
 		d.report(at, diagnostic.CodeGroupVersion, "%s.apiVersion must be VERSION or GROUP/VERSION, not %q", path, k.APIVersion)
 	}
+	if err == nil && gv.Group == "" && strings.Contains(gv.Version, ".") {
+		d.report(n.Get("apiVersion"), diagnostic.CodeGroupVersion, "%s.apiVersion has no version: %s is a group", path, gv.Version).
+			WithHint("write %s/v1, or the version that the kind has", gv.Version)
+		return schema.GroupVersionKind{}
+	}
 	if err != nil || gv.Version == "" || k.KindName == "" {
 		return schema.GroupVersionKind{}
 	}

@@ -113,9 +113,48 @@ func (s *Source) syntaxError(d document, err error) *diagnostic.Finding {
 			pos.Column = max(pos.Column, utf8.RuneCountInString(text[:i])+1)
 		}
 	}
+	if blockInBraces.MatchString(text) {
+		at := strings.LastIndexAny(text, "|>")
+		pos.Column = utf8.RuneCountInString(text[:at]) + 1
+		f := diagnostic.New(s.outside(pos), diagnostic.CodeNotYAML, "not YAML: %s begins a block of lines, which cannot stand within braces or brackets", text[at:at+1])
+		f.WithHint("write the mapping on lines of its own, without braces, or the text in quotes")
+		return f
+	}
 	f := diagnostic.New(s.outside(pos), diagnostic.CodeNotYAML, "not YAML: %s", message)
-	f.Hint = quoteHint(text)
+	if f.Hint = quoteHint(text); f.Hint == "" {
+		f.Hint = s.indentHint(pos.Line)
+	}
 	return f
+}
+
+// blockInBraces matches a line whose last value, after an opening brace or bracket that is not closed, is a block scalar.
+var blockInBraces = regexp.MustCompile(`[{\[][^}\]]*: *[|>][-+\d]*$`)
+
+// indentHint returns the hint for a line that begins between the columns of the lines above it: below none of them.
+func (s *Source) indentHint(line int) string {
+	indent := func(i int) int { return len(s.lines[i]) - len(strings.TrimLeft(s.lines[i], " ")) }
+	if line < 1 || line > len(s.lines) {
+		return ""
+	}
+	at, deeper := indent(line-1), 0
+	for i := line - 2; i >= 0; i-- {
+		text := strings.TrimLeft(s.lines[i], " ")
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		above := len(s.lines[i]) - len(itemOf(s.lines[i])) // what follows a dash stands deeper than it
+		switch {
+		case above == at || indent(i) == at && above > at && strings.HasPrefix(strings.TrimLeft(s.lines[line-1], " "), "- "):
+			return ""
+		case above > at:
+			deeper = i + 1
+		case deeper > 0:
+			return fmt.Sprintf("it begins to the left of line %d and to the right of line %d: begin it below one of them", deeper, i+1)
+		default:
+			return ""
+		}
+	}
+	return ""
 }
 
 // bareExpression returns the offset of the first expression outside of quotes, or -1.

@@ -132,7 +132,7 @@ func expressionEnd(s string, start int) (int, *ScanError) {
 			i++
 		}
 	}
-	return 0, &ScanError{Code: diagnostic.CodeNotClosed, Message: "the expression is never closed", Hint: literalHint}
+	return 0, &ScanError{Code: diagnostic.CodeNotClosed, Message: "the expression is never closed", Hint: "write } at its end, or $${ for a literal ${"}
 }
 
 // isRaw reports whether the string that begins at quote has the prefix r, alone or with b, which disables escapes.
