@@ -162,7 +162,7 @@ func (table fieldTable) rows() []fieldRow {
 func (table fieldTable) markdown(t *testing.T, examples map[string]string, section func(path string) string) string {
 	t.Helper()
 	var out strings.Builder
-	out.WriteString("| field | meaning | type | default | example | since |\n| --- | --- | --- | --- | --- | --- |")
+	out.WriteString("| field | meaning | type | default | example |\n| --- | --- | --- | --- | --- |")
 	rest := maps.Clone(examples)
 	for _, row := range table.rows() {
 		example := examples[row.path]
@@ -186,7 +186,7 @@ func (table fieldTable) markdown(t *testing.T, examples map[string]string, secti
 		case row.field.Required:
 			byDefault = "required"
 		}
-		fmt.Fprintf(&out, "\n| %s | %s | %s | %s | %s | %s |", name, meaning, describe(&row.field.Type), byDefault, "`"+strings.ReplaceAll(example, "|", `\|`)+"`", row.field.Version())
+		fmt.Fprintf(&out, "\n| %s | %s | %s | %s | %s |", name, meaning, describe(&row.field.Type), byDefault, "`"+strings.ReplaceAll(example, "|", `\|`)+"`")
 	}
 	for path := range rest {
 		t.Errorf("testdata/fields.yaml has an example for %s, which is not a field of the table", path)

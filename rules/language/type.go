@@ -1,7 +1,6 @@
 package language
 
 import (
-	"cmp"
 	"strings"
 	"sync"
 )
@@ -72,12 +71,7 @@ type Field struct {
 	Required bool
 	// Default is the value of a field that is left out, as a rule writes it. Empty: there is none, or Doc explains it.
 	Default string
-	// Since is the version of Kanon that introduced the field. Empty: the first version.
-	Since string
 }
-
-// Version is the version of Kanon that introduced the field.
-func (f *Field) Version() string { return cmp.Or(f.Since, "0.1") }
 
 // Description is Doc, followed by the default.
 func (f *Field) Description() string {
