@@ -132,16 +132,25 @@ func (s *guards) requestPermission(op *operator.Operator) {
 // MayCleanUp reports whether a removal may begin to delete: once the other rules for the same kind of parents have
 // taken over what they render. It is true for an operator that removes nothing or keeps the children.
 func (s *guards) MayCleanUp(op *operator.Operator) bool {
+	_, waits := s.heirOf(op)
+	return !waits
+}
+
+// heirOf returns a parent of another rule that a removal waits for, with the rule's id. The parent is empty if the other
+// rule has only just started.
+func (s *guards) heirOf(op *operator.Operator) (k queue.Key, waits bool) {
 	if op.Removal == nil || op.Removal.KeepsChildren() {
-		return true
+		return queue.Key{}, false
 	}
 	for other := range s.engine.heirs(op) {
 		if !s.isEvaluated(other) {
-			return false
+			k := get(s, other, (*guard.Guard).Unreported)
+			k.Rule = other.ID
+			return k, true
 		}
 	}
 	running := s.engine.running.Load()
-	return !op.Removal.HasHeirs(func(k queue.Key) bool {
+	return op.Removal.Heir(func(k queue.Key) bool {
 		other := running.ByID[k.Rule]
 		return other != nil && other.Removal == nil
 	})

@@ -153,8 +153,12 @@ func (e *Engine) removalWait(op *operator.Operator) string {
 			return err.Error()
 		}
 	}
-	if !e.guards.MayCleanUp(op) {
-		return "another rule for the same kind of parents has not reconciled all of them, and may want the children"
+	if k, waits := e.guards.heirOf(op); waits {
+		of := "all of its parents"
+		if k.Parent.Name != "" {
+			of = "its parent " + k.Parent.String()
+		}
+		return fmt.Sprintf("rule %s has not reconciled %s yet, and may want the children", e.running.NameOf(k.Rule), of)
 	}
 	if why, parents := e.parents.Denied(op.ID); parents > 0 {
 		return why

@@ -217,6 +217,7 @@ func (c *compiler) program() *program.Program {
 	c.checkSkips(nodes, rest)
 	c.checkRenamed()
 	c.checkSame(p)
+	c.checkNamespaces(p)
 	c.checkRecursion(p)
 	return p
 }

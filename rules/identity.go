@@ -137,6 +137,46 @@ func (c *compiler) checkSame(p *program.Program) {
 	}
 }
 
+// checkNamespaces reports a child in a Namespace that another child creates, and for which it does not wait. If somebody
+// else has a Namespace of that name, only the Namespace would be refused.
+func (c *compiler) checkNamespaces(p *program.Program) {
+	owners := map[string]int{} // the texts of the names of Namespaces that the rule creates
+	text := func(i int, field string) string {
+		s, _ := c.rule.Children[i].Template.Get("metadata").Get(field).Text()
+		return flow.SameText(s)
+	}
+	for i, child := range p.Children {
+		if child.GVK.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) && text(i, "name") != "" {
+			owners[text(i, "name")] = i
+		}
+	}
+	for i, child := range p.Children {
+		owner, ok := owners[text(i, "namespace")]
+		if !ok || owner == i || c.awaits(p, i, owner, map[int]bool{}) {
+			continue
+		}
+		id := p.Children[owner].ID
+		n := c.rule.Children[i].Template.Get("metadata").Get("namespace")
+		c.ReportNode(n, diagnostic.CodeStrangeNamespace, "%s goes into the Namespace of %s, also if somebody else has a Namespace of that name", child.ID, id).
+			WithHint("write dependsOn: [%s], so that it waits until that Namespace is a child", id)
+	}
+}
+
+// awaits reports whether a child is written only once another one exists as a child, by what it reads or names.
+func (c *compiler) awaits(p *program.Program, child, other int, visited map[int]bool) bool {
+	if visited[child] {
+		return false
+	}
+	visited[child] = true
+	before := slices.Concat(p.Children[child].Needs, p.Children[child].WaitsFor)
+	if same := c.rule.Children[child].SameAs; same != nil {
+		if at, ok := p.ByID[same.ID]; ok {
+			before = append(before, at)
+		}
+	}
+	return slices.ContainsFunc(before, func(i int) bool { return i == other || c.awaits(p, i, other, visited) })
+}
+
 // exclusive reports whether two children have different conditions, so that one of them may be skipped.
 func exclusive(a, b *syntax.Child) bool {
 	if a.When == nil || b.When == nil {

@@ -234,6 +234,14 @@ func (g *Guard) MayRecreate(parent queue.Key) (may, blocked bool) {
 	return !guarded, guarded && g.evaluated && g.phase == collecting
 }
 
+// Unreported returns a parent that has not been reconciled since the revision began; empty if there is none.
+func (g *Guard) Unreported() queue.Key {
+	for _, k := range g.parents(unreported) {
+		return k
+	}
+	return queue.Key{}
+}
+
 // IsReleased reports whether the revision may delete what it does not render.
 func (g *Guard) IsReleased() bool { return g.phase == released }
 

@@ -51,12 +51,16 @@ func (r *Removal) AwaitHeirs(keys queue.Keys) {
 	r.heirs = maps.Clone(keys)
 }
 
-// HasHeirs reports whether the removal waits for keys of other rules. It forgets those whose rule does not run any more.
-func (r *Removal) HasHeirs(runs func(queue.Key) bool) bool {
+// Heir returns one of the keys of other rules that the removal waits for. It forgets those whose rule does not run any
+// more.
+func (r *Removal) Heir(runs func(queue.Key) bool) (k queue.Key, waits bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.heirs, func(k queue.Key, _ bool) bool { return !runs(k) })
-	return len(r.heirs) > 0
+	for k := range r.heirs {
+		return k, true
+	}
+	return queue.Key{}, false
 }
 
 // Reconciled records that a key of another rule was reconciled, and reports whether it was the last one to wait for.

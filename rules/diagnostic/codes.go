@@ -136,6 +136,8 @@ var (
 	CodeShortLivedJob   = warning("KN0541", "A Job that deletes itself is recreated")
 	CodeFormerState     = warning("KN0542", "The state of an object with an earlier name")
 
+	CodeStrangeNamespace = warning("KN0543", "A child in a Namespace that somebody else may have")
+
 	// The rules of all sources together.
 	CodeRuleTwice     = mistake("KN0601", "Two rules with the same name")
 	CodeRuleNamespace = mistake("KN0602", "A rule outside Kanon's namespace")
