@@ -218,6 +218,7 @@ func (c *compiler) program() *program.Program {
 	c.checkRenamed()
 	c.checkSame(p)
 	c.checkNamespaces(p)
+	c.checkMarks()
 	c.checkRecursion(p)
 	return p
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,6 +160,24 @@ func (c *compiler) checkNamespaces(p *program.Program) {
 		n := c.rule.Children[i].Template.Get("metadata").Get("namespace")
 		c.ReportNode(n, diagnostic.CodeStrangeNamespace, "%s goes into the Namespace of %s, also if somebody else has a Namespace of that name", child.ID, id).
 			WithHint("write dependsOn: [%s], so that it waits until that Namespace is a child", id)
+	}
+}
+
+// allAnnotations matches an expression that copies all annotations of the parent.
+var allAnnotations = regexp.MustCompile(`\bparent\.metadata\.\??annotations(\.orValue\(|[^\w.\[?]|$)`)
+
+// checkMarks reports a template that copies all annotations of the parent, those of tools among them.
+func (c *compiler) checkMarks() {
+	for _, child := range c.rule.Children {
+		n := child.Template.Get("metadata").Get("annotations")
+		text, ok := n.Text()
+		at := allAnnotations.FindStringIndex(text)
+		if !ok || at == nil || strings.Contains(text, "withoutTools(") {
+			continue
+		}
+		read := text[at[0]:][:strings.Index(text[at[0]:], "annotations")+len("annotations")]
+		c.ReportSpan(n, at[0], len(read), diagnostic.CodeToolMarks, "%s has the marks of tools too, such as what kubectl applied last and what Argo CD tracks", read).
+			WithHint("write withoutTools(parent.metadata.?annotations.orValue({}))")
 	}
 }
 

@@ -21,6 +21,7 @@ func (e *Env) Own(name string) *Function { return e.own[name] }
 // ownFunctions returns all of Kanon's own functions. optionalIf is a macro and not among them.
 func ownFunctions() []*Function {
 	fields, makes := cel.MapType(cel.StringType, cel.DynType), Declaration{cost: costReads, result: large}
+	texts := cel.MapType(cel.StringType, cel.StringType)
 	parses := func(longest int, limits func(...ref.Val) ref.Val) Declaration {
 		return Declaration{cost: costReads, result: large, longest: longest, limits: limits}
 	}
@@ -55,6 +56,7 @@ func ownFunctions() []*Function {
 				return uint64(max(0, min(n, maxRandom)))
 			},
 		},
+		{name: "withoutTools", signatures: takes(texts, texts), declared: makes, call: withoutTools, cost: mergeCost(false)},
 		{name: "merge", signatures: anyNumber(2, fields), declared: makes, call: mergeAll("merge", false), cost: mergeCost(false)},
 		{name: "deepMerge", signatures: anyNumber(2, fields), declared: makes, call: mergeAll("deepMerge", true), cost: mergeCost(true)},
 		{

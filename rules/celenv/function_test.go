@@ -18,6 +18,7 @@ func TestOwnFunctions(t *testing.T) {
 		want any
 	}{
 		"merge":                        {`merge({"a": 1, "b": {"x": 1}}, {"b": {"y": 2}, "c": 3})`, map[string]any{"a": int64(1), "b": map[string]any{"y": int64(2)}, "c": int64(3)}},
+		"withoutTools":                 {`withoutTools({"team": "a", "argocd.argoproj.io/tracking-id": "x", "kustomize.toolkit.fluxcd.io/name": "x", "app.kubernetes.io/instance": "x", "app.kubernetes.io/name": "y", "kanon.dev.example.com/a": "z"})`, map[string]any{"team": "a", "app.kubernetes.io/name": "y", "kanon.dev.example.com/a": "z"}},
 		"merge of data":                {`merge(parent.metadata.labels, {"a": "9"})`, map[string]any{"a": "9", "b": "2", "c": "3"}},
 		"merge leaves its arguments":   {`[merge(parent.metadata.labels, {"a": "9"}), parent.metadata.labels][1].a`, "1"},
 		"merge in key order":           {`merge({"z": 1}, {"a": 2}, parent.metadata.labels).map(k, k)`, []any{"a", "b", "c", "z"}},

@@ -403,6 +403,36 @@ func mergeAll(name string, deep bool) func(args []ref.Val) ref.Val {
 	}
 }
 
+// withoutTools returns labels or annotations without those by which tools know their own objects: what kubectl applied
+// last, what Argo CD, Flux and Helm track and prune, and the marks of Kanon and of Deployments. A copy of them would
+// belong to the tool too.
+func withoutTools(args []ref.Val) ref.Val {
+	out := map[string]any{}
+	from, _ := present(args[0]).(traits.Mapper)
+	err := EachField(from, func(name string, val any) error {
+		if domain, _, _ := strings.Cut(name, "/"); !isToolDomain(domain) && name != "app.kubernetes.io/instance" && name != "app.kubernetes.io/managed-by" {
+			out[name] = val
+		}
+		return nil
+	})
+	if err != nil {
+		return types.NewErr("withoutTools: %v", err)
+	}
+	return Made(out)
+}
+
+// isToolDomain reports whether a tool keeps its marks in labels and annotations of a domain, or of one below it.
+func isToolDomain(domain string) bool {
+	for _, tool := range []string{
+		"kubectl.kubernetes.io", "deployment.kubernetes.io", "argocd.argoproj.io", "toolkit.fluxcd.io", "helm.sh", "config.k8s.io", "kapp.k14s.io", "kanon.dev",
+	} {
+		if domain == tool || strings.HasSuffix(domain, "."+tool) {
+			return true
+		}
+	}
+	return false
+}
+
 // mergeCost counts the entries that a call reads.
 func mergeCost(deep bool) func(args []ref.Val, _ ref.Val) uint64 {
 	return func(args []ref.Val, _ ref.Val) uint64 {

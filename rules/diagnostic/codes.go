@@ -118,6 +118,7 @@ var (
 	CodeNoVolume          = mistake("KN0425", "A mount of a volume that the Pod does not have")
 	CodeRequestAboveLimit = mistake("KN0426", "A request above the limit")
 	CodeRestlessStatus    = warning("KN0427", "A status that changes with each write of it")
+	CodeToolMarks         = warning("KN0428", "Marks of tools are copied")
 	CodeNoSchema          = warning("KN0440", "A kind without a schema")
 
 	// Dependencies between the parts of a rule.
