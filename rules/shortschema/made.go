@@ -103,6 +103,9 @@ func valueOf(kind, text string) (any, error) {
 	case "string":
 		return text, nil
 	case "integer":
+		if digits := strings.TrimLeft(text, "+-"); len(digits) > 1 && digits[0] == '0' {
+			return nil, errors.New("a whole number that does not begin with 0, which means octal in YAML")
+		}
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return n, nil
 		}

@@ -316,6 +316,7 @@ func TestMistakes(t *testing.T) {
 		"a default of a list":    {`f: "[]string | default=a"`, `default must be a list in JSON, such as ["a"], and is a`},
 		"a default of a map":     {`f: "map[string]string | default=a"`, `default must be an object in JSON, such as {"a": "b"}, and is a`},
 		"an example":             {"f: integer | example=a", `example must be a whole number, and is a`},
+		"an octal default":       {"f: integer | default=0400", `default must be a whole number that does not begin with 0, which means octal in YAML, and is 0400`},
 		"a format":               {"f: string | format=hostnam", `2:22: error: the API server has no format "hostnam" for a string; did you mean "hostname"? [KN0802]`},
 		"a number's format":      {"f: integer | format=double", `the API server has no format "double" for a number; it has int32, int64 [KN0802]`},
 		"a name's marker":        {"f | requird: {a: string}", `2:7: error: unknown marker "requird"; did you mean "required"? [KN0802]`},
