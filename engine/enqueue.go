@@ -24,6 +24,9 @@ func (e *Engine) enqueueAll(op *operator.Operator) {
 		if e.guards.isEvaluated(op) {
 			e.enqueueRemovals(op) // otherwise the guard's outcome does, once all parents have reported
 		}
+		for _, removed := range e.running.Load().Removals { // a parent that they wait for may be gone since
+			maps.Copy(keys, removed.Removal.HeirsOf(op.ID))
+		}
 	} else {
 		left := op.Removal.Begin(keys)
 		if len(left) == 0 {

@@ -63,6 +63,15 @@ func (r *Removal) Heir(runs func(queue.Key) bool) (k queue.Key, waits bool) {
 	return queue.Key{}, false
 }
 
+// HeirsOf returns the keys of another rule that the removal waits for.
+func (r *Removal) HeirsOf(rule string) queue.Keys {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := maps.Clone(r.heirs)
+	maps.DeleteFunc(found, func(k queue.Key, _ bool) bool { return k.Rule != rule })
+	return found
+}
+
 // Reconciled records that a key of another rule was reconciled, and reports whether it was the last one to wait for.
 func (r *Removal) Reconciled(k queue.Key) (last bool) {
 	r.mu.Lock()
