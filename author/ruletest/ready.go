@@ -41,7 +41,7 @@ func (r *runner) control(ctx context.Context, object *unstructured.Unstructured,
 }
 
 // fitting completes a status for the schema of the object's kind: it drops observedGeneration if the schema has none,
-// and fills in the remaining fields of conditions.
+// and fills in the times of conditions.
 func (r *runner) fitting(object *unstructured.Unstructured, status map[string]any) map[string]any {
 	of, _ := r.kinds.Schema(object.GroupVersionKind()).At("status")
 	if _, has := of.At("observedGeneration"); of != nil && !has {
@@ -50,7 +50,7 @@ func (r *runner) fitting(object *unstructured.Unstructured, status map[string]an
 	all, _ := status["conditions"].([]any)
 	for _, item := range all {
 		if fields, ok := item.(map[string]any); ok {
-			fields["message"], fields["lastTransitionTime"] = "", r.cluster.Now().Format(time.RFC3339)
+			fields["lastTransitionTime"] = r.cluster.Now().Format(time.RFC3339)
 		}
 	}
 	return status
@@ -65,8 +65,8 @@ func (r *runner) readyStatus(object *unstructured.Unstructured) map[string]any {
 		return map[string]any{
 			"observedGeneration": generation, "replicas": replicas, "updatedReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas,
 			"conditions": []any{
-				condition("Available", "True", "MinimumReplicasAvailable"),
-				condition("Progressing", "True", "NewReplicaSetAvailable"),
+				condition("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability."),
+				condition("Progressing", "True", "NewReplicaSetAvailable", sentence(object, "has successfully progressed.")),
 			},
 		}
 	case schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
@@ -86,13 +86,13 @@ func (r *runner) readyStatus(object *unstructured.Unstructured) map[string]any {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		return map[string]any{
 			"succeeded": int64(status.GetIntField(object.Object, "spec.completions", 1)), "active": int64(0),
-			"conditions": []any{condition("Complete", "True", "CompletionsReached")},
+			"conditions": both("SuccessCriteriaMet", "Complete", "CompletionsReached", "Reached expected number of succeeded pods"),
 		}
 	case schema.GroupKind{Kind: "Pod"}:
 		if policy, _, _ := unstructured.NestedString(object.Object, "spec", "restartPolicy"); policy == "Never" || policy == "OnFailure" {
-			return map[string]any{"phase": "Succeeded", "conditions": []any{condition("Ready", "False", "PodCompleted")}}
+			return map[string]any{"phase": "Succeeded", "conditions": []any{condition("Ready", "False", "PodCompleted", "")}}
 		}
-		return map[string]any{"phase": "Running", "conditions": []any{condition("Ready", "True", "PodReady")}}
+		return map[string]any{"phase": "Running", "conditions": []any{condition("Ready", "True", "PodReady", "")}}
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
 		return map[string]any{"phase": "Bound"}
 	case schema.GroupKind{Kind: "Service"}:
@@ -103,16 +103,19 @@ func (r *runner) readyStatus(object *unstructured.Unstructured) map[string]any {
 	case schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}:
 		return map[string]any{"observedGeneration": generation, "currentHealthy": int64(1), "desiredHealthy": int64(1), "disruptionsAllowed": int64(1)}
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
-		return map[string]any{"conditions": []any{condition("NamesAccepted", "True", "NoConflicts"), condition("Established", "True", "InitialNamesAccepted")}}
+		return map[string]any{"conditions": []any{
+			condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
+			condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted"),
+		}}
 	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
-		return map[string]any{"conditions": []any{condition("Available", "True", "Passed")}}
+		return map[string]any{"conditions": []any{condition("Available", "True", "Passed", "all checks passed")}}
 	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:
-		return map[string]any{"certificate": "eA==", "conditions": []any{condition("Approved", "True", "AutoApproved")}}
+		return map[string]any{"certificate": "eA==", "conditions": []any{condition("Approved", "True", "AutoApproved", "")}}
 	default:
 		if !r.kinds.TakesConditions(object.GroupVersionKind()) {
 			return nil
 		}
-		return map[string]any{"observedGeneration": generation, "conditions": []any{condition("Ready", "True", "Ready")}}
+		return map[string]any{"observedGeneration": generation, "conditions": []any{condition("Ready", "True", "Ready", "")}}
 	}
 }
 
@@ -120,19 +123,35 @@ func (r *runner) readyStatus(object *unstructured.Unstructured) map[string]any {
 func failedStatus(object *unstructured.Unstructured) map[string]any {
 	switch object.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
-		return map[string]any{"failed": int64(1), "active": int64(0), "conditions": []any{condition("Failed", "True", "BackoffLimitExceeded")}}
+		return map[string]any{
+			"failed": int64(1), "active": int64(0),
+			"conditions": both("FailureTarget", "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"),
+		}
 	case schema.GroupKind{Kind: "Pod"}:
-		return map[string]any{"phase": "Failed"}
+		return map[string]any{"phase": "Failed", "conditions": []any{condition("Ready", "False", "PodFailed", "")}}
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
 		return map[string]any{
 			"observedGeneration": object.GetGeneration(),
-			"conditions":         []any{condition("Progressing", "False", "ProgressDeadlineExceeded")},
+			"conditions":         []any{condition("Progressing", "False", "ProgressDeadlineExceeded", sentence(object, "has timed out progressing."))},
 		}
 	default:
-		return map[string]any{"observedGeneration": object.GetGeneration(), "conditions": []any{condition("Stalled", "True", "Failed")}}
+		return map[string]any{
+			"observedGeneration": object.GetGeneration(), "conditions": []any{condition("Stalled", "True", "Failed", sentence(object, "has failed"))},
+		}
 	}
 }
 
-func condition(kind, value, reason string) map[string]any {
-	return map[string]any{"type": kind, "status": value, "reason": reason}
+func condition(kind, value, reason, message string) map[string]any {
+	return map[string]any{"type": kind, "status": value, "reason": reason, "message": message}
+}
+
+// both are the conditions of a Job that ends: its controller writes the first once the Job is decided, and the second
+// once its Pods are gone.
+func both(decided, ended, reason, message string) []any {
+	return []any{condition(decided, "True", reason, message), condition(ended, "True", reason, message)}
+}
+
+// sentence is a message about an object. The Deployment controller writes such a one as long as there is no ReplicaSet.
+func sentence(object *unstructured.Unstructured, verb string) string {
+	return fmt.Sprintf("%s %q %s", object.GetKind(), object.GetName(), verb)
 }
