@@ -183,7 +183,7 @@ func (r *runner) variables(as func(*unstructured.Unstructured) *unstructured.Uns
 	if r.before != nil {
 		vars[beforeName] = celenv.Made(r.world(r.before, as))
 	}
-	vars["events"] = celenv.FromJSON(list(r.eventReasons()))
+	vars["events"] = celenv.FromJSON(list(eventReasons(r.state)))
 	vars["created"] = celenv.FromJSON(list(objectNames(r.state.Created)))
 	vars["updated"] = celenv.FromJSON(list(objectNames(r.state.Updated)))
 	vars["deleted"] = celenv.FromJSON(list(objectNames(r.state.Deleted)))

@@ -31,11 +31,11 @@ func (r *runner) compare(ctx context.Context) {
 	r.compareParent(e)
 	r.compareConditions(e.Conditions)
 	r.compareNodes(e)
-	r.compareWords("events", e.Events, r.eventReasons())
-	r.compareWords("created", r.named(e.Created, r.state), objectNames(r.state.Created))
-	r.compareWords("updated", r.named(e.Updated, r.state), objectNames(r.state.Updated))
-	r.compareWords("deleted", r.named(e.Deleted, r.before), objectNames(r.state.Deleted))
-	r.compareWords("recreated", r.named(e.Recreated, r.state), objectNames(r.state.Recreated))
+	r.compareWords("events", e.Events, eventReasons)
+	r.compareWords("created", r.named(e.Created, r.state), func(s *state) []string { return objectNames(s.Created) })
+	r.compareWords("updated", r.named(e.Updated, r.state), func(s *state) []string { return objectNames(s.Updated) })
+	r.compareWords("deleted", r.named(e.Deleted, r.before), func(s *state) []string { return objectNames(s.Deleted) })
+	r.compareWords("recreated", r.named(e.Recreated, r.state), func(s *state) []string { return objectNames(s.Recreated) })
 	for _, that := range e.That {
 		if message := r.assert(ctx, that.want); message != "" {
 			r.fail(that.at, "%s", message)
@@ -396,10 +396,29 @@ func (r *runner) whyNot(id string) string {
 	return ": it " + stateText(o)
 }
 
-func (r *runner) compareWords(what string, want *expected[[]string], got []string) {
-	if want != nil && !slices.Equal(want.want, got) {
-		r.fail(want.at, "%s: want %s, got %s", what, listed(want.want), listed(got))
+func (r *runner) compareWords(what string, want *expected[[]string], in func(*state) []string) {
+	if want == nil {
+		return
 	}
+	if got := in(r.state); !slices.Equal(want.want, got) {
+		r.fail(want.at, "%s: want %s, got %s%s", what, listed(want.want), listed(got), r.whenElse(want.want, got, in))
+	}
+}
+
+// whenElse says which missing words the step before has, for a message. Often that is the case itself, whose fields are
+// its first step.
+func (r *runner) whenElse(want, got []string, in func(*state) []string) string {
+	if r.before == nil {
+		return ""
+	}
+	earlier := slices.DeleteFunc(in(r.before), func(word string) bool { return !slices.Contains(want, word) || slices.Contains(got, word) })
+	switch {
+	case len(earlier) == 0:
+		return ""
+	case r.step == &r.c.Steps[1]:
+		return fmt.Sprintf("; the case itself, which is the first step, has %s: expect that there", strings.Join(earlier, ", "))
+	}
+	return "; the step before has " + strings.Join(earlier, ", ")
 }
 
 // named replaces words that name an item of a child, such as job[1], by KIND/NAME in a state.
@@ -421,9 +440,9 @@ func (r *runner) named(want *expected[[]string], in *state) *expected[[]string] 
 	return &expected[[]string]{words, want.at}
 }
 
-func (r *runner) eventReasons() []string {
+func eventReasons(s *state) []string {
 	var reasons []string
-	for _, e := range r.state.Events {
+	for _, e := range s.Events {
 		reasons = append(reasons, e.Reason)
 	}
 	return reasons
