@@ -54,15 +54,15 @@ type Cluster struct {
 	clock *stopped
 	key   queue.Key
 	kind  restmapping.Kind
-	// last is the last reconcile of the parent; nil if there was none.
-	last *reconcile.Observed
+	// last has the last reconcile of each parent that has had one.
+	last map[queue.Key]*reconcile.Observed
 	// Given is the parent as it was at first.
 	Given *unstructured.Unstructured
 	// given are the objects of Options as they refer to the parent.
 	given []*unstructured.Unstructured
 	// rendered are the Events that the rule has rendered.
 	rendered map[program.Event]bool
-	// Events are the Events of the rule about the parent.
+	// Events are the Events of the rule about its parents.
 	Events []Event
 }
 
@@ -83,7 +83,10 @@ var _ clock.PassiveClock = (*stopped)(nil)
 // New makes a Cluster. Nothing is reconciled yet. The error joins the *definitions.Refusal of each object that the API
 // server would refuse.
 func New(ctx context.Context, o Options) (*Cluster, error) {
-	c := &Cluster{clock: &stopped{o.Now.UTC().Truncate(time.Second)}, rendered: make(map[program.Event]bool)}
+	c := &Cluster{
+		clock: &stopped{o.Now.UTC().Truncate(time.Second)},
+		last:  make(map[queue.Key]*reconcile.Observed), rendered: make(map[program.Event]bool),
+	}
 	c.API = newAPI(o.Kinds, c.clock.Now)
 	c.API.immediate = o.Alone
 	var err error
@@ -151,12 +154,19 @@ func (c *Cluster) check(ctx context.Context, written, old *unstructured.Unstruct
 
 func same(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// observe keeps what a reconcile of the parent found.
+// For returns the cluster with another parent in the place of the one that New got. It has the Events until now.
+func (c *Cluster) For(parent types.NamespacedName) *Cluster {
+	other := *c
+	other.key = c.local.Key(parent)
+	return &other
+}
+
+// observe keeps what a reconcile of a parent found.
 func (c *Cluster) observe(pass reconcile.Observed) {
-	if pass.Key != c.key || pass.Evaluation == nil {
+	if pass.Evaluation == nil {
 		return
 	}
-	c.last = &pass
+	c.last[pass.Key] = &pass
 	for _, event := range pass.Result.Events {
 		c.rendered[program.Event{Reason: event.Reason, Message: event.Message}] = true
 	}
@@ -168,12 +178,16 @@ func (c *Cluster) Last() *reconcile.Observed {
 	if parent := c.Parent(); parent == nil || conditions.IsSuspended(parent) {
 		return nil
 	}
-	return c.last
+	return c.last[c.key]
 }
 
 // Parent returns the parent; nil once it is deleted.
 func (c *Cluster) Parent() *unstructured.Unstructured {
-	return c.API.Find(c.kind.GVR, c.key.Parent.Namespace, c.key.Parent.Name)
+	parent := c.API.Find(c.kind.GVR, c.key.Parent.Namespace, c.key.Parent.Name)
+	if parent == nil {
+		return nil
+	}
+	return c.API.served(parent, c.kind.GVK)
 }
 
 // IsParent reports whether an object is the parent, or was.
@@ -194,7 +208,8 @@ func (c *Cluster) Newest(object *unstructured.Unstructured) *unstructured.Unstru
 // Owner returns for which node of the parent an object was created; ok is false for any other object.
 func (c *Cluster) Owner(object *unstructured.Unstructured) (node string, ok bool) {
 	owner, marked := mark.ReadOwner(object)
-	if !marked || owner.RuleID != c.key.Rule || owner.Parent.Name != "" && owner.Parent.Name != c.key.Parent.Name {
+	parent := types.NamespacedName{Namespace: owner.Parent.Namespace, Name: owner.Parent.Name}
+	if !marked || owner.RuleID != c.key.Rule || parent.Name != "" && parent != c.key.Parent {
 		return "", false
 	}
 	return owner.Node, true
@@ -247,7 +262,7 @@ type Pass struct {
 func (c *Cluster) Reconcile(ctx context.Context) (Pass, error) {
 	pass := Pass{Recreated: make(map[identity.ID]string), Changed: make(map[identity.ID]bool)}
 	for range maxSteps {
-		c.last = nil
+		delete(c.last, c.key)
 		k, ok, err := c.local.Step(ctx)
 		if err = errors.Join(err, c.API.err, ctx.Err()); err != nil || !ok {
 			return pass, err
@@ -255,13 +270,14 @@ func (c *Cluster) Reconcile(ctx context.Context) (Pass, error) {
 		if k != c.key {
 			continue
 		}
-		if c.last != nil && pass.Reported == nil && pass.note(c.last) {
+		last := c.last[c.key]
+		if last != nil && pass.Reported == nil && pass.note(last) {
 			c.local.Enqueue(c.key)
 			continue
 		}
 		hadReported := pass.Reported != nil
-		pass.Reported = c.last
-		if c.last == nil || len(c.last.Result.Patches) == 0 || hadReported {
+		pass.Reported = last
+		if last == nil || len(last.Result.Patches) == 0 || hadReported {
 			break
 		}
 	}
@@ -311,12 +327,11 @@ func (c *Cluster) Settle(ctx context.Context) error {
 
 // loop returns an error if the engine has found that what the rule writes leads to the next write, without an end.
 func (c *Cluster) loop() error {
-	if c.last == nil {
-		return nil
-	}
-	for _, of := range c.last.Problems {
-		if of.Reason == conditions.ReasonLoop {
-			return fmt.Errorf("what the rule writes still changes: %s", of)
+	for _, last := range c.last {
+		for _, of := range last.Problems {
+			if of.Reason == conditions.ReasonLoop {
+				return fmt.Errorf("what the rule writes still changes: %s", of)
+			}
 		}
 	}
 	return nil
@@ -451,9 +466,12 @@ func (r recorder) AnnotatedEventf(about runtime.Object, _ map[string]string, kin
 	r.Eventf(about, kind, reason, format, args...)
 }
 
-// OfRule returns the Events among those that were emitted that spec.events renders.
+// OfRule returns the Events about the parent, among those that were emitted, that spec.events renders.
 func (c *Cluster) OfRule(events []Event) []Event {
-	return slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return !c.rendered[program.Event{Reason: e.Reason, Message: e.Message}] })
+	return slices.DeleteFunc(slices.Clone(events), func(e Event) bool {
+		about, ok := e.About.(*unstructured.Unstructured)
+		return !ok || !c.IsParent(about) || !c.rendered[program.Event{Reason: e.Reason, Message: e.Message}]
+	})
 }
 
 // Namespace returns a Namespace; nil if it does not exist.

@@ -130,13 +130,17 @@ func (d *decoder) oneCase(n *yamltree.Node, path string, now time.Time) Case {
 	c := Case{at: d.source.At(n), Now: now}
 	first := Step{at: c.at}
 	known := d.step(&first)
+	several := n.Get("parents") != nil
+	d.checkParents(n, path, several)
 	known["name"] = func(n *yamltree.Node, path string) { c.Name = d.text(n, path) }
+	known["parents"] = func(n *yamltree.Node, path string) { c.Parents = d.parents(n, path) }
 	known["now"] = func(n *yamltree.Node, path string) { c.Now = d.time(n, path) }
 	known["cluster"] = func(n *yamltree.Node, path string) { c.Cluster = d.objects(n, path) }
 	var more []Step
 	known["steps"] = func(n *yamltree.Node, path string) {
 		for i, item := range d.items(n, path) {
 			s := Step{at: d.source.At(item)}
+			d.checkParents(item, fmt.Sprintf("%s[%d]", path, i), several)
 			fields := d.step(&s)
 			fields["name"] = func(n *yamltree.Node, path string) { s.Name = d.text(n, path) }
 			d.mapping(item, fmt.Sprintf("%s[%d]", path, i), fields)
@@ -152,6 +156,40 @@ func (d *decoder) oneCase(n *yamltree.Node, path string, now time.Time) Case {
 	}
 	c.Steps = append([]Step{first}, more...)
 	return c
+}
+
+// parents decodes the parents of a case.
+func (d *decoder) parents(n *yamltree.Node, path string) []expected[map[string]any] {
+	all := []expected[map[string]any]{}
+	for i, item := range d.items(n, path) {
+		all = append(all, expected[map[string]any]{d.plainMapping(item, fmt.Sprintf("%s[%d]", path, i)), d.source.At(item)})
+	}
+	if len(all) == 0 && n.Kind == yamltree.Sequence {
+		d.report(n, diagnostic.CodeEmpty, "%s is empty", path)
+	}
+	return all
+}
+
+// checkParents reports the fields of a step that a case with several parents cannot have, or one without.
+func (d *decoder) checkParents(n *yamltree.Node, path string, several bool) {
+	stray := func(f yamltree.Field, format string, args ...any) *diagnostic.Finding {
+		return d.report(f.Key, diagnostic.CodeUnknownField, path+format, args...)
+	}
+	for _, f := range n.Entries() {
+		if several && f.Name == "parent" {
+			stray(f, " has parent, and the case has parents: it can have only one of them").
+				WithHint("write fields in parents, and have a later step change one of them with set")
+		}
+	}
+	for _, f := range n.Get("expect").Entries() {
+		switch ofAll := slices.Contains([]string{"parents", "objects", "refused"}, f.Name); {
+		case several && !ofAll:
+			stray(f, ".expect.%s is about one parent, and the case has parents", f.Name).
+				WithHint("write it in %s.expect.parents, below the name of the parent", path)
+		case !several && f.Name == "parents":
+			stray(f, ".expect has parents, and the case has none")
+		}
+	}
 }
 
 // changes summarises the changes of a step without a name, such as " (ready: deployment)"; empty if it has none.
@@ -189,17 +227,29 @@ func (d *decoder) step(s *Step) fields {
 		"failed": func(n *yamltree.Node, path string) { s.Failed = d.texts(n, path) },
 		"delete": func(n *yamltree.Node, path string) { s.Delete = d.texts(n, path) },
 		"after":  func(n *yamltree.Node, path string) { s.After = d.duration(n, path) },
-		"expect": func(n *yamltree.Node, path string) { d.expect(n, path, &s.Expect) },
+		"expect": func(n *yamltree.Node, path string) {
+			d.expect(n, path, &s.Expect, fields{
+				"refused": func(n *yamltree.Node, path string) { s.Expect.Refused = d.expectedTexts(n, path) },
+				"parents": func(n *yamltree.Node, path string) { s.Expect.Parents = byName(d, n, path, d.expectOfParent) },
+			})
+		},
 	}
 }
 
-func (d *decoder) expect(n *yamltree.Node, path string, e *Expect) {
+func (d *decoder) expectOfParent(n *yamltree.Node, path string) Expect {
+	var e Expect
+	d.expect(n, path, &e, nil)
+	return e
+}
+
+// expect decodes what is expected of a parent, and more.
+func (d *decoder) expect(n *yamltree.Node, path string, e *Expect, more fields) {
 	for _, f := range n.Fields {
 		if f.Name == "output" {
 			e.outputKey = f.Key
 		}
 	}
-	d.mapping(n, path, fields{
+	known := fields{
 		"children":   func(n *yamltree.Node, path string) { e.Children = d.anyByName(n, path) },
 		"exactly":    func(n *yamltree.Node, path string) { e.Exactly = d.anyByName(n, path) },
 		"conditions": func(n *yamltree.Node, path string) { e.Conditions = d.anyByName(n, path) },
@@ -219,11 +269,12 @@ func (d *decoder) expect(n *yamltree.Node, path string, e *Expect) {
 		"updated":   func(n *yamltree.Node, path string) { e.Updated = d.expectedTexts(n, path) },
 		"deleted":   func(n *yamltree.Node, path string) { e.Deleted = d.expectedTexts(n, path) },
 		"recreated": func(n *yamltree.Node, path string) { e.Recreated = d.expectedTexts(n, path) },
-		"refused":   func(n *yamltree.Node, path string) { e.Refused = d.expectedTexts(n, path) },
 		"output": func(n *yamltree.Node, path string) {
 			e.Output = &expected[string]{d.possiblyEmpty(n, path), d.source.At(n)}
 		},
-	})
+	}
+	maps.Copy(known, more)
+	d.mapping(n, path, known)
 }
 
 func (d *decoder) items(n *yamltree.Node, path string) []*yamltree.Node {

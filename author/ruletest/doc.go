@@ -18,7 +18,8 @@
 //	          conditions: {Ready: "True"}
 //
 // file.go and decode.go decode a file with positions. Each case runs in a [memory.Cluster]: a step changes the
-// cluster (ready.go), settles it (state.go), and compares the result with the expectations (expect.go, compare.go, assertion.go). A
-// failure has the position of the expectation in the test file. coverage.go finds parts of a rule that no case
-// exercises, report.go prints results as text and JUnit XML, and update.go rewrites the expected outputs in the file.
+// cluster (ready.go), settles it (state.go), and compares the result with the expectations (expect.go, compare.go,
+// assertion.go), for each parent of the case (parents.go). A failure has the position of the expectation in the test
+// file. coverage.go finds parts of a rule that no case exercises, report.go prints results as text and JUnit XML, and
+// update.go rewrites the expected outputs in the file.
 package ruletest

@@ -21,10 +21,9 @@ import (
 	"kanon.dev/kanon/rules/program"
 )
 
-// compare compares the result of a step with its expectations. A node that fails unexpectedly is a failure of every
-// step.
-func (r *runner) compare(ctx context.Context) {
-	e := &r.step.Expect
+// compare compares the result of a step for a parent with what is expected of it. A node that fails unexpectedly is a
+// failure of every step.
+func (r *runner) compare(ctx context.Context, e *Expect) {
 	r.compareChildren(e.Children, false)
 	r.compareChildren(e.Exactly, true)
 	r.compareObjects(e.Objects)
@@ -178,6 +177,9 @@ func (r *runner) compareObjects(want []expected[map[string]any]) {
 		all := slices.Clone(r.state.Objects)
 		for _, id := range slices.Sorted(maps.Keys(r.state.Children)) {
 			all = append(all, r.state.Children[id]...)
+		}
+		if r.c.Parents != nil && r.state.Parent != nil {
+			all = append(all, r.state.Parent)
 		}
 		i := slices.IndexFunc(all, func(o *unstructured.Unstructured) bool {
 			return o.GetKind() == u.GetKind() && o.GetName() == u.GetName() && (u.GetNamespace() == "" || o.GetNamespace() == u.GetNamespace())
@@ -411,12 +413,14 @@ func (r *runner) whenElse(want, got []string, in func(*state) []string) string {
 	if r.before == nil {
 		return ""
 	}
-	earlier := slices.DeleteFunc(in(r.before), func(word string) bool { return !slices.Contains(want, word) || slices.Contains(got, word) })
+	earlier := slices.DeleteFunc(in(r.before), func(word string) bool {
+		return !slices.Contains(want, word) || slices.Contains(got, word)
+	})
 	switch {
 	case len(earlier) == 0:
 		return ""
 	case r.step == &r.c.Steps[1]:
-		return fmt.Sprintf("; the case itself, which is the first step, has %s: expect that there", strings.Join(earlier, ", "))
+		return "; the case itself, which is the first step, has " + strings.Join(earlier, ", ") + ": expect that there"
 	}
 	return "; the step before has " + strings.Join(earlier, ", ")
 }

@@ -27,9 +27,11 @@ type File struct {
 	data   []byte
 }
 
-// Case is one test: a parent, and steps that run one after the other.
+// Case is one test: a parent or several, and steps that run one after the other.
 type Case struct {
-	Name    string
+	Name string
+	// Parents are laid over the file's parent, one each; nil if the case has one parent.
+	Parents []expected[map[string]any]
 	Cluster []object
 	Now     time.Time
 	Steps   []Step
@@ -64,6 +66,9 @@ type expected[T any] struct {
 
 // Expect is what a step expects. Nil fields expect nothing.
 type Expect struct {
+	// Parents has what is expected of each parent, by its name; for a case with several, which has these, Objects and
+	// Refused.
+	Parents map[string]expected[Expect]
 	// Children has, by the id of a child, fields of its objects: a mapping, null for no object, or a list with all
 	// objects. Exactly is the same, but must have all fields of the objects.
 	Children, Exactly map[string]expected[any]

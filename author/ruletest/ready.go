@@ -86,7 +86,9 @@ func (r *runner) readyStatus(object *unstructured.Unstructured) map[string]any {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		return map[string]any{
 			"succeeded": int64(status.GetIntField(object.Object, "spec.completions", 1)), "active": int64(0),
-			"conditions": both("SuccessCriteriaMet", "Complete", "CompletionsReached", "Reached expected number of succeeded pods"),
+			"conditions": both(
+				"SuccessCriteriaMet", "Complete", "CompletionsReached", "Reached expected number of succeeded pods",
+			),
 		}
 	case schema.GroupKind{Kind: "Pod"}:
 		if policy, _, _ := unstructured.NestedString(object.Object, "spec", "restartPolicy"); policy == "Never" || policy == "OnFailure" {
@@ -132,11 +134,14 @@ func failedStatus(object *unstructured.Unstructured) map[string]any {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
 		return map[string]any{
 			"observedGeneration": object.GetGeneration(),
-			"conditions":         []any{condition("Progressing", "False", "ProgressDeadlineExceeded", sentence(object, "has timed out progressing."))},
+			"conditions": []any{
+				condition("Progressing", "False", "ProgressDeadlineExceeded", sentence(object, "has timed out progressing.")),
+			},
 		}
 	default:
 		return map[string]any{
-			"observedGeneration": object.GetGeneration(), "conditions": []any{condition("Stalled", "True", "Failed", sentence(object, "has failed"))},
+			"observedGeneration": object.GetGeneration(),
+			"conditions":         []any{condition("Stalled", "True", "Failed", sentence(object, "has failed"))},
 		}
 	}
 }

@@ -155,14 +155,19 @@ type runner struct {
 	coverage *ruleCoverage
 
 	cluster *memory.Cluster
+	parents parents
 	// seen and emitted count the writes and Events that earlier states have.
 	seen, emitted int
 	secrets       redact.Values
 	step          *Step
-	// state is the state after the step, and before that after the previous one; nil in the first step.
+	// states are the states after the step, of each parent.
+	states []*state
+	// state is the state that is compared, and before that after the previous step; nil in the first step.
 	state, before *state
-	failures      []Failure
-	outputs       []rewrite
+	// about is the parent that is compared, as messages begin; empty if there is only one.
+	about    string
+	failures []Failure
+	outputs  []rewrite
 }
 
 func (r *runner) run(ctx context.Context) CaseResult {
@@ -182,20 +187,19 @@ func (r *runner) run(ctx context.Context) CaseResult {
 // begin makes the cluster of the case. It reports whether the steps can run.
 func (r *runner) begin(ctx context.Context) bool {
 	r.step = &r.c.Steps[0]
-	parent := r.parent
-	if parent == nil {
-		parent = r.asParent(map[string]any{})
+	all, ok := r.newParents()
+	if !ok {
+		return false
 	}
-	parent = parent.DeepCopy()
-	memory.Merge(parent.Object, r.step.Parent)
 	others, err := r.readAll(r.c.Cluster)
 	if err != nil {
 		return r.fail(r.c.at, "%s", err)
 	}
-	others = append(slices.Clone(r.others), others...)
-	r.kinds.InDefaultNamespace([]*program.Program{r.program}, append([]*unstructured.Unstructured{parent}, others...))
-	r.note(append([]*unstructured.Unstructured{parent}, others...)...)
-	r.cluster, err = memory.New(ctx, memory.Options{Kinds: r.known, Program: r.program, Parent: parent, Objects: others, Now: r.c.Now})
+	all = append(append(all, r.others...), others...)
+	r.kinds.InDefaultNamespace([]*program.Program{r.program}, all)
+	r.note(all...)
+	options := memory.Options{Kinds: r.known, Program: r.program, Parent: all[0], Objects: all[1:], Now: r.c.Now}
+	r.cluster, err = memory.New(ctx, options)
 	switch {
 	case err == nil:
 		return true
@@ -204,8 +208,10 @@ func (r *runner) begin(ctx context.Context) bool {
 	case len(r.c.Steps) > 1:
 		return r.fail(r.c.Steps[1].at, "the API server has refused the parent, or an object of cluster, so nothing can follow: write another case")
 	}
-	r.state = &state{Now: r.c.Now}
-	r.compare(ctx)
+	for range r.parents {
+		r.states = append(r.states, &state{Now: r.c.Now})
+	}
+	r.compareAll(ctx, nil)
 	return false
 }
 
@@ -230,7 +236,7 @@ func (r *runner) compareRefusal(at diagnostic.Position, err error) bool {
 }
 
 func (r *runner) fail(at diagnostic.Position, format string, args ...any) bool {
-	r.failures = append(r.failures, Failure{At: at, Step: r.step.Name, Message: fmt.Sprintf(format, args...)})
+	r.failures = append(r.failures, Failure{At: at, Step: r.step.Name, Message: r.about + fmt.Sprintf(format, args...)})
 	return false
 }
 
@@ -246,10 +252,9 @@ func (r *runner) take(ctx context.Context) bool {
 	if err := r.cluster.Settle(ctx); err != nil {
 		return r.fail(r.step.at, "%s", err)
 	}
-	r.before, r.state = r.state, r.newState(ctx)
-	r.note(objectsOf(r.state)...)
-	r.coverage.add(r.state)
-	r.compare(ctx)
+	before := r.states
+	r.states = r.newStates(ctx)
+	r.compareAll(ctx, before)
 	return true
 }
 

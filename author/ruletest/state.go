@@ -35,14 +35,14 @@ type state struct {
 	Now                                  time.Time
 }
 
-// newState is the state of the cluster now.
-func (r *runner) newState(ctx context.Context) *state {
-	s := &state{Children: map[string][]*unstructured.Unstructured{}, Now: r.cluster.Now(), Parent: shownAs(r.cluster.Parent())}
-	if last := r.cluster.Last(); last != nil {
-		s.Preview = preview.Of(ctx, r.cluster, r.program, memory.Pass{Observed: last, Reported: last})
+// newState is the state of a cluster now, for its parent.
+func (r *runner) newState(ctx context.Context, c *memory.Cluster) *state {
+	s := &state{Children: map[string][]*unstructured.Unstructured{}, Now: c.Now(), Parent: shownAs(c.Parent())}
+	if last := c.Last(); last != nil {
+		s.Preview = preview.Of(ctx, c, r.program, memory.Pass{Observed: last, Reported: last})
 	}
-	for _, object := range r.cluster.API.All() {
-		node, isChild := r.cluster.Owner(object)
+	for _, object := range c.API.All() {
+		node, isChild := c.Owner(object)
 		switch {
 		case isChild:
 			s.Children[node] = append(s.Children[node], shownAs(object))
@@ -50,12 +50,10 @@ func (r *runner) newState(ctx context.Context) *state {
 			s.Objects = append(s.Objects, shownAs(object))
 		}
 	}
-	s.Events = r.cluster.OfRule(r.cluster.Events[r.emitted:])
-	r.emitted = len(r.cluster.Events)
-	for _, w := range r.cluster.API.Writes[r.seen:] {
-		s.note(r.cluster, w)
+	s.Events = c.OfRule(c.Events[r.emitted:])
+	for _, w := range c.API.Writes[r.seen:] {
+		s.note(c, w)
 	}
-	r.seen = len(r.cluster.API.Writes)
 	return s
 }
 
@@ -65,11 +63,11 @@ func (s *state) note(c *memory.Cluster, w memory.Write) {
 	_, isChild := c.Owner(w.Object)
 	byKanon := w.Manager == fieldset.Manager
 	switch {
-	case w.Action == memory.Created && byKanon && !slices.Contains(s.Recreated, id):
+	case w.Action == memory.Created && byKanon && isChild && !slices.Contains(s.Recreated, id):
 		s.Created = append(s.Created, id)
 	case w.Action == memory.Updated && byKanon && isChild:
 		s.Updated = append(s.Updated, id)
-	case w.Action == memory.Recreated:
+	case w.Action == memory.Recreated && isChild:
 		s.Recreated = append(s.Recreated, id)
 	case w.Action == memory.Deleted && isChild && (byKanon || w.Manager == ""), w.Action == memory.Removed && c.IsParent(w.Object):
 		s.Deleted = append(s.Deleted, id)
@@ -115,28 +113,28 @@ func parseItem(word string) (node string, index int, ok bool) {
 	return node, index, found && closed && err == nil && index >= 0
 }
 
-// find lists the objects that word names: "parent", the id of a child, an item such as job[1], a kind, or KIND/NAME. It
-// returns an error if there are none.
-func (r *runner) find(word string) ([]*unstructured.Unstructured, error) {
+// findFor lists the objects that word names for the parent of a cluster: "parent", the id of a child, an item such as
+// job[1], a kind, or KIND/NAME. It returns an error if there are none.
+func findFor(c *memory.Cluster, word string) ([]*unstructured.Unstructured, error) {
 	if word == "parent" {
-		if parent := r.cluster.Parent(); parent != nil {
+		if parent := c.Parent(); parent != nil {
 			return []*unstructured.Unstructured{parent}, nil
 		}
 		return nil, memory.ErrNoParent
 	}
 	var children, others []*unstructured.Unstructured
 	nodes := map[*unstructured.Unstructured]string{}
-	for _, object := range r.cluster.API.All() {
-		if node, ok := r.cluster.Owner(object); ok {
+	for _, object := range c.API.All() {
+		if node, ok := c.Owner(object); ok {
 			nodes[object] = node
 			children = append(children, object)
-		} else if !r.cluster.IsParent(object) {
+		} else if !c.IsParent(object) {
 			others = append(others, object)
 		}
 	}
 	slices.SortStableFunc(children, func(a, b *unstructured.Unstructured) int { return strings.Compare(nodes[a], nodes[b]) })
 	if node, index, ok := parseItem(word); ok {
-		return r.findItem(word, node, index, append(children, others...))
+		return findItem(c, word, node, index, append(children, others...))
 	}
 	kind, name, named := strings.Cut(word, "/")
 	var found []*unstructured.Unstructured
@@ -151,14 +149,16 @@ func (r *runner) find(word string) ([]*unstructured.Unstructured, error) {
 	return found, nil
 }
 
-// findItem is find for a word that names an item.
-func (r *runner) findItem(word, node string, index int, all []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+// findItem is findFor for a word that names an item: the one with the index of node, among all objects.
+func findItem(
+	c *memory.Cluster, word, node string, index int, all []*unstructured.Unstructured,
+) ([]*unstructured.Unstructured, error) {
 	now := &state{Children: map[string][]*unstructured.Unstructured{}}
-	if last := r.cluster.Last(); last != nil {
+	if last := c.Last(); last != nil {
 		now.Preview = &preview.Preview{Evaluation: last.Evaluation}
 	}
 	for _, object := range all {
-		if of, ok := r.cluster.Owner(object); ok {
+		if of, ok := c.Owner(object); ok {
 			now.Children[of] = append(now.Children[of], object)
 		}
 	}
