@@ -96,6 +96,7 @@ m.yaml:26:49: error: unknown field "staus" in spec [KN0101]
 m.yaml:27:102: error: spec.parent is missing apiVersion [KN0102]
    27 | …quoted.yaml: "apiVersion: kanon.dev/v1alpha1\nkind: Rule\nmetadata: {name: quoted}\nspec: {parent: {kind: ConfigMap}}\n"
       |                                                                                                     ^
+      hint: write the group and the version of the kind, as in apps/v1; the core group has only a version, v1
 m.yaml:38:65: error: the expression ends too early [KN0303]
    38 |   spec: {parent: {apiVersion: v1, kind: Pod}, status: {x: "${1 +}"}}
       |                                                                 ^
