@@ -216,14 +216,7 @@ func (t *Table) misfit(v Type, s *openapi.Schema, depth int) *Misfit {
 	case kindOf(typ) == types.StructKind && isMapping:
 		return t.objectMisfit(t.schemaOf(v), s, depth)
 	case kindOf(typ) == types.StructKind, typ.Kind() == types.ListKind, typ.Kind() == types.MapKind:
-		m := &Misfit{Want: Wants(s), Got: v.String()}
-		if kindOf(typ) == types.StructKind {
-			m.Got = "a mapping"
-		}
-		if s.Type == openapi.String && !s.IsBytes() && depth == 0 {
-			_, m.Convert = v.TextHint()
-		}
-		return m
+		return noScalar(v, s, depth)
 	default:
 		convert, fits := Fitting(kindOf(typ), s)
 		if fits {
@@ -236,6 +229,18 @@ func (t *Table) misfit(v Type, s *openapi.Schema, depth int) *Misfit {
 		}
 		return &Misfit{Want: Wants(s), Got: v.String(), Convert: convert}
 	}
+}
+
+// noScalar is the misfit of a list, a map or an object.
+func noScalar(v Type, s *openapi.Schema, depth int) *Misfit {
+	m := &Misfit{Want: Wants(s), Got: v.String()}
+	if kindOf(v.CEL()) == types.StructKind {
+		m.Got = "a mapping"
+	}
+	if s.Type == openapi.String && !s.IsBytes() && depth == 0 {
+		_, m.Convert = v.TextHint()
+	}
+	return m
 }
 
 // forEach returns a hint how to convert each value of a container; the hint names the value v.

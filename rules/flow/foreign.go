@@ -1,6 +1,9 @@
 package flow
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // foreignWord is what CEL and Kanon have for a literal or a name of another language; empty if there is nothing.
 func foreignWord(name string) string {
@@ -48,15 +51,13 @@ func foreignFunction(whole, name string) string {
 	case "Object.keys", "Object.values", "Object.entries":
 		return "write map.map(key, …)"
 	}
-	switch strings.ToLower(name) {
-	case "len", "length", "count":
-		return "write size(…)"
-	case "default", "coalesce", "getordefault", "ordefault", "try":
-		return "write .? before the field that may be missing, and orValue(…) behind it, as in parent.spec.?x.orValue(1)"
-	case "get", "dig":
-		return "write map[?key].orValue(value)"
-	case "required":
-		return "a field that the schema requires needs no check; one that is missing makes the child wait"
+	name = strings.ToLower(name)
+	return cmp.Or(foreignTextFunction(name), foreignListFunction(name), foreignWay(name))
+}
+
+// foreignTextFunction is foreignFunction for what makes or changes text and numbers.
+func foreignTextFunction(name string) string {
+	switch name {
 	case "toupper", "upper", "touppercase":
 		return "write upperAscii()"
 	case "tolower", "lower", "tolowercase":
@@ -75,8 +76,6 @@ func foreignFunction(whole, name string) string {
 		return "write text.endsWith(…)"
 	case "replaceall":
 		return "write text.replace(from, to)"
-	case "join":
-		return "write list.join(separator)"
 	case "contains":
 		return "write text.contains(…)"
 	case "printf", "sprintf", "padstart", "padend", "zfill", "ljust", "rjust":
@@ -93,6 +92,19 @@ func foreignFunction(whole, name string) string {
 		return "write sha256(…)"
 	case "randalphanum", "randalpha", "randnumeric", "uuidv4", "uuid":
 		return "write random(n), in a field that is generated once"
+	}
+	return ""
+}
+
+// foreignListFunction is foreignFunction for lists and maps.
+func foreignListFunction(name string) string {
+	switch name {
+	case "len", "length", "count":
+		return "write size(…)"
+	case "get", "dig":
+		return "write map[?key].orValue(value)"
+	case "join":
+		return "write list.join(separator)"
 	case "haskey", "has_key":
 		return "write key in map"
 	case "keys":
@@ -111,6 +123,17 @@ func foreignFunction(whole, name string) string {
 		return "a map is written with braces, as in {'key': value}"
 	case "list", "tuple":
 		return "a list is written with brackets, as in [a, b]"
+	}
+	return ""
+}
+
+// foreignWay is foreignFunction for what is no function here.
+func foreignWay(name string) string {
+	switch name {
+	case "default", "coalesce", "getordefault", "ordefault", "try":
+		return "write .? before the field that may be missing, and orValue(…) behind it, as in parent.spec.?x.orValue(1)"
+	case "required":
+		return "a field that the schema requires needs no check; one that is missing makes the child wait"
 	case "ternary":
 		return "write condition ? value : other"
 	case "eq":
